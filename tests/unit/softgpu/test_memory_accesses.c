@@ -104,10 +104,16 @@ struct offsets {
 static struct machine *make_scatterer(const char *type, const char *kind)
 {
     char text[4096];
-    const char *value = strcmp(type, "u64") == 0 ? "%w" : "%v";
+    const char *value = strcmp(type, "u64") == 0      ? "%w"
+                        : strcmp(type, "v2.u16") == 0 ? "{%h1, %h2}"
+                        : strcmp(type, "v2.u32") == 0 ? "{%e1, %e2}"
+                        : strcmp(type, "v4.u32") == 0 ? "{%e1, %e2, %e3, %e4}"
+                        : strcmp(type, "v2.u64") == 0 ? "{%w, %w1}"
+                                                      : "%v";
     snprintf(text, sizeof(text),
              HEAD ".entry scatter(.param .u64 to, .param .u64 from, .param .u64 offsets)\n{\n"
-                  ".reg .b32 %%r<9>;\n.reg .b64 %%d<9>;\n.reg .b64 %%w;\n.reg .b32 %%v;\n"
+                  ".reg .b32 %%r<9>;\n.reg .b64 %%d<9>;\n.reg .b64 %%w, %%w1;\n.reg .b32 %%v;\n"
+                  ".reg .b32 %%e<5>;\n.reg .b16 %%h<3>;\n"
                   ".reg .pred %%p<3>;\n.shared .align 32 .b8 room[4096];\n"
                   "ld.param.u64 %%d1, [to];\nld.param.u64 %%d2, [from];\n"
                   "ld.param.u64 %%d5, [offsets];\nmov.u32 %%r3, %%tid.x;\n"
@@ -144,13 +150,15 @@ static void check_offsets(struct machine *machine, unsigned size, const struct o
 static void check_groups(const char *type, const char *kind, unsigned size)
 {
     struct machine *machine = make_scatterer(type, kind);
-    struct offsets tile, same, mixed, meets, odd;
+    struct offsets tile, same, places, mixed, meets, odd;
     for (unsigned lane = 0; lane < 32; lane++) {
         unsigned eight = lane / 8, in_eight = lane % 8;
         tile.to[lane] = (lane / 16 * 40 + lane % 16) * size;
         tile.from[lane] = (lane / 16 * 64 + lane % 16) * size;
         same.to[lane] = eight * 5 * size;
         same.from[lane] = (eight * 16 + in_eight) * size;
+        places.to[lane] = lane * size;
+        places.from[lane] = (3 - eight) * 5 * size;
         mixed.to[lane] = lane * size;
         mixed.from[lane] = (eight * 7 + (eight % 2 ? in_eight : 0)) * size;
         meets.to[lane] = (eight * 3 + in_eight) * size;
@@ -160,6 +168,7 @@ static void check_groups(const char *type, const char *kind, unsigned size)
     }
     check_offsets(machine, size, &tile, "a tile");
     check_offsets(machine, size, &same, "one place each");
+    check_offsets(machine, size, &places, "from one place each");
     check_offsets(machine, size, &mixed, "rows and places");
     check_offsets(machine, size, &meets, "rows that overlap");
     check_offsets(machine, size, &odd, "one lane elsewhere");
@@ -174,6 +183,10 @@ static void test_groups_of_lanes(void **state)
         check_groups("u16", kinds[i], 2);
         check_groups("u32", kinds[i], 4);
         check_groups("u64", kinds[i], 8);
+        check_groups("v2.u16", kinds[i], 4);
+        check_groups("v2.u32", kinds[i], 8);
+        check_groups("v4.u32", kinds[i], 16);
+        check_groups("v2.u64", kinds[i], 16);
     }
 }
 

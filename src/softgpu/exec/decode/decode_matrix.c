@@ -391,7 +391,8 @@ static void emit_memory(struct builder *builder, const struct tokens *tokens, bo
     decode_address(builder, operand_at(builder, is_load ? 1 : 0), space_of(tokens), &where);
     if (operand_count(builder) > 2)
         op.stride = operand_source(builder, operand_at(builder, 2), PTX_U32);
-    struct insn *insn = builder_emit(builder, is_load ? run_fragment_load : run_fragment_store);
+    struct insn *insn =
+        builder_emit(builder, is_load ? fragment_handlers()->load : fragment_handlers()->store);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
@@ -429,7 +430,8 @@ void decode_matrices(struct builder *builder, const struct tokens *tokens)
     }
     take_registers(builder, operand_at(builder, is_load ? 0 : 1), count, is_load, &op.d);
     decode_address(builder, operand_at(builder, is_load ? 1 : 0), space_of(tokens), &where);
-    struct insn *insn = builder_emit(builder, is_load ? run_load_matrices : run_store_matrices);
+    struct insn *insn = builder_emit(builder, is_load ? fragment_handlers()->load_matrices
+                                                      : fragment_handlers()->store_matrices);
     insn->a = where.a;
     insn->imm = where.imm;
     insn->space = where.space;
@@ -447,7 +449,7 @@ void decode_movmatrix(struct builder *builder, const struct tokens *tokens)
     }
     uint32_t from = operand_source(builder, operand_at(builder, 1), PTX_B32);
     uint32_t to = operand_destination(builder, operand_at(builder, 0), PTX_B32);
-    struct insn *insn = builder_emit(builder, run_transpose_matrix);
+    struct insn *insn = builder_emit(builder, fragment_handlers()->transpose_matrix);
     insn->a = from;
     insn->d = to;
 }

@@ -473,7 +473,7 @@ static void decode_copy(struct builder *builder, const struct tokens *tokens)
     decode_address(builder, operand_at(builder, 0), PTX_SHARED, &to);
     decode_address(builder, operand_at(builder, 1), PTX_GLOBAL, &from);
     uint32_t valid = valid_bytes(builder, tokens, size->bits);
-    struct insn *insn = builder_emit(builder, run_copy_async);
+    struct insn *insn = builder_emit(builder, copy_async_handler());
     insn->a = to.a;
     insn->imm = to.imm;
     insn->flags = to.flags;

@@ -152,12 +152,18 @@ void matrix_sparse_rows(struct warp *warp, const struct matrix_op *op, uint8_t *
 /* ---- matrix_quads.c: mma.m8n8k4 of f16 ---- */
 void run_multiply_quads(struct warp *warp, const struct insn *insn);
 
-/* ---- fragment_memory.c ---- */
+/* ---- fragment_memory.c, for each ISA variant ---- */
 /* wmma.load and .store, ldmatrix and stmatrix: CUDA_ERROR_ILLEGAL_ADDRESS or
- * CUDA_ERROR_MISALIGNED_ADDRESS of the lane whose row it is. */
-void run_fragment_load(struct warp *warp, const struct insn *insn);
-void run_fragment_store(struct warp *warp, const struct insn *insn);
-void run_load_matrices(struct warp *warp, const struct insn *insn);
-void run_store_matrices(struct warp *warp, const struct insn *insn);
-/* movmatrix: in registers alone. */
-void run_transpose_matrix(struct warp *warp, const struct insn *insn);
+ * CUDA_ERROR_MISALIGNED_ADDRESS of the lane whose row it is. movmatrix: in registers alone. */
+struct fragment_handlers {
+    handler_fn load;
+    handler_fn store;
+    handler_fn load_matrices;
+    handler_fn store_matrices;
+    handler_fn transpose_matrix;
+};
+extern const struct fragment_handlers fragment_handlers_base;
+extern const struct fragment_handlers fragment_handlers_v3;
+extern const struct fragment_handlers fragment_handlers_v4;
+/* Of the best variant that runs here. Any thread may call it. */
+const struct fragment_handlers *fragment_handlers(void);

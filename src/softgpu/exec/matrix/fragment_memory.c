@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fragment.h"
+#include "isa.h"
 #include "translate.h"
 #include "warp.h"
 
@@ -60,8 +61,9 @@ static bool translate_lines(struct warp *warp, const struct insn *insn, const st
     uint64_t start = address_of(warp, insn, some);
     uint64_t stride =
         op->stride == NO_OPERAND ? length : ((const uint32_t *)reg(warp, op->stride))[some];
+    /* Counts of lines are powers of two. */
     for (unsigned lane = 0; lane < LANES; lane++)
-        warp->address[lane] = start + lane % lines * stride * op->d.bits / 8;
+        warp->address[lane] = start + (lane & (lines - 1)) * stride * op->d.bits / 8;
     return translate_given(warp, insn, length * op->d.bits / 8, access_size(op), access) !=
            TRANSLATION_FAULT;
 }
@@ -98,12 +100,21 @@ static inline void *element_of(const struct warp *warp, const struct walk *walk,
     return (unsigned char *)(uintptr_t)warp->address[line] + byte;
 }
 
-/* Copies are of a size that the compiler knows. */
+/* Copies are of a size that the compiler knows. A line's address is looked up once for all that
+ * lanes load from it: four lanes side by side, or one of each quad. */
 #define COPY_PARTS(type)                                                                         \
     static void load_##type(struct warp *warp, const struct walk *walk, type *to, unsigned step) \
     {                                                                                            \
-        for (unsigned lane = 0; lane < LANES; lane++)                                            \
-            to[lane * step] = *(const type *)element_of(warp, walk, lane);                       \
+        unsigned lines = walk->quad_lines ? QUADS : QUAD;                                        \
+        unsigned line_lanes = walk->quad_lines ? QUAD : 1;                                       \
+        unsigned apart = walk->quad_lines ? walk->lane_bytes : walk->quad_bytes;                 \
+        unsigned to_next = walk->quad_lines ? step : QUAD * step;                                \
+        for (unsigned line = 0; line < lines; line++) {                                          \
+            const unsigned char *from = element_of(warp, walk, line * line_lanes);               \
+            type *into = to + line * line_lanes * step;                                          \
+            for (unsigned i = 0; i < LANES / lines; i++)                                         \
+                into[i * to_next] = *(const type *)(from + i * apart);                           \
+        }                                                                                        \
     }                                                                                            \
     static void store_##type(struct warp *warp, const struct walk *walk, const type *from,       \
                              unsigned step)                                                      \
@@ -147,7 +158,7 @@ static void store_register(struct warp *warp, const struct matrix_op *op, unsign
     }
 }
 
-void run_fragment_load(struct warp *warp, const struct insn *insn)
+static void run_fragment_load(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
@@ -158,7 +169,7 @@ void run_fragment_load(struct warp *warp, const struct insn *insn)
         load_register(warp, op, i);
 }
 
-void run_fragment_store(struct warp *warp, const struct insn *insn)
+static void run_fragment_store(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
@@ -191,7 +202,7 @@ static uint16_t *half_at(struct warp *warp, bool transposed, unsigned matrix, un
     return (uint16_t *)(uintptr_t)at + (transposed ? row : column);
 }
 
-void run_load_matrices(struct warp *warp, const struct insn *insn)
+static void run_load_matrices(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
@@ -206,7 +217,7 @@ void run_load_matrices(struct warp *warp, const struct insn *insn)
     }
 }
 
-void run_store_matrices(struct warp *warp, const struct insn *insn)
+static void run_store_matrices(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK))
         return;
@@ -224,7 +235,7 @@ void run_store_matrices(struct warp *warp, const struct insn *insn)
 }
 
 /* movmatrix: 8 by 8 of b16, between the lanes' registers. */
-void run_transpose_matrix(struct warp *warp, const struct insn *insn)
+static void run_transpose_matrix(struct warp *warp, const struct insn *insn)
 {
     uint32_t from[LANES];
     if (!warp_converged(warp, insn, FULL_MASK))
@@ -238,3 +249,11 @@ void run_transpose_matrix(struct warp *warp, const struct insn *insn)
         to[lane] = low | high << 16;
     }
 }
+
+const struct fragment_handlers ISA_NAME(fragment_handlers) = {
+    .load = run_fragment_load,
+    .store = run_fragment_store,
+    .load_matrices = run_load_matrices,
+    .store_matrices = run_store_matrices,
+    .transpose_matrix = run_transpose_matrix,
+};

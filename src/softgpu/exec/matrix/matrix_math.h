@@ -201,8 +201,8 @@ static inline void multiply_dense_f64(const struct matrix_op *op, const double *
         double sum[EIGHT];
         memcpy(sum, c + at, sizeof(sum));
         for (unsigned i = 0; i < op->k; i++) {
-            for (unsigned j = 0; j < EIGHT; j++)
-                sum[j] = __builtin_fma(x[i], y[i * op->n + j], sum[j]);
+            EACH_OF_EIGHT
+            sum[j] = __builtin_fma(x[i], y[i * op->n + j], sum[j]);
         }
         memcpy(c + at, sum, sizeof(sum));
     }

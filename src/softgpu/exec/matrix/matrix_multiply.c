@@ -11,6 +11,9 @@
 #include "isa.h"
 #include "matrix_math.h"
 #include "warp.h"
+#ifdef __AVX512F__
+#include "multiply_f64.h"
+#endif
 
 /* ---- Multiplying ---- */
 
@@ -56,11 +59,9 @@ static void run_multiply_f32(struct warp *warp, const struct insn *insn)
     scatter_d_f32(warp, op, c);
 }
 
-static void run_multiply_f64(struct warp *warp, const struct insn *insn)
+#ifndef __AVX512F__
+static void multiply_registers_f64(struct warp *warp, const struct matrix_op *op)
 {
-    if (!warp_converged(warp, insn, FULL_MASK))
-        return;
-    const struct matrix_op *op = matrix_op_of(warp, insn);
     double a[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS], b[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_WORDS];
     double c[FRAGMENT_MAX_SIDE * FRAGMENT_MAX_SIDE];
     gather_rows(warp, op, &op->a, place_a, op->m, sizeof(*a), a);
@@ -68,6 +69,13 @@ static void run_multiply_f64(struct warp *warp, const struct insn *insn)
     gather_c_f64(warp, op, &op->c, c);
     multiply_dense_f64(op, a, b, c);
     scatter_d_f64(warp, op, c);
+}
+#endif
+
+static void run_multiply_f64(struct warp *warp, const struct insn *insn)
+{
+    if (warp_converged(warp, insn, FULL_MASK))
+        multiply_registers_f64(warp, matrix_op_of(warp, insn));
 }
 
 /* Products alone cannot overflow; with c the sum wraps or stops at the end of the range. */

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "isa.h"
 #include "sg_space.h"
 #include "translate.h"
 
@@ -31,7 +32,7 @@ copy_lanes(struct warp *warp, const uint64_t *from, const uint32_t *valid, unsig
 
 /* cp.async: to a of imm from what the nop behind carries; b says how many of the bytes are copied,
  * the rest is zero. */
-void run_copy_async(struct warp *warp, const struct insn *insn)
+static void run_copy_async(struct warp *warp, const struct insn *insn)
 {
     unsigned size = insn->width;
     uint64_t from[LANES];
@@ -48,3 +49,5 @@ void run_copy_async(struct warp *warp, const struct insn *insn)
     else
         copy_lanes(warp, from, valid, 16);
 }
+
+const handler_fn ISA_NAME(copy_async) = run_copy_async;

@@ -6,4 +6,7 @@
 
 #include "warp_state.h"
 
-void run_copy_async(struct warp *warp, const struct insn *insn);
+/* Compiled for several ISA variants. */
+extern const handler_fn copy_async_base, copy_async_v3, copy_async_v4;
+/* Of the best variant that runs here. Any thread may call it. */
+handler_fn copy_async_handler(void);

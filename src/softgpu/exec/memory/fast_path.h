@@ -26,6 +26,14 @@ struct fast_groups {
     bool same[GROUPS];
 };
 
+static inline bool fast_groups_are_same(const struct fast_groups *groups)
+{
+    bool same = true;
+    for (unsigned group = 0; group < GROUPS; group++)
+        same &= groups->same[group];
+    return same;
+}
+
 /* How each shape's addresses are told from others; `size` is a constant where this is inlined. */
 #if defined(__AVX512DQ__)
 /* By hand, since the compiler would write the differences to the stack and read them back. */

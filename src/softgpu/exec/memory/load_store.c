@@ -24,6 +24,9 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
 
 /* Memory and registers never overlap. */
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
+/* Not unrolled, for then the compiler does not see the vector any more. */
+#define EACH_OF_GROUP \
+    _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (unsigned i = 0; i < GROUP; i++)
 
 /* volatile: the compiler must neither tear nor repeat an access that another thread can see. */
 #define LOAD_SCALAR(name, memory_type, register_type)                                          \
@@ -43,12 +46,14 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
     {                                                                                          \
         for (unsigned group = 0; group < GROUPS; group++, to += GROUP) {                       \
             const memory_type *from = (const memory_type *)groups->at[group];                  \
-            if (groups->same[group])                                                           \
-                for (unsigned i = 0; i < GROUP; i++)                                           \
-                    to[i] = (register_type)*from;                                              \
-            else                                                                               \
-                for (unsigned i = 0; i < GROUP; i++)                                           \
-                    to[i] = (register_type)from[i];                                            \
+            if (groups->same[group]) {                                                         \
+                register_type value = (register_type)*from;                                    \
+                EACH_OF_GROUP                                                                  \
+                to[i] = value;                                                                 \
+            } else {                                                                           \
+                EACH_OF_GROUP                                                                  \
+                to[i] = (register_type)from[i];                                                \
+            }                                                                                  \
         }                                                                                      \
     }                                                                                          \
     KNOWS_WIDTH void load_scalar_##name(struct warp *warp, const struct insn *insn)            \
@@ -77,74 +82,97 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
     }
 
 /* All elements are taken in one loop: the compiler then reads each vector once. */
-#define LOAD_VECTOR(name, memory_type, register_type)                                 \
-    KNOWS_WIDTH void split_##name(struct warp *warp, const struct insn *insn,         \
-                                  const struct vectors *vectors, unsigned width)      \
-    {                                                                                 \
-        register_type none[LANES];                                                    \
-        const memory_type *from = (const memory_type *)vectors->bytes;                \
-        register_type *a = element_row(warp, insn->d, none);                          \
-        register_type *b = element_row(warp, insn->b, none);                          \
-        register_type *c = element_row(warp, insn->c, none);                          \
-        register_type *d = element_row(warp, insn->p, none);                          \
-        EACH_LANE                                                                     \
-        {                                                                             \
-            a[lane] = (register_type)from[lane * width];                              \
-            b[lane] = (register_type)from[lane * width + 1];                          \
-            if (width > 2) {                                                          \
-                c[lane] = (register_type)from[lane * width + 2];                      \
-                d[lane] = (register_type)from[lane * width + 3];                      \
-            }                                                                         \
-        }                                                                             \
-    }                                                                                 \
-    KNOWS_WIDTH void split_some_##name(struct warp *warp, const struct insn *insn,    \
-                                       const struct vectors *vectors, unsigned width) \
-    {                                                                                 \
-        const memory_type *from = (const memory_type *)vectors->bytes;                \
-        const uint32_t *on = warp->lane_on;                                           \
-        for (unsigned i = 0; i < width; i++) {                                        \
-            if (element_register(insn, i) == NO_OPERAND)                              \
-                continue;                                                             \
-            register_type *to = reg(warp, element_register(insn, i));                 \
-            EACH_LANE                                                                 \
-            to[lane] = on[lane] ? (register_type)from[lane * width + i] : to[lane];   \
-        }                                                                             \
-    }                                                                                 \
-    KNOWS_WIDTH void load_same_##name(struct warp *warp, const struct insn *insn,     \
-                                      const unsigned char *at, unsigned width)        \
-    {                                                                                 \
-        memory_type vector[4] __attribute__((aligned(MAX_VECTOR)));                   \
-        read_vector((unsigned char *)vector, at, width * sizeof(memory_type), false); \
-        for (unsigned i = 0; i < width; i++) {                                        \
-            if (element_register(insn, i) == NO_OPERAND)                              \
-                continue;                                                             \
-            register_type *to = reg(warp, element_register(insn, i));                 \
-            register_type value = (register_type)vector[i];                           \
-            EACH_LANE                                                                 \
-            to[lane] = value;                                                         \
-        }                                                                             \
-    }                                                                                 \
-    KNOWS_WIDTH void load_vector_##name(struct warp *warp, const struct insn *insn,   \
-                                        unsigned width)                               \
-    {                                                                                 \
-        const unsigned size = width * sizeof(memory_type);                            \
-        struct vectors vectors;                                                       \
-        unsigned char *at;                                                            \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at, NULL); \
-        if (shape == FAST_SAME) {                                                     \
-            load_same_##name(warp, insn, at, width);                                  \
-            return;                                                                   \
-        }                                                                             \
-        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))        \
-            return;                                                                   \
-        if (shape == FAST_ROW)                                                        \
-            read_row(&vectors, at, size);                                             \
-        else                                                                          \
-            read_each(warp, insn, &vectors, size);                                    \
-        if (warp->full)                                                               \
-            split_##name(warp, insn, &vectors, width);                                \
-        else                                                                          \
-            split_some_##name(warp, insn, &vectors, width);                           \
+#define LOAD_VECTOR(name, memory_type, register_type)                                          \
+    KNOWS_WIDTH void split_##name(struct warp *warp, const struct insn *insn,                  \
+                                  const struct vectors *vectors, unsigned width)               \
+    {                                                                                          \
+        register_type none[LANES];                                                             \
+        const memory_type *from = (const memory_type *)vectors->bytes;                         \
+        register_type *a = element_row(warp, insn->d, none);                                   \
+        register_type *b = element_row(warp, insn->b, none);                                   \
+        register_type *c = element_row(warp, insn->c, none);                                   \
+        register_type *d = element_row(warp, insn->p, none);                                   \
+        EACH_LANE                                                                              \
+        {                                                                                      \
+            a[lane] = (register_type)from[lane * width];                                       \
+            b[lane] = (register_type)from[lane * width + 1];                                   \
+            if (width > 2) {                                                                   \
+                c[lane] = (register_type)from[lane * width + 2];                               \
+                d[lane] = (register_type)from[lane * width + 3];                               \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    KNOWS_WIDTH void split_some_##name(struct warp *warp, const struct insn *insn,             \
+                                       const struct vectors *vectors, unsigned width)          \
+    {                                                                                          \
+        const memory_type *from = (const memory_type *)vectors->bytes;                         \
+        const uint32_t *on = warp->lane_on;                                                    \
+        for (unsigned i = 0; i < width; i++) {                                                 \
+            if (element_register(insn, i) == NO_OPERAND)                                       \
+                continue;                                                                      \
+            register_type *to = reg(warp, element_register(insn, i));                          \
+            EACH_LANE                                                                          \
+            to[lane] = on[lane] ? (register_type)from[lane * width + i] : to[lane];            \
+        }                                                                                      \
+    }                                                                                          \
+    KNOWS_WIDTH void load_same_##name(struct warp *warp, const struct insn *insn,              \
+                                      const unsigned char *at, unsigned width)                 \
+    {                                                                                          \
+        memory_type vector[4] __attribute__((aligned(MAX_VECTOR)));                            \
+        read_vector((unsigned char *)vector, at, width * sizeof(memory_type), false);          \
+        for (unsigned i = 0; i < width; i++) {                                                 \
+            if (element_register(insn, i) == NO_OPERAND)                                       \
+                continue;                                                                      \
+            register_type *to = reg(warp, element_register(insn, i));                          \
+            register_type value = (register_type)vector[i];                                    \
+            EACH_LANE                                                                          \
+            to[lane] = value;                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    /* Each group's one vector. */                                                             \
+    KNOWS_WIDTH void load_groups_same_##name(struct warp *warp, const struct insn *insn,       \
+                                             const struct fast_groups *groups, unsigned width) \
+    {                                                                                          \
+        memory_type vector[GROUPS][4] __attribute__((aligned(MAX_VECTOR)));                    \
+        for (unsigned group = 0; group < GROUPS; group++)                                      \
+            read_vector((unsigned char *)vector[group], groups->at[group],                     \
+                        width * sizeof(memory_type), false);                                   \
+        for (unsigned i = 0; i < width; i++) {                                                 \
+            if (element_register(insn, i) == NO_OPERAND)                                       \
+                continue;                                                                      \
+            register_type *to = reg(warp, element_register(insn, i));                          \
+            EACH_LANE                                                                          \
+            to[lane] = (register_type)vector[lane / GROUP][i];                                 \
+        }                                                                                      \
+    }                                                                                          \
+    KNOWS_WIDTH void load_vector_##name(struct warp *warp, const struct insn *insn,            \
+                                        unsigned width)                                        \
+    {                                                                                          \
+        const unsigned size = width * sizeof(memory_type);                                     \
+        struct vectors vectors;                                                                \
+        struct fast_groups groups;                                                             \
+        unsigned char *at;                                                                     \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at, &groups);       \
+        if (shape == FAST_SAME) {                                                              \
+            load_same_##name(warp, insn, at, width);                                           \
+            return;                                                                            \
+        }                                                                                      \
+        if (shape == FAST_GROUPS && fast_groups_are_same(&groups)) {                           \
+            load_groups_same_##name(warp, insn, &groups, width);                               \
+            return;                                                                            \
+        }                                                                                      \
+        if (shape == FAST_NONE && !translate(warp, insn, size, size, SG_READ))                 \
+            return;                                                                            \
+        if (shape == FAST_ROW)                                                                 \
+            read_row(&vectors, at, size);                                                      \
+        else if (shape == FAST_GROUPS)                                                         \
+            read_groups(&vectors, &groups, size);                                              \
+        else                                                                                   \
+            read_each(warp, insn, &vectors, size);                                             \
+        if (warp->full)                                                                        \
+            split_##name(warp, insn, &vectors, width);                                         \
+        else                                                                                   \
+            split_some_##name(warp, insn, &vectors, width);                                    \
     }
 
 #define LOAD(name, memory_type, register_type)    \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handlers of loads, stores and atomic operations that are compiled for the CPU at hand.
+ * The handlers of loads, stores, copies and atomic operations that are compiled for the CPU at
+ * hand.
  */
+#include "async_copy.h"
 #include "atomics.h"
 #include "isa.h"
 #include "load_store.h"
@@ -42,4 +44,10 @@ void atomic_reduce(enum atomic_op op, enum ptx_type type, void *to, const void *
     unsigned step = ptx_type_size(type);
     for (uint32_t at = 0; at < size; at += step)
         row->reduce((unsigned char *)to + at, op, (const unsigned char *)from + at);
+}
+
+handler_fn copy_async_handler(void)
+{
+    const handler_fn handlers[] = ISA_TABLE(copy_async);
+    return handlers[isa_best()];
 }

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "fast_path.h"
 #include "warp_state.h"
 #include "wide_access.h"
 
@@ -85,6 +86,19 @@ KNOWS_WIDTH void write_vector(unsigned char *to, const unsigned char *from, unsi
             wide_store_locked(to + at, from + at);
         else
             wide_store(to + at, from + at);
+    }
+}
+
+/* Groups of lanes, weak: each a row of vectors, or one for all of its lanes. */
+KNOWS_WIDTH void read_groups(struct vectors *vectors, const struct fast_groups *groups,
+                             unsigned size)
+{
+    unsigned char *to = vectors->bytes;
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        unsigned group = lane / GROUP;
+        const unsigned char *from = groups->at[group];
+        read_vector(to + lane * size, groups->same[group] ? from : from + lane % GROUP * size, size,
+                    false);
     }
 }
 
