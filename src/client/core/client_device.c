@@ -66,3 +66,9 @@ int device_attribute(const struct device *device, CUdevice_attribute attribute)
             return overrides[i].value;
     return attribute < DEVICE_ATTRIBUTES_MAX ? device->record->attributes[attribute] : 0;
 }
+
+unsigned device_compute_capability(const struct device *device)
+{
+    return 10u * (unsigned)device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+           (unsigned)device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}

@@ -26,3 +26,6 @@ struct device *device_with_index(uint64_t index);
 
 /* The value of an attribute as programs are told it; 0 when the server does not know it. */
 int device_attribute(const struct device *device, CUdevice_attribute attribute);
+
+/* 90 = compute capability 9.0. */
+unsigned device_compute_capability(const struct device *device);

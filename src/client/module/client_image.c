@@ -18,6 +18,7 @@
 #include "image_key.h"
 #include "image_size.h"
 #include "image_suits.h"
+#include "image_trim.h"
 #include "same_bytes.h"
 #include "shm.h"
 #include "switch.h"
@@ -92,6 +93,19 @@ static CUresult fill_with_inputs(struct image *image, const void *code)
     return fill(image, bytes, size);
 }
 
+/* Without what none of the devices runs, where that can be left out. */
+static CUresult fill_trimmed(struct image *image, const void *bytes, size_t size)
+{
+    _cleanup_free_ void *trimmed = NULL;
+    unsigned sms[ATTACH_DEVICES_MAX];
+
+    for (int i = 0; i < client->device_count; i++)
+        sms[i] = device_compute_capability(&client->devices[i]);
+    if (image_trim(bytes, size, sms, (unsigned)client->device_count, &trimmed, &size))
+        bytes = trimmed;
+    return fill(image, bytes, size);
+}
+
 static CUresult fill_with_code(struct image *image, const void *code)
 {
     const void *bytes;
@@ -103,7 +117,7 @@ static CUresult fill_with_code(struct image *image, const void *code)
         return CUDA_ERROR_INVALID_IMAGE;
     if (image_has_inputs(code))
         image->wrapper = code;
-    return fill(image, bytes, size);
+    return fill_trimmed(image, bytes, size);
 }
 
 CUresult image_init(struct image *image, const void *code, const struct jit_options *options)

@@ -81,12 +81,6 @@ static CUresult send_image_load(const struct module *module, const struct image 
     return ask_for(image, &in, ret_out);
 }
 
-static unsigned compute_capability(const struct device *device)
-{
-    return 10u * (unsigned)device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-           (unsigned)device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-}
-
 /* Code that was linked for other devices only may still be linked for this one. A driver that loads
  * libraries for all devices at once may say only when a kernel is asked for that it has none for
  * this one, so that is found out here. */
@@ -97,7 +91,7 @@ static CUresult send_load(struct module *module, const struct jit_options *optio
     struct image *image = image_of(module), *inputs;
     CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
 
-    if (image_may_run(image, compute_capability(module->context->device)))
+    if (image_may_run(image, device_compute_capability(module->context->device)))
         result = send_image_load(module, image, &out);
     inputs = result == CUDA_ERROR_NO_BINARY_FOR_GPU ? image_inputs(image) : NULL;
     if (inputs)

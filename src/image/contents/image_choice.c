@@ -13,7 +13,7 @@ static bool device_runs(unsigned device_sm, const struct image_part *part)
 {
     if (part->is_specific)
         return part->sm == device_sm;
-    if (part->kind == IMAGE_ELF && part->sm)
+    if (part->is_of_family || (part->kind == IMAGE_ELF && part->sm))
         return part->sm / 10 == device_sm / 10 && part->sm <= device_sm;
     return part->sm <= device_sm;
 }

@@ -18,6 +18,7 @@ static struct image_part part_of(const struct image_entry *entry, const void *by
     return (struct image_part){.kind = (enum image_kind)entry->kind,
                                .sm = entry->sm,
                                .is_specific = entry->flags & IMAGE_ARCH_SPECIFIC,
+                               .is_of_family = entry->flags & IMAGE_FAMILY_SPECIFIC,
                                .bytes = bytes,
                                .size = size};
 }

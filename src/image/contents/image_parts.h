@@ -13,7 +13,8 @@
 struct image_part {
     enum image_kind kind; /* IMAGE_PTX or IMAGE_ELF */
     unsigned sm;          /* of the device that it is for, such as 90; 0 = it does not say */
-    bool is_specific;     /* text that runs on devices of exactly this architecture (sm_90a) */
+    bool is_specific;     /* it runs on devices of exactly this architecture (sm_90a), */
+    bool is_of_family;    /* or of this one and later ones of the same major number (sm_100f) */
     const void *bytes;
     size_t size;
 };
