@@ -240,7 +240,7 @@ static void never_reads_its_socket(void **state)
 
     (void)state;
     assert_true(peer_attach(&peer, hostile.server.socket));
-    const struct wire_fnGranuleCreate in = {.size = 2 * MIB};
+    const struct wire_fnGranuleCreate in = {.size = 2 * MIB, .room = 2 * MIB};
     channel_lock(&peer.channel);
     for (unsigned i = 0; i < 300; i++) {
         struct ring_message *message = channel_reserve(&peer.channel, 32);

@@ -94,7 +94,7 @@ static CUresult receive(struct peer *peer, uint32_t kind, size_t least, uint64_t
 
 CUresult peer_take_granule(struct peer *peer, uint64_t size, uint64_t *ret_address, int *ret_fd)
 {
-    const struct wire_fnGranuleCreate in = {.size = size};
+    const struct wire_fnGranuleCreate in = {.size = size, .room = size};
     struct wire_fnGranuleCreate_reply out = {0};
     CUresult result = wire_fnGranuleCreate(&peer->channel, &in, &out);
 

@@ -18,6 +18,7 @@ enum exchange_wish { WISH_NONE, WISH_HOST, WISH_DEVICE };
 
 struct exchange_piece {
     uint64_t address, size;
+    uint64_t area; /* where the first piece of its area is; kernels may use all of that */
     uint32_t device;
     bool out;                /* its memory is the host's */
     enum exchange_wish wish; /* where the program would rather have it */

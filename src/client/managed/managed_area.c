@@ -14,6 +14,7 @@
 #include "fd.h"
 #include "granule.h"
 #include "managed_exchange.h"
+#include "managed_pieces.h"
 #include "page_watch.h"
 #include "ranges.h"
 #include "shm.h"
@@ -120,46 +121,43 @@ static struct heap *heap_of(struct heap *heaps, uint32_t device)
     return heap;
 }
 
-static CUresult create_from(struct heap *heap, const struct heap_source *source, uint64_t size,
-                            uint64_t *ret_address, int *ret_fd)
+/* What freed memory of either kind has left makes room. */
+static void trim_all(void)
 {
-    uint64_t address;
-    int fd;
-    CUresult result = source->create(heap->device, size, &address, &fd);
+    area_trim();
+    for (int i = 0; i < client->device_count; i++)
+        heap_trim(memory_device_heap(&client->devices[i]), 0);
+}
 
+/* The pieces have the descriptors. */
+static CUresult create_from(struct heap *heap, bool hosted, uint64_t size, uint64_t *ret_address,
+                            int *ret_fd)
+{
+    CUresult result = pieces_create(heap, hosted, size, trim_all, ret_address);
+
+    *ret_fd = -1;
     if (result != CUDA_SUCCESS)
         return result;
-    result = add_host(address, size);
-    if (result == CUDA_SUCCESS &&
-        !exchange_enter(heap, address, size, source == &hosted_granules)) {
-        drop_host(address, size);
-        result = CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    if (result != CUDA_SUCCESS) {
-        device_granules.release(address, size);
-        fd_close(&fd);
-        return result;
-    }
-    *ret_address = address;
-    *ret_fd = fd;
-    return CUDA_SUCCESS;
+    result = add_host(*ret_address, size);
+    if (result != CUDA_SUCCESS)
+        pieces_release(*ret_address, size);
+    return result;
 }
 
 static CUresult area_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
 {
-    return create_from(heap_of(memory.heaps, device), &device_granules, size, ret_address, ret_fd);
+    return create_from(heap_of(memory.heaps, device), false, size, ret_address, ret_fd);
 }
 
 static CUresult hosted_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
 {
-    return create_from(heap_of(memory.hosted, device), &hosted_granules, size, ret_address, ret_fd);
+    return create_from(heap_of(memory.hosted, device), true, size, ret_address, ret_fd);
 }
 
 static void area_release(uint64_t address, uint64_t size)
 {
-    exchange_leave(address);
     drop_host(address, size);
-    device_granules.release(address, size);
+    pieces_release(address, size);
 }
 
 static const struct heap_source areas = {area_create, area_release};
@@ -171,6 +169,14 @@ uint64_t area_host_address(uint64_t address)
     const struct range *range = ranges_find(&memory.areas, address);
 
     return range ? ((const struct area *)range->value)->host + (address - range->start) : 0;
+}
+
+void area_trim(void)
+{
+    for (int i = 0; i < client->device_count; i++) {
+        heap_trim(&memory.heaps[i], 0);
+        heap_trim(&memory.hosted[i], 0);
+    }
 }
 
 /* ---- views ---- */
@@ -344,8 +350,7 @@ static CUresult replay(const struct heap *heap, uint64_t address, uint64_t size,
 {
     const struct range *range = ranges_find(&memory.areas, address);
     const struct area *area = range->value;
-    CUresult result = exchange_is_out(address) ? granule_replay_hosted(heap, address, size, fd)
-                                               : granule_replay_device(heap, address, size, fd);
+    CUresult result = pieces_replay(heap, address, size);
 
     return result != CUDA_SUCCESS ? result : granule_replay_host(area->host, size, area->host_fd);
 }
@@ -357,11 +362,7 @@ static CUresult replay_view(const struct heap *heap, uint64_t address, uint64_t 
 
 bool managed_is_whole(void)
 {
-    bool whole = true;
-
-    for (int i = 0; i < client->device_count && whole; i++)
-        whole = granule_heap_is_whole(&memory.heaps[i]) && granule_heap_is_whole(&memory.hosted[i]);
-    return whole;
+    return exchange_is_whole();
 }
 
 CUresult area_replay(void)
@@ -397,7 +398,7 @@ void area_after_fork_in_parent(void)
         lock_give(&memory.hosted[i].lock);
         lock_give(&memory.heaps[i].lock);
     }
-    exchange_after_fork();
+    exchange_after_fork_in_parent();
 }
 
 void area_after_fork_in_child(void)
@@ -407,6 +408,7 @@ void area_after_fork_in_child(void)
 
         fd_close(&area->host_fd);
     }
+    exchange_after_fork_in_child();
     for (int i = 0; i < client->device_count; i++) {
         heap_after_fork(&memory.heaps[i]);
         heap_after_fork(&memory.hosted[i]);

@@ -25,6 +25,9 @@ struct heap *area_hosted_heap(const struct device *device);
 struct heap *area_heap_of(uint64_t address);
 int area_watch(void);
 
+/* Gives back all areas that nothing uses. Without any lock. */
+void area_trim(void);
+
 /* Where the host memory behind an address of an area is. */
 uint64_t area_host_address(uint64_t address);
 

@@ -311,10 +311,8 @@ bool block_destroy(uint64_t address)
 
 void block_trim(void)
 {
-    for (int i = 0; i < client->device_count && area_is_possible(); i++) {
-        heap_trim(area_heap(&client->devices[i]), 0);
-        heap_trim(area_hosted_heap(&client->devices[i]), 0);
-    }
+    if (area_is_possible())
+        area_trim();
 }
 
 static uint64_t next_of(const struct context *context)

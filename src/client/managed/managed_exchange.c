@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client_log.h"
+#include "fd.h"
 #include "granule.h"
 #include "ranges.h"
 
@@ -15,7 +16,7 @@
 #define MOST_OUT 64u
 
 /* What a launch is asked for at most. */
-#define MOST_USED 16u
+#define MOST_USED 64u
 
 /* How long is waited for the client's work to end, and for how many uses nothing is tried when that
  * took longer. */
@@ -24,7 +25,8 @@
 
 struct piece {
     struct exchange_piece about;
-    struct heap *heap;
+    int fd;            /* of its memory, which it keeps alive; or -1 */
+    uint64_t noted;    /* the use that it was noted for last */
     uint64_t releases; /* when there was no room, and how much had been freed until then */
     bool had_no_room;
 };
@@ -64,17 +66,16 @@ static struct piece *piece_at_locked(uint64_t address)
     return range ? range->value : NULL;
 }
 
-bool exchange_enter(struct heap *heap, uint64_t address, uint64_t size, bool out)
+bool exchange_enter(const struct exchange_piece *about, int fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
     struct piece *piece = calloc(1, sizeof(*piece));
 
     if (!piece)
         return false;
-    piece->about = (struct exchange_piece){
-        .address = address, .size = size, .device = heap->device, .out = out};
-    piece->heap = heap;
-    if (ranges_add(&exchange.pieces, address, size, piece)) {
+    piece->about = *about;
+    piece->fd = fd;
+    if (ranges_add(&exchange.pieces, about->address, about->size, piece)) {
         free(piece);
         return false;
     }
@@ -82,22 +83,34 @@ bool exchange_enter(struct heap *heap, uint64_t address, uint64_t size, bool out
     return true;
 }
 
-void exchange_leave(uint64_t address)
+uint64_t exchange_leave(uint64_t address, int *ret_fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
+    struct piece *piece;
     struct range removed;
 
-    if (ranges_remove(&exchange.pieces, address, &removed))
-        return;
-    count_out(removed.value, -1);
-    free(removed.value);
+    ranges_remove(&exchange.pieces, address, &removed);
+    piece = removed.value;
+    count_out(piece, -1);
+    *ret_fd = piece->fd;
+    free(piece);
+    return removed.size;
 }
 
-bool exchange_is_out(uint64_t address)
+void exchange_look(uint64_t address, struct exchange_piece *ret_piece, int *ret_fd)
 {
     const struct piece *piece = piece_at_locked(address);
 
-    return piece && piece->about.out;
+    *ret_piece = piece->about;
+    *ret_fd = piece->fd;
+}
+
+bool exchange_is_whole(void)
+{
+    for (size_t i = 0; i < exchange.pieces.count; i++)
+        if (((const struct piece *)exchange.pieces.sorted[i].value)->fd < 0)
+            return false;
+    return true;
 }
 
 /* ---- moving; all with the lock ---- */
@@ -149,7 +162,8 @@ static CUresult move_locked(struct piece *piece, bool out)
     explain(result);
     if (result != CUDA_SUCCESS)
         return result;
-    heap_set_descriptor(piece->heap, piece->about.address, fd);
+    fd_close(&piece->fd);
+    piece->fd = fd;
     count_out(piece, -1);
     piece->about.out = out;
     piece->about.since = 0;
@@ -213,15 +227,23 @@ struct used {
 
 static void note_use_locked(struct piece *piece, struct used *used)
 {
-    if (!piece->about.out) {
-        piece->about.used = exchange.now;
+    if (piece->noted == exchange.now)
         return;
-    }
-    for (unsigned i = 0; i < used->count; i++)
-        if (used->pieces[i] == piece)
-            return;
-    if (used->count < MOST_USED && piece->about.wish != WISH_HOST)
+    piece->noted = exchange.now;
+    if (!piece->about.out)
+        piece->about.used = exchange.now;
+    else if (used->count < MOST_USED && piece->about.wish != WISH_HOST)
         used->pieces[used->count++] = piece;
+}
+
+/* A kernel with a pointer into an area may use all of that. */
+static void note_area_locked(const struct piece *piece, struct used *used)
+{
+    const struct range *at = ranges_find(&exchange.pieces, piece->about.area);
+    const struct range *end = exchange.pieces.sorted + exchange.pieces.count;
+
+    for (; at < end && ((struct piece *)at->value)->about.area == piece->about.area; at++)
+        note_use_locked(at->value, used);
 }
 
 static void find_uses_locked(const void *params, size_t size, struct used *used)
@@ -232,18 +254,36 @@ static void find_uses_locked(const void *params, size_t size, struct used *used)
 
         memcpy(&word, (const char *)params + at, sizeof(word));
         piece = piece_at_locked(word);
-        if (piece)
-            note_use_locked(piece, used);
+        if (piece && piece->noted != exchange.now)
+            note_area_locked(piece, used);
     }
 }
 
 /* A first use only begins to count. So does one after which nothing could go. */
-static void serve_use_locked(struct piece *piece)
+static bool serve_use_locked(struct piece *piece)
 {
-    if (bring_in_locked(piece, piece->about.since))
+    if (bring_in_locked(piece, piece->about.since)) {
         piece->about.used = exchange.now;
-    else
-        piece->about.since = exchange.now;
+        return true;
+    }
+    piece->about.since = exchange.now;
+    return false;
+}
+
+/* Where one piece of an area finds no room, the next one finds none either. */
+static void serve_uses_locked(const struct used *used)
+{
+    uint64_t full = 0;
+
+    for (unsigned i = 0; i < used->count && may_try(); i++) {
+        struct piece *piece = used->pieces[i];
+        bool counts = piece->about.since != 0;
+
+        if (counts && piece->about.area == full)
+            piece->about.since = exchange.now;
+        else if (!serve_use_locked(piece) && counts)
+            full = piece->about.area;
+    }
 }
 
 void exchange_use(const void *params, size_t size)
@@ -255,8 +295,7 @@ void exchange_use(const void *params, size_t size)
     pthread_mutex_lock(&exchange.lock);
     exchange.now++;
     find_uses_locked(params, size, &used);
-    for (unsigned i = 0; i < used.count && may_try(); i++)
-        serve_use_locked(used.pieces[i]);
+    serve_uses_locked(&used);
     pthread_mutex_unlock(&exchange.lock);
 }
 
@@ -268,7 +307,7 @@ static struct piece *piece_in_locked(uint64_t address, uint64_t end)
 
     if (!range)
         range = ranges_next(&exchange.pieces, address);
-    return range && range->start < end ? range->value : NULL;
+    return range && address < end && range->start < end ? range->value : NULL;
 }
 
 static void prefetch_piece_locked(struct piece *piece, bool on_device)
@@ -297,13 +336,26 @@ void exchange_prefetch(uint64_t address, uint64_t size, bool on_device)
     pthread_mutex_unlock(&exchange.lock);
 }
 
+/* Whether most of a piece lies in [address, end). */
+static bool is_most_of(const struct piece *piece, uint64_t address, uint64_t end)
+{
+    uint64_t first = piece->about.address, last = first + piece->about.size;
+
+    first = address > first ? address : first;
+    last = end < last ? end : last;
+    return last - first > piece->about.size / 2;
+}
+
 void exchange_prefer(uint64_t address, uint64_t size, enum exchange_wish wish)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
-    struct piece *piece = piece_at_locked(address);
+    uint64_t end = address + size;
+    struct piece *piece;
 
-    if (piece && size > piece->about.size / 2)
-        piece->about.wish = wish;
+    for (uint64_t at = address; (piece = piece_in_locked(at, end));
+         at = piece->about.address + piece->about.size)
+        if (is_most_of(piece, address, end))
+            piece->about.wish = wish;
 }
 
 bool exchange_make_room(uint32_t device, uint64_t size)
@@ -320,7 +372,13 @@ void exchange_before_fork(void)
     pthread_mutex_lock(&exchange.lock);
 }
 
-void exchange_after_fork(void)
+void exchange_after_fork_in_parent(void)
 {
     pthread_mutex_unlock(&exchange.lock);
+}
+
+void exchange_after_fork_in_child(void)
+{
+    for (size_t i = 0; i < exchange.pieces.count; i++)
+        fd_close(&((struct piece *)exchange.pieces.sorted[i].value)->fd);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * More managed memory than a device, or the limit of the client, has room for. Each area
- * (managed_area.h) has a piece here, which is on the device, or out: then the host's memory is in
- * its place, at the same address, and kernels reach that. exchange_plan.h says which pieces change
- * places. They do so only while the client has no work, and what they contain stays.
+ * (managed_area.h) has its pieces here, each of which is on the device, or out: then the host's
+ * memory is in its place, at the same address, and kernels reach that. exchange_plan.h says which
+ * pieces change places. They do so only while the client has no work, and what they contain stays.
  *
  * The functions wait for the server and are called without any lock, unless their comment says
  * otherwise.
@@ -11,17 +11,22 @@
 #pragma once
 
 #include "exchange_plan.h"
-#include "heap.h"
 
 /* Called once while attaching. */
 void exchange_init(void);
 
-/* An area of the heap comes and goes. False when there is no memory for its description. */
-bool exchange_enter(struct heap *heap, uint64_t address, uint64_t size, bool out);
-void exchange_leave(uint64_t address);
+/* A piece comes, with the descriptor of its memory, or -1. False when there is no memory for its
+ * description. */
+bool exchange_enter(const struct exchange_piece *piece, int fd);
 
-/* Whether the area at an address is out. No other thread is inside. */
-bool exchange_is_out(uint64_t address);
+/* The piece at an address goes: its size, and its descriptor for the caller to close. */
+uint64_t exchange_leave(uint64_t address, int *ret_fd);
+
+/* What the piece at an address is. No other thread is inside. */
+void exchange_look(uint64_t address, struct exchange_piece *ret_piece, int *ret_fd);
+
+/* Whether the client has a descriptor of each piece. No other thread is inside. */
+bool exchange_is_whole(void);
 
 /* A kernel with these parameters is about to be launched: pointers among them say what it uses. One
  * load while nothing is out. */
@@ -39,4 +44,5 @@ bool exchange_make_room(uint32_t device, uint64_t size);
 
 /* Around a fork. */
 void exchange_before_fork(void);
-void exchange_after_fork(void);
+void exchange_after_fork_in_parent(void);
+void exchange_after_fork_in_child(void);

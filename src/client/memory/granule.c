@@ -77,22 +77,23 @@ static void granule_release(uint64_t address, uint64_t size)
     channel_unlock(&client->channel);
 }
 
-static CUresult create_in_device_part(uint32_t device, bool host, uint64_t size,
-                                      uint64_t *ret_address, int *ret_fd)
+static CUresult create_in_device_part(const struct wire_fnGranuleCreate *in, uint64_t *ret_address,
+                                      int *ret_fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
-    struct wire_fnGranuleCreate in = {.device = device, .host = host, .size = size};
     struct wire_fnGranuleCreate_reply out;
-    uint64_t first = client->window_base + device * client->device_stride;
+    uint64_t first = client->window_base + in->device * client->device_stride;
     _cleanup_fd_ int fd = -1;
-    CUresult result = wire_fnGranuleCreate(&client->channel, &in, &out);
+    CUresult result = wire_fnGranuleCreate(&client->channel, in, &out);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = client_receive_granule(out.address, &fd);
     if (result != CUDA_SUCCESS)
         return result;
-    result = enter_granule(out.address, size, first, first + client->device_stride);
+    if (in->address && in->address != out.address)
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    result = enter_granule(out.address, in->size, first, first + client->device_stride);
     if (result != CUDA_SUCCESS)
         return result;
     *ret_address = out.address;
@@ -100,16 +101,20 @@ static CUresult create_in_device_part(uint32_t device, bool host, uint64_t size,
     return CUDA_SUCCESS;
 }
 
+CUresult granule_create_in_row(uint32_t device, bool host, uint64_t size, uint64_t room,
+                               uint64_t *address, int *ret_fd)
+{
+    const struct wire_fnGranuleCreate in = {
+        .device = device, .host = host, .size = size, .room = room, .address = *address};
+
+    return create_in_device_part(&in, address, ret_fd);
+}
+
 static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
                                       int *ret_fd)
 {
-    return create_in_device_part(device, false, size, ret_address, ret_fd);
-}
-
-static CUresult hosted_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
-                                      int *ret_fd)
-{
-    return create_in_device_part(device, true, size, ret_address, ret_fd);
+    *ret_address = 0;
+    return granule_create_in_row(device, false, size, size, ret_address, ret_fd);
 }
 
 CUresult granule_move(uint64_t address, bool host, int *ret_fd)
@@ -160,7 +165,7 @@ static CUresult check_descriptor(const struct heap *heap, uint64_t address, uint
     return fd < 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
-bool granule_heap_is_whole(struct heap *heap)
+static bool heap_is_whole(struct heap *heap)
 {
     return heap_for_each_granule(heap, check_descriptor) == CUDA_SUCCESS;
 }
@@ -170,7 +175,7 @@ bool granules_are_whole(void)
     bool whole = true;
 
     for (int i = 0; i < client->device_count && whole; i++)
-        whole = granule_heap_is_whole(memory_device_heap(&client->devices[i]));
+        whole = heap_is_whole(memory_device_heap(&client->devices[i]));
     return whole;
 }
 
@@ -185,7 +190,6 @@ CUresult granule_replay_all(void)
 }
 
 const struct heap_source device_granules = {device_granule_create, granule_release};
-const struct heap_source hosted_granules = {hosted_granule_create, granule_release};
 
 /* The window is reserved by an inaccessible mapping, which the granule now replaces. */
 static CUresult map_granule(uint64_t address, uint64_t size, int fd)

@@ -11,8 +11,12 @@ void granules_init(void);
  * the window, or in use. */
 extern const struct heap_source device_granules, host_granules;
 
-/* Granules of a device whose memory is the host's for now: kernels reach that as well. */
-extern const struct heap_source hosted_granules;
+/* A granule of a device, or one of the host's memory in such a place, which kernels reach as well,
+ * of several that lie one behind the other: at *address, or, where that is 0, where `room` bytes
+ * are free; the first one says how many. Waits for the server.
+ */
+CUresult granule_create_in_row(uint32_t device, bool host, uint64_t size, uint64_t room,
+                               uint64_t *address, int *ret_fd);
 
 /* Puts memory of the host in the place of a device granule's, or device memory back, with the same
  * contents. The descriptor, which may be -1, takes the place of the granule's old one.
@@ -22,9 +26,8 @@ CUresult granule_move(uint64_t address, bool host, int *ret_fd);
 /* A number that grows when a granule goes. */
 uint64_t granule_releases(void);
 
-/* Whether the client has a descriptor of each granule in the heap, or in the heaps of all devices:
- * else some memory has gone with its server. No other thread is inside. */
-bool granule_heap_is_whole(struct heap *heap);
+/* Whether the client has a descriptor of each granule in the heaps of all devices: else some memory
+ * has gone with its server. No other thread is inside. */
 bool granules_are_whole(void);
 
 /* Shows a new server the memory that the last one made: of the heaps here, or one granule of

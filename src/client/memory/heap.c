@@ -216,27 +216,6 @@ CUresult heap_for_each_granule(struct heap *heap,
     return result;
 }
 
-/* An entry that has just been removed has left its place, so putting one there cannot fail. */
-static int exchange_descriptor(struct heap *heap, uint64_t address, int fd)
-{
-    _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
-    void *value = map_remove(&heap->granules, address);
-
-    if (!value)
-        return fd;
-    map_put(&heap->granules, address, granule_to_value(value_to_size(value), fd));
-    return value_to_fd(value);
-}
-
-bool heap_set_descriptor(struct heap *heap, uint64_t address, int fd)
-{
-    int left = exchange_descriptor(heap, address, fd);
-    bool known = left != fd;
-
-    fd_close(&left);
-    return known;
-}
-
 void heap_after_fork(struct heap *heap)
 {
     const struct map_entry *entry;

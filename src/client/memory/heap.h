@@ -77,9 +77,5 @@ CUresult heap_for_each_granule(struct heap *heap,
                                CUresult (*visit)(const struct heap *heap, uint64_t address,
                                                  uint64_t size, int fd));
 
-/* The granule at `address` has another descriptor now, which is the heap's; the old one is closed.
- * False where there is no such granule: then `fd` is closed. */
-bool heap_set_descriptor(struct heap *heap, uint64_t address, int fd);
-
 /* In a child of fork: closes the descriptors, which hold the parent's memory. */
 void heap_after_fork(struct heap *heap);

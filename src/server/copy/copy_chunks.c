@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A box that crosses a border of chunks is copied as whole slices as long as those do not cross
+ * Copies end where a chunk of page-locked memory does, or a granule of a divided allocation.
+ * A box that crosses such a border is copied as whole slices as long as those do not cross
  * one, else as whole rows, and a row that crosses one in parts.
  */
 #include "copy_chunks.h"
@@ -17,14 +18,23 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Of an allocation that consists of granules, one may be the host's and the next the device's. */
+static uint64_t left_on_device(const struct window *window, uint64_t address)
+{
+    if (!window->is_divided || address < window->base || address >= window->host_base)
+        return UINT64_MAX;
+    return window_left(window, address);
+}
+
 /* How many bytes from an address on one call may touch. */
 static uint64_t left_at(const struct window *window, uint64_t address)
 {
     const unsigned part = window ? window->devices->count : 0;
 
-    if (!window || address < window_part_start(window, part) ||
-        address >= window_part_end(window, part))
+    if (!window)
         return UINT64_MAX;
+    if (address < window_part_start(window, part) || address >= window_part_end(window, part))
+        return left_on_device(window, address);
     return page_lock_left(window->page_locker, address);
 }
 

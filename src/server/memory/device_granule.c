@@ -168,13 +168,14 @@ static CUresult import_memory(int fd, struct granule *granule)
     return result;
 }
 
-static CUresult take_place(struct session *session, const struct device *device,
+/* Where there is no address yet, so many bytes are free there. */
+static CUresult take_place(struct session *session, const struct device *device, uint64_t room,
                            struct granule *granule)
 {
     if (granule->address)
         return window_place_at(session->window, granule->part, granule->address, granule->size);
-    return window_place(session->window, granule->part, granule->size, device->record.granularity,
-                        &granule->address);
+    return window_place(session->window, granule->part, granule->size, room,
+                        device->record.granularity, &granule->address);
 }
 
 /* The place in the window and the charge are taken. Puts memory there, new or behind `fd`. */
@@ -206,13 +207,14 @@ static struct granule granule_of(const struct device *device, uint64_t size, boo
                             .fd = -1};
 }
 
-/* At its address, or anywhere if that is 0; the memory behind `fd`, or new memory if that is -1. */
+/* At its address, or where there is so much room if that is 0; the memory behind `fd`, or new
+ * memory if that is -1. */
 static CUresult place_granule(struct session *session, const struct device *device, int fd,
-                              struct granule *granule)
+                              uint64_t room, struct granule *granule)
 {
     if (!charge(session, granule))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = take_place(session, device, granule);
+    CUresult result = take_place(session, device, room, granule);
     if (result == CUDA_SUCCESS) {
         result = fill_place(session, device, fd, granule);
         if (result != CUDA_SUCCESS)
@@ -224,9 +226,9 @@ static CUresult place_granule(struct session *session, const struct device *devi
 }
 
 static CUresult granule_create(struct session *session, const struct device *device, int fd,
-                               struct granule *granule)
+                               uint64_t room, struct granule *granule)
 {
-    CUresult result = place_granule(session, device, fd, granule);
+    CUresult result = place_granule(session, device, fd, room, granule);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -261,8 +263,12 @@ CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGran
 
     if (result != CUDA_SUCCESS)
         return result;
+    if (in->room < in->size || in->address % device->record.granularity)
+        return CUDA_ERROR_INVALID_VALUE;
     granule = granule_of(device, in->size, in->host);
-    result = granule_create(session, device, -1, &granule);
+    granule.address = in->address;
+    session->window->is_divided |= in->address || in->room > in->size;
+    result = granule_create(session, device, -1, in->room, &granule);
     if (result != CUDA_SUCCESS)
         return result;
     ret_out->address = granule.address;
@@ -286,7 +292,8 @@ static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt 
     session->memory->device[in->device].given += in->size;
     granule = granule_of(device, in->size, in->host);
     granule.address = in->address;
-    return granule_create(session, device, fd, &granule);
+    session->window->is_divided = true;
+    return granule_create(session, device, fd, in->size, &granule);
 }
 
 CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranuleAdopt *in)
@@ -348,7 +355,7 @@ CUresult device_granule_exchange(struct session *session, struct granule *granul
 {
     const struct device *device = session_device(session, granule->part);
     struct granule other = granule_of(device, granule->size, on_host);
-    CUresult result = place_granule(session, device, -1, &other);
+    CUresult result = place_granule(session, device, -1, granule->size, &other);
 
     if (result != CUDA_SUCCESS)
         return result;

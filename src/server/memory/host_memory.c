@@ -112,8 +112,8 @@ static CUresult take_place(struct session *session, struct granule *granule)
 {
     if (granule->address)
         return window_place_at(session->window, granule->part, granule->address, granule->size);
-    return window_place(session->window, granule->part, granule->size, HOST_ALIGNMENT,
-                        &granule->address);
+    return window_place(session->window, granule->part, granule->size, granule->size,
+                        HOST_ALIGNMENT, &granule->address);
 }
 
 static CUresult place_and_map(struct session *session, struct granule *granule)

@@ -117,7 +117,7 @@ static CUresult place(struct session *session, const struct ipc_share *share, ui
                              .part = (unsigned)share->device->ordinal,
                              .size = share->size,
                              .fd = -1};
-    CUresult result = window_place(session->window, extent.part, share->size,
+    CUresult result = window_place(session->window, extent.part, share->size, share->size,
                                    share->device->record.granularity, &extent.address);
 
     if (result != CUDA_SUCCESS)

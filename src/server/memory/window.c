@@ -374,6 +374,7 @@ void windows_put_back(struct windows *windows, struct window *window)
     if (!window)
         return;
     host_memory_close_idle(window);
+    window->is_divided = false;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     list_append(&windows->used, &window->link);
 }
@@ -428,13 +429,13 @@ bool windows_warm(struct windows *windows)
     return result == CUDA_SUCCESS;
 }
 
-CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t alignment,
-                      uint64_t *ret_address)
+CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t room,
+                      uint64_t alignment, uint64_t *ret_address)
 {
     uint64_t address;
 
     if (ranges_gap(&window->used, window_part_start(window, part), window_part_end(window, part),
-                   size, alignment, &address) ||
+                   room, alignment, &address) ||
         ranges_add(&window->used, address, size, window))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_address = address;
@@ -449,6 +450,13 @@ CUresult window_place_at(struct window *window, unsigned part, uint64_t address,
         return CUDA_ERROR_INVALID_VALUE;
     return ranges_add(&window->used, address, size, window) ? CUDA_ERROR_OUT_OF_MEMORY
                                                             : CUDA_SUCCESS;
+}
+
+uint64_t window_left(const struct window *window, uint64_t address)
+{
+    const struct range *range = ranges_find(&window->used, address);
+
+    return range ? range->start + range->size - address : UINT64_MAX;
 }
 
 void window_unplace(struct window *window, uint64_t address)

@@ -35,6 +35,7 @@ struct window {
     uint64_t host_base; /* where the GPU-visible region is mapped */
     int gpu_fd;         /* memfd of the GPU-visible region; -1 = it has been given back */
     struct ranges used; /* addresses of granules, in use or idle */
+    bool is_divided;    /* allocations may go from one granule of a device into the next */
     struct list idle;   /* host granules that are locked and wait for a request */
     uint64_t idle_bytes, host_bytes; /* of idle host granules, and of all */
 };
@@ -84,14 +85,17 @@ unsigned windows_limit(const struct devices *devices);
 uint64_t window_part_start(const struct window *window, unsigned index);
 uint64_t window_part_end(const struct window *window, unsigned index);
 
-/* Takes `size` bytes of addresses in a part: CUDA_SUCCESS or CUDA_ERROR_OUT_OF_MEMORY. These three
- * are the session thread's. */
-CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t alignment,
-                      uint64_t *ret_address);
+/* Takes `size` bytes of addresses in a part, where `room` bytes are free: CUDA_SUCCESS or
+ * CUDA_ERROR_OUT_OF_MEMORY. These four are the session thread's. */
+CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t room,
+                      uint64_t alignment, uint64_t *ret_address);
 
 /* The same at an address that is asked for. CUDA_ERROR_INVALID_VALUE where that is not in the
  * part. */
 CUresult window_place_at(struct window *window, unsigned part, uint64_t address, uint64_t size);
+
+/* How many bytes from an address on were taken together; UINT64_MAX where none were. */
+uint64_t window_left(const struct window *window, uint64_t address);
 
 /* Gives them back. */
 void window_unplace(struct window *window, uint64_t address);

@@ -131,6 +131,146 @@ static void freed_pieces_make_room(void)
     MUST(cuMemFree_v2(plain));
 }
 
+/* ---- one array that is larger than the device ---- */
+
+static CUdeviceptr whole;
+static uint32_t whole_count; /* words */
+
+static void make_whole(void)
+{
+    whole_count = count * PIECES + 1000;
+    MUST(cuMemAllocManaged(&whole, (size_t)whole_count * 4, CU_MEM_ATTACH_GLOBAL));
+}
+
+static void add_to_whole(uint32_t first, uint32_t words, uint32_t value)
+{
+    CUdeviceptr at = whole + (CUdeviceptr)first * 4;
+    uint32_t turns = 0;
+    void *parameters[] = {&at, &value, &words, &turns};
+
+    MUST(cuLaunchKernel(get_kernel(kernels, "slow_add"), 16, 1, 1, 256, 1, 1, 0, NULL, parameters,
+                        NULL));
+}
+
+static uint32_t *whole_words(void)
+{
+    return (uint32_t *)(uintptr_t)whole;
+}
+
+static void a_kernel_uses_an_array_that_does_not_fit(void)
+{
+    bool right = true;
+
+    make_whole();
+    for (uint32_t i = 0; i < whole_count; i++)
+        whole_words()[i] = i;
+    for (unsigned round = 0; round < 3; round++) {
+        add_to_whole(0, whole_count, 5);
+        MUST(cuCtxSynchronize());
+        whole_words()[round]++;
+    }
+    for (uint32_t i = 0; i < whole_count; i++)
+        right &= whole_words()[i] == i + 15 + (i < 3);
+    IS_TRUE(right);
+    MUST(cuMemFree_v2(whole));
+}
+
+/* Copies and memsets go from what the device holds to what waits outside, and by rows. */
+static void parts_of_it_are_copied(void)
+{
+    CUdeviceptr half;
+    CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcPitch = 100000,
+                          .dstPitch = 100000,
+                          .WidthInBytes = 99000};
+    bool right = true;
+
+    make_whole();
+    half = (CUdeviceptr)whole_count / 2 * 4 & ~(CUdeviceptr)4095;
+    rows.srcDevice = whole;
+    rows.dstDevice = whole + half;
+    rows.Height = half / 100000;
+    MUST(cuMemsetD32_v2(whole, 3, whole_count));
+    MUST(cuMemsetD2D32_v2(whole, 100000, 9, 99000 / 4, half / 100000));
+    MUST(cuMemcpy2D_v2(&rows));
+    for (uint32_t i = 0; i < half / 4; i++) {
+        uint32_t expected = i / 25000 < half / 100000 && i % 25000 < 24750 ? 9 : 3;
+
+        right &= whole_words()[i] == expected && whole_words()[half / 4 + i] == expected;
+    }
+    IS_TRUE(right);
+    MUST(cuMemcpyDtoD_v2(whole + half, whole + 4, half - 4));
+    right = true;
+    for (uint32_t i = 0; i + 1 < half / 4; i++)
+        right &= whole_words()[half / 4 + i] == whole_words()[i + 1];
+    IS_TRUE(right);
+    MUST(cuMemFree_v2(whole));
+}
+
+/* The part that kernels use comes to the device, and others go. */
+static void parts_of_it_are_prefetched(void)
+{
+    bool right = true;
+    CUdevice device;
+    uint32_t part;
+
+    MUST(cuCtxGetDevice(&device));
+    make_whole();
+    part = whole_count / 4;
+    MUST(cuMemsetD32_v2(whole, 1, whole_count));
+    for (unsigned i = 0; i < 4; i++) {
+        CUdeviceptr at = whole + (CUdeviceptr)i * part * 4;
+
+        MUST(cuMemPrefetchAsync(at, (size_t)part * 4, device, NULL));
+        add_to_whole(i * part, part, i);
+        MUST(cuMemPrefetchAsync(at, (size_t)part * 4, CU_DEVICE_CPU, NULL));
+    }
+    MUST(cuCtxSynchronize());
+    for (uint32_t i = 0; i < 4 * part; i++)
+        right &= whole_words()[i] == 1 + i / part;
+    IS_TRUE(right);
+    MUST(cuMemFree_v2(whole));
+}
+
+static size_t free_now(void)
+{
+    size_t free_bytes, total;
+
+    MUST(cuMemGetInfo_v2(&free_bytes, &total));
+    return free_bytes;
+}
+
+/* The device has as much of it as it has room for. Where host and kernels do not take turns, it has
+ * what kernels have touched. */
+static void a_part_of_it_is_on_the_device(void)
+{
+    int concurrent;
+
+    MUST(cuDeviceGetAttribute(&concurrent, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, 0));
+    make_whole();
+    IS_TRUE(concurrent || free_now() < (size_t)count * 8);
+    MUST(cuMemFree_v2(whole));
+}
+
+/* What waits outside comes in for kernels when there is room again. */
+static void it_comes_in_when_there_is_room(void)
+{
+    bool right = true;
+
+    make_all();
+    make_whole();
+    MUST(cuMemsetD32_v2(whole, 0, whole_count));
+    free_all();
+    for (unsigned round = 0; round < 4; round++)
+        add_to_whole(0, whole_count, 1);
+    MUST(cuCtxSynchronize());
+    for (uint32_t i = 0; i < whole_count; i++)
+        right &= whole_words()[i] == 4;
+    IS_TRUE(right);
+    MUST(cuMemFree_v2(whole));
+}
+
 int main(void)
 {
     size_t free_bytes, total;
@@ -148,5 +288,10 @@ int main(void)
     RUN(some_are_used_more_than_others);
     RUN(other_memory_finds_room);
     RUN(freed_pieces_make_room);
+    RUN(a_kernel_uses_an_array_that_does_not_fit);
+    RUN(parts_of_it_are_copied);
+    RUN(parts_of_it_are_prefetched);
+    RUN(a_part_of_it_is_on_the_device);
+    RUN(it_comes_in_when_there_is_room);
     return check_close();
 }

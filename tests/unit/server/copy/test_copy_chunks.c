@@ -144,6 +144,31 @@ static void rows(void **state)
 }
 
 /* Into host memory at an offset, and out of it again. */
+/* Of an allocation that consists of granules, each may be elsewhere. */
+static void granules_of_a_divided_allocation(void **state)
+{
+    struct window divided = {.devices = &devices,
+                             .page_locker = &locker,
+                             .base = (uintptr_t)device,
+                             .host_base = (uintptr_t)device + MEMORY};
+    const struct wire_fnMemset in = {
+        .dst = (uintptr_t)device, .width = 2000, .height = 1, .element_size = 4};
+
+    ranges_add(&divided.used, (uintptr_t)device, 4096, NULL);
+    ranges_add(&divided.used, (uintptr_t)device + 4096, 4096, NULL);
+    begin();
+    assert_int_equal(copy_chunks(&divided, (uintptr_t)host, (uintptr_t)device, 8192, NULL), 0);
+    assert_int_equal(calls, 1);
+    assert_false(copy_chunks_splits_memset(&divided, &in));
+    divided.is_divided = true;
+    assert_int_equal(copy_chunks(&divided, (uintptr_t)host, (uintptr_t)device, 8192, NULL), 0);
+    assert_int_equal(calls, 3);
+    assert_true(copy_chunks_splits_memset(&divided, &in));
+    memcpy(expected, device, 8192);
+    assert_memory_equal(host, expected, MEMORY);
+    ranges_fini(&divided.used);
+}
+
 static void check_box(uint64_t offset, uint64_t width, uint64_t pitch, uint64_t height,
                       uint64_t slice, uint64_t depth, unsigned most_calls)
 {
@@ -262,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows),
+        cmocka_unit_test(granules_of_a_divided_allocation),
         cmocka_unit_test(boxes),
         cmocka_unit_test(boxes_of_the_device),
         cmocka_unit_test(a_box_without_an_end),

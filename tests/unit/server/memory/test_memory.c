@@ -14,7 +14,7 @@
 
 static CUresult create(struct fixture *fixture, uint64_t size, uint64_t *ret_address)
 {
-    const struct wire_fnGranuleCreate in = {.size = size};
+    const struct wire_fnGranuleCreate in = {.size = size, .room = size};
     struct wire_fnGranuleCreate_reply out = {0};
     CUresult result = serve_fnGranuleCreate(fixture->session, &in, &out);
 
