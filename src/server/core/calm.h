@@ -42,6 +42,9 @@ void calm_await_everywhere(struct session *session, struct calm *calm);
 /* The same for a call that waits for no kernel, but must not be made while a stream waits for a
  * value, or that nobody is harmed by. Then `session` may be NULL in calm_end(). */
 CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm);
+
+/* Behind the call. The clients that are held go on some milliseconds later: the next such call of
+ * the session, which often follows at once, then finds the moment still calm. */
 void calm_end(struct session *session, const struct device *device, struct calm *calm);
 
 /* For the function that waits (server.h): a client is held back from its next command on, until it
