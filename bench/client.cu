@@ -39,6 +39,10 @@
 
 namespace {
 
+// What a client may have of the device where its managed memory is not to fit.
+constexpr size_t MANAGED_LIMIT = 512u << 20;
+constexpr char MANAGED_LIMIT_TEXT[] = "0=512M";
+
 using clock_type = std::chrono::steady_clock;
 
 double seconds_since(clock_type::time_point start)
@@ -370,6 +374,83 @@ struct Row {
         result.latencies.push_back((float)seconds_since(begin));
     }
 
+    static void prefetch(void *at, size_t bytes, bool to_device)
+    {
+#if CUDART_VERSION >= 13000
+        cudaMemLocation there = {to_device ? cudaMemLocationTypeDevice : cudaMemLocationTypeHost,
+                                 0};
+        CHECK(cudaMemPrefetchAsync(at, bytes, there, 0, nullptr));
+#else
+        CHECK(cudaMemPrefetchAsync(at, bytes, to_device ? 0 : cudaCpuDeviceId, nullptr));
+#endif
+    }
+
+    // Host and kernel in turns, and the memory is where it will be used.
+    Result managed_prefetched(double limit, size_t bytes)
+    {
+        const size_t count = bytes / sizeof(unsigned);
+        unsigned *words;
+        CHECK(cudaMallocManaged(&words, bytes));
+        memset(words, 0, bytes);
+        Result result;
+        timed_loop(limit, result, [&] {
+            for (size_t i = 0; i < count; i++)
+                words[i]++;
+            prefetch(words, bytes, true);
+            add_kernel<<<264, 256>>>(words, count, 1);
+            prefetch(words, bytes, false);
+            CHECK(cudaDeviceSynchronize());
+        });
+        for (size_t i = 0; i < count; i += 97)
+            result.correct &= words[i] == 2 * (unsigned)result.units;
+        return result;
+    }
+
+    // The host fills what has just been allocated.
+    Result managed_fill(double limit, size_t bytes)
+    {
+        const size_t count = bytes / sizeof(unsigned);
+        Result result;
+        auto start = clock_type::now();
+        for (; seconds_since(start) < limit; result.units++) {
+            unsigned *words;
+            CHECK(cudaMallocManaged(&words, bytes));
+            auto begin = clock_type::now();
+            for (size_t i = 0; i < count; i++)
+                words[i] = (unsigned)i;
+            result.latencies.push_back((float)seconds_since(begin));
+            result.correct &= words[count - 1] == (unsigned)(count - 1);
+            CHECK(cudaFree(words));
+        }
+        result.seconds = seconds_since(start);
+        return result;
+    }
+
+    // A kernel over an array of one and a half times what main() lets this client have of the
+    // device: all of it in one launch, or a part after the other, each prefetched for ten kernels.
+    Result managed_large(double limit, bool by_parts)
+    {
+        const size_t bytes = MANAGED_LIMIT / 2 * 3, count = bytes / sizeof(unsigned);
+        const size_t part = by_parts ? count / 12 : count;
+        const unsigned kernels = by_parts ? 10 : 1;
+        unsigned *words;
+        CHECK(cudaMallocManaged(&words, bytes));
+        CHECK(cudaMemset(words, 0, bytes));
+        Result result;
+        timed_loop(limit, result, [&] {
+            for (size_t at = 0; at < count; at += part) {
+                if (by_parts)
+                    prefetch(words + at, part * sizeof(unsigned), true);
+                for (unsigned i = 0; i < kernels; i++)
+                    add_kernel<<<264, 256>>>(words + at, part, 1);
+            }
+            CHECK(cudaDeviceSynchronize());
+        });
+        for (size_t i = 0; i < count; i += 9973)
+            result.correct &= words[i] == kernels * (unsigned)result.units;
+        return result;
+    }
+
     // cudaMallocManaged, used by host and kernels.
     Result managed(double limit, Managed what, size_t bytes)
     {
@@ -547,6 +628,14 @@ const std::map<std::string, std::function<Result(Row &, double)>> rows = {
     {"managed_turns_4k", [](Row &r, double t) { return r.managed(t, Row::TURNS, 4096); }},
     {"managed_turns_1m", [](Row &r, double t) { return r.managed(t, Row::TURNS, 1 << 20); }},
     {"managed_turns_256m", [](Row &r, double t) { return r.managed(t, Row::TURNS, 256 << 20); }},
+    {"managed_turns_4k_prefetched", [](Row &r, double t) { return r.managed_prefetched(t, 4096); }},
+    {"managed_turns_1m_prefetched",
+     [](Row &r, double t) { return r.managed_prefetched(t, 1 << 20); }},
+    {"managed_turns_256m_prefetched",
+     [](Row &r, double t) { return r.managed_prefetched(t, 256 << 20); }},
+    {"managed_fill", [](Row &r, double t) { return r.managed_fill(t, 256 << 20); }},
+    {"managed_large", [](Row &r, double t) { return r.managed_large(t, false); }},
+    {"managed_large_parts", [](Row &r, double t) { return r.managed_large(t, true); }},
     {"malloc", [](Row &r, double t) { return r.allocate(t, false); }},
     {"malloc_async", [](Row &r, double t) { return r.allocate(t, true); }},
     {"idle", [](Row &r, double t) { return r.idle(t); }},
@@ -594,6 +683,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "\n");
         return 2;
     }
+    if (row->first.rfind("managed_large", 0) == 0)
+        setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", MANAGED_LIMIT_TEXT, 1);
     auto start = clock_type::now();
     if (row->first == "wake")
         CHECK(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));

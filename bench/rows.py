@@ -278,6 +278,14 @@ MEASUREMENTS = {
     "managed_turns_4k": (simply("managed_turns_4k"), "host and kernel in turns on managed 4 KiB"),
     "managed_turns_1m": (simply("managed_turns_1m"), "the same on 1 MiB"),
     "managed_turns_256m": (simply("managed_turns_256m"), "the same on 256 MiB"),
+    **{f"managed_turns_{size}_prefetched": (simply(f"managed_turns_{size}_prefetched"),
+                                            f"host and kernel in turns on {what}, prefetched")
+       for size, what in {"4k": "4 KiB", "1m": "1 MiB", "256m": "256 MiB"}.items()},
+    "managed_fill": (simply("managed_fill"), "the host fills 256 MiB of new managed memory"),
+    "managed_large": (simply("managed_large"),
+                      "a kernel over 768 MiB of one managed array, of which 512 fit (natively all)"),
+    "managed_large_parts": (simply("managed_large_parts"),
+                            "the same in 12 parts, each prefetched for 10 kernels"),
     "malloc": (simply("malloc"), "cudaMalloc + cudaFree, 4 MiB"),
     "malloc_async": (simply("malloc_async"), "cudaMallocAsync + cudaFreeAsync, 4 MiB"),
     "wake": (simply("wake"), "asleep behind a kernel of 5 ms: how late it goes on"),
@@ -319,6 +327,8 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
 ONLY_FUNNEL = {"attach", "oversubscribed", *OBSERVED, *[f"spare_{kind}" for kind in NEW_CLIENTS]}
+# NVIDIA's MPS has a memory limit as well, and a driver of its own for what does not fit.
+NOT_MPS = {"managed_large", "managed_large_parts"}
 # Also there with all clients: they are what it is about.
 ALL_CLIENTS = {"oversubscribed"}
 
@@ -326,6 +336,8 @@ ALL_CLIENTS = {"oversubscribed"}
 def measured_in(measurement, mode):
     if measurement in ONLY_FUNNEL:
         return mode == "funnel"
+    if measurement in NOT_MPS:
+        return mode != "mps"
     return mode == "native" or measurement not in ONLY_NATIVE
 
 
@@ -420,6 +432,11 @@ ROWS = [
       for what in ("kernel", "first", "atomics", "read")],
     Row("managed_turns_4k", "p50_us", (1,), {1: beside("native", 0.5)}),
     *[Row(f"managed_turns_{size}", "p50_us", (1,), {1: beside("native")}) for size in ("1m", "256m")],
+    *[Row(f"managed_turns_{size}_prefetched", "p50_us", (1,), {1: beside("native")})
+      for size in ("4k", "1m", "256m")],
+    Row("managed_fill", "p50_us", (1,), {1: beside("native")}),
+    Row("managed_large", "p50_us", (1,)),
+    Row("managed_large_parts", "p50_us", (1,)),
     Row("malloc", "p50_us", (1, 8), {None: Goal(3)}),
     Row("malloc_async", "p50_us", (1,), {1: beside("native")}),
     Row("launch_sync", "first_call_ms", (1,), {1: Goal(30)}),
