@@ -161,3 +161,17 @@ def run_together(mode, commands, seconds, meanwhile=lambda pids: None):
     finally:
         for client in group:
             client.__exit__()
+
+
+def merge(reports):
+    """The figures of copies of client.cu that did the same."""
+    rates = [r["rate"] for r in reports]
+    return {
+        "rate": sum(rates),
+        "gb_per_s": sum(r["gb_per_s"] for r in reports),
+        "p50_us": sorted(r["p50_us"] for r in reports)[len(reports) // 2],
+        "p99_us": max(r["p99_us"] for r in reports),
+        "cpu_us": sum(r["cpu_us"] for r in reports) / len(reports),
+        "first_call_ms": max(r["first_call_ms"] for r in reports),
+        "fairness": min(rates) / (sum(rates) / len(rates)),
+    }

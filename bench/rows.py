@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import clients
 import modes
-from clients import BenchError, Skipped, run_together
+from clients import BenchError, Skipped, merge, run_together
 from limit_ways import NoAnswer, Way
+from neighbors import LONG_KERNEL_SECONDS, beside_long_kernel, beside_programs, new_share
 from observers import OBSERVERS, observed
 from trainings import beside_trainings
 
@@ -27,19 +28,6 @@ def simply(row):
         command = [bench.program("client"), row, seconds]
         return merge(run_together(mode, [command] * count, seconds)[0])
     return run
-
-
-def merge(reports):
-    rates = [r["rate"] for r in reports]
-    return {
-        "rate": sum(rates),
-        "gb_per_s": sum(r["gb_per_s"] for r in reports),
-        "p50_us": sorted(r["p50_us"] for r in reports)[len(reports) // 2],
-        "p99_us": max(r["p99_us"] for r in reports),
-        "cpu_us": sum(r["cpu_us"] for r in reports) / len(reports),
-        "first_call_ms": max(r["first_call_ms"] for r in reports),
-        "fairness": min(rates) / (sum(rates) / len(rates)),
-    }
 
 
 def idle(bench, mode, count, seconds):
@@ -239,6 +227,9 @@ STALLS = {
     "stream": "cudaStreamCreate + Destroy",
 }
 
+# What runs beside a long kernel, with the numbers of clients.
+BESIDE_LONG = {"launch_sync": (1, 8), "small": (1, 8), "nbody": (1, 4)}
+
 RATES = {
     "fma": "fma loop",
     "nbody": "n-body, 4096 bodies: interactions",
@@ -309,7 +300,14 @@ MEASUREMENTS = {
        for kind, (_, what) in NEW_CLIENTS.items()},
     **{f"stall_{kind}": (stall(kind), f"200 ms kernels here, {what} there: a third's worst launch")
        for kind, what in STALLS.items()},
+    "stall_attach": (beside_programs(),
+                     "200 ms kernels here, 20 programs a second there: another's worst launch"),
+    "stall_share": (beside_programs(new_share), "the same, each with a share of its own"),
 }
+for row in BESIDE_LONG:
+    what = f"{MEASUREMENTS[row][1]}, beside a kernel of {LONG_KERNEL_SECONDS} s"
+    MEASUREMENTS[f"long_{row}"] = (beside_long_kernel(row), what)
+    MEASUREMENTS[f"lanes_{row}"] = (beside_long_kernel(row, "--spare"), f"{what} in another context")
 OBSERVED = {
     f"{row}_{how}": (observed(MEASUREMENTS[row][0], how), f"{MEASUREMENTS[row][1]}, {what}")
     for row in ("launch_sync", "queued") for how, what in OBSERVERS.items()}
@@ -326,7 +324,8 @@ ONLY_SOFT = {*HOST_RATES, *[f"rate_{kernel}" for kernel in RATES]}
 # Without CUDA there is nothing to share.
 ONLY_NATIVE = {*HOST_RATES}
 # No driver but ours takes so many.
-ONLY_FUNNEL = {"attach", "oversubscribed", *OBSERVED, *[f"spare_{kind}" for kind in NEW_CLIENTS]}
+ONLY_FUNNEL = {"attach", "oversubscribed", *OBSERVED, *[f"spare_{kind}" for kind in NEW_CLIENTS],
+               *[f"lanes_{row}" for row in BESIDE_LONG]}
 # NVIDIA's MPS has a memory limit as well, and a driver of its own for what does not fit.
 NOT_MPS = {"managed_large", "managed_large_parts"}
 # Also there with all clients: they are what it is about.
@@ -449,6 +448,10 @@ ROWS = [
       for what in ("code", "text")
       for figure in ("first_load_ms", "second_load_ms", "second_of_first", "work_ms")],
     *[Row(f"stall_{kind}", "worst_ms", (3,), {3: Goal(1)}) for kind in STALLS],
+    *[Row(f"stall_{kind}", figure, (2,), {2: Goal(most)}) for kind in ("attach", "share")
+      for figure, most in (("worst_ms", 20), ("result_ms", 500))],
+    *[Row(f"{where}_{row}", figure, counts) for row, counts in BESIDE_LONG.items()
+      for where in ("long", "lanes") for figure in ("rate", "p50_us", "p99_us")],
     *[Row(f"{where}_{kind}", figure, (3,), {3: Goal(most)} if where == "spare" else None)
       for kind in NEW_CLIENTS for where in ("beside", "spare")
       for figure, most in (("worst_ms", 20), ("result_ms", 500))],
