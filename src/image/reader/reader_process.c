@@ -14,6 +14,7 @@
 
 #include "fd.h"
 #include "reader_limits.h"
+#include "reader_namespaces.h"
 #include "shm.h"
 #include "sock.h"
 
@@ -98,6 +99,7 @@ static void serve(const struct reader_request *request, int image, int answer, i
 
 static void prepare(int socket)
 {
+    reader_namespaces_leave(); /* what follows holds where the kernel has none, too */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, "funnel-reader");
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
