@@ -284,9 +284,12 @@ static void publish_head(struct ring *ring)
 
 void ring_release(struct ring *ring)
 {
-    ring->cursor += ring->pending;
+    uint32_t cursor = ring->cursor + ring->pending;
+
+    /* Other threads may look at it: partner channel_server_queued(). */
+    __atomic_store_n(&ring->cursor, cursor, __ATOMIC_RELAXED);
     ring->pending = 0;
-    if (ring->cursor == ring->peer || ring->cursor - ring->published >= ring->size / 8)
+    if (cursor == ring->peer || cursor - ring->published >= ring->size / 8)
         publish_head(ring);
     else
         prefetch_next(ring);

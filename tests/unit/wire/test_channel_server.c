@@ -3,6 +3,8 @@
 #include "channel.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "channel_fixture.h"
@@ -114,6 +116,47 @@ static void test_the_descriptor_is_handed_over_once(void **state)
     channel_server_destroy(NULL);
 }
 
+/* ---- who counts what is queued meanwhile ---- */
+
+#define COUNTED 20000u
+
+struct counter {
+    const struct channel_server *server;
+    atomic_bool ends;
+    bool is_wrong;
+};
+
+static void *count_queued(void *context)
+{
+    struct counter *counter = context;
+    uint32_t taken;
+
+    while (!atomic_load(&counter->ends))
+        if (channel_server_queued(counter->server, &taken) > REGION_RING_BYTES)
+            counter->is_wrong = true;
+    return NULL;
+}
+
+/* A data race between the two threads is what ThreadSanitizer would report. */
+static void test_another_thread_counts_what_is_queued(void **state)
+{
+    struct channel_fixture fixture;
+    const struct ring_message *message;
+    pthread_t thread;
+
+    channel_fixture_init(&fixture);
+    struct counter counter = {.server = fixture.server};
+    assert_int_equal(pthread_create(&thread, NULL, count_queued, &counter), 0);
+    for (unsigned i = 0; i < COUNTED; i++) {
+        assert_true(channel_fixture_send(&fixture.client, 5, 16, i));
+        assert_int_equal(channel_server_next(fixture.server, &message), 16);
+    }
+    atomic_store(&counter.ends, true);
+    pthread_join(thread, NULL);
+    assert_false(counter.is_wrong);
+    channel_fixture_fini(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_a_command_that_changes_after_it_was_taken),
         cmocka_unit_test(test_a_kick_ends_the_wait),
         cmocka_unit_test(test_the_descriptor_is_handed_over_once),
+        cmocka_unit_test(test_another_thread_counts_what_is_queued),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
