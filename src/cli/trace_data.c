@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "cli.h"
@@ -76,14 +77,23 @@ static bool all_are_done(const struct trace_data *data, bool late)
     return true;
 }
 
-static void wait_for_files(const struct trace_data *data, unsigned seconds,
+/* The trace is no longer than the connection to the daemon, so `stop` closes that; then the servers
+ * write down the work that has been done. */
+static void wait_for_files(const struct trace_data *data, int daemon, unsigned seconds,
                            const volatile sig_atomic_t *stop)
 {
     const struct timespec pause = {.tv_nsec = 20 * NS_PER_MS};
     uint64_t begin = clock_ns(), end = begin + seconds * NS_PER_SEC + GRACE_NS;
+    bool stopped = false;
 
-    while (!*stop && clock_ns() < end && !all_are_done(data, clock_ns() > begin + NS_PER_SEC))
+    while (clock_ns() < end && !all_are_done(data, clock_ns() > begin + NS_PER_SEC)) {
+        if (*stop && !stopped) {
+            stopped = true;
+            shutdown(daemon, SHUT_RDWR);
+            end = clock_ns() + GRACE_NS;
+        }
         nanosleep(&pause, NULL);
+    }
 }
 
 /* ---- records ---- */
@@ -224,7 +234,7 @@ int trace_take(unsigned seconds, long client, const volatile sig_atomic_t *stop,
         return cli_fail("the daemon is gone");
     status = receive_files(fd, ret_data);
     if (!status) {
-        wait_for_files(ret_data, seconds, stop);
+        wait_for_files(ret_data, fd, seconds, stop);
         status = take_entries(ret_data);
     }
     if (status)

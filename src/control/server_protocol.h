@@ -137,11 +137,12 @@ struct server_reopen_log {
     struct server_header header;
 };
 
-/* Not answered: a server that is being traced already leaves the file as it is. */
+/* Not answered: a server that is being traced already leaves the file as it is. `request` is the
+ * trace's number, by which a second order can end it before its time. */
 struct server_trace {
     struct server_header header;
-    uint32_t seconds;
-    int32_t pid; /* of this client alone, or in another PID namespace its ID; 0 = all */
+    uint32_t seconds; /* 0: the trace of this number ends now */
+    int32_t pid;      /* of this client alone, or in another PID namespace its ID; 0 = all */
 };
 
 /* In force from now on; clients keep what they hold. */

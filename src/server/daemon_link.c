@@ -370,7 +370,9 @@ static void dispatch_message(struct server *server, const union server_any *orde
         reopen_log(server, *fd);
         break;
     case SERVER_TRACE:
-        if (!server_trace_begin(server, &order->trace, *fd))
+        if (!order->trace.seconds)
+            server_trace_stop(server, order->header.request);
+        else if (!server_trace_begin(server, &order->trace, *fd))
             log_line("A trace is not begun: another one goes on, or there is no memory");
         break;
     case SERVER_SET_QUOTAS:

@@ -28,8 +28,9 @@
 
 struct trace {
     struct trace_header *file;
-    uint64_t end_ns;
-    int32_t pid;    /* 0 = all clients */
+    atomic_uint_fast64_t end_ns; /* the main thread's to write */
+    uint32_t number;             /* the daemon's, for this trace */
+    int32_t pid;                 /* 0 = all clients */
     unsigned users; /* under the server's lock: the sessions, and the server until the end */
 };
 
@@ -93,13 +94,14 @@ static struct trace *open_trace(const struct server_trace *order, int fd)
         return NULL;
     }
     trace->file = file;
-    trace->end_ns = clock_ns() + order->seconds * NS_PER_SEC;
+    atomic_init(&trace->end_ns, clock_ns() + order->seconds * NS_PER_SEC);
+    trace->number = order->header.request;
     trace->pid = order->pid;
     trace->users = 1;
     return trace;
 }
 
-/* Their threads look at their limits, and see the trace. */
+/* Their threads look at their limits, and see the trace, or its end. */
 static void tell_sessions(struct server *server)
 {
     list_for_each (struct session, session, &server->sessions, link) {
@@ -126,15 +128,31 @@ bool server_trace_begin(struct server *server, const struct server_trace *order,
     return true;
 }
 
+static bool is_over(struct trace *trace)
+{
+    return clock_ns() >= atomic_load_explicit(&trace->end_ns, memory_order_relaxed);
+}
+
+void server_trace_stop(struct server *server, uint32_t number)
+{
+    struct trace *trace = server->life->trace;
+
+    if (!trace || trace->number != number)
+        return;
+    atomic_store_explicit(&trace->end_ns, 0, memory_order_relaxed);
+    server_trace_tick(server);
+}
+
 void server_trace_tick(struct server *server)
 {
     struct trace *trace = server->life->trace;
 
-    if (!trace || clock_ns() < trace->end_ns)
+    if (!trace || !is_over(trace))
         return;
     pthread_mutex_lock(&server->lock);
     server->life->trace = NULL;
     pthread_mutex_unlock(&server->lock);
+    tell_sessions(server);
     release(server, trace);
 }
 
@@ -460,7 +478,7 @@ struct session_trace *session_trace_begin(struct session *session)
 
 bool session_trace_goes_on(const struct session_trace *trace)
 {
-    return clock_ns() < trace->trace->end_ns;
+    return !is_over(trace->trace);
 }
 
 void session_trace_end(struct session_trace *trace)

@@ -31,6 +31,9 @@ struct traced_command {
  * written, when another one goes on. */
 bool server_trace_begin(struct server *server, const struct server_trace *order, int fd);
 
+/* The main thread's: ends the trace of that number before its time, if it goes on. */
+void server_trace_stop(struct server *server, uint32_t number);
+
 /* The main thread's, now and then: ends a trace whose time is over. */
 void server_trace_tick(struct server *server);
 

@@ -5,12 +5,11 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import harness
 from harness import wait_until
 
-SLACK = 1e6  # us: the threads of a machine that is busy
+SLACK = 60e6  # us: the threads of a machine that is busy
 
 
 class Trace(harness.TestCase):
@@ -105,36 +104,55 @@ class Trace(harness.TestCase):
 
     def test_program_that_comes_later(self):
         self.begin("n_body", "-n", "256")
-        tracing = self.in_background("--seconds", "4")
+        tracing = self.in_background()
         late = self.begin("matmul", "-n", "32")
-        self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
+        self.wait_for_work(late)
+        self.end(tracing)
         self.assertTrue(self.slices(self.events(), "kernel", late))
 
-    def in_background(self, *arguments):
+    def in_background(self):
+        """A trace that the daemon has ordered, and that goes on until end()."""
         process = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "trace", "-o", self.file,
-                                    *arguments], env=self.environment, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.PIPE, text=True)
+                                    "--seconds", "600"], env=self.environment,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.processes.append(process)
+        wait_until(lambda: "Cmd:trace" in self.control_log(), "the trace")
         return process
+
+    def end(self, tracing):
+        tracing.send_signal(signal.SIGINT)
+        self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
+
+    def wait_for_work(self, pid):
+        before = self.launches(pid)
+        wait_until(lambda: self.launches(pid) > before + 64, "work that is traced")
 
     def test_one_at_a_time(self):
         pid = self.begin("n_body", "-n", "256")
-        tracing = self.in_background("--seconds", "5")
-        time.sleep(1)
+        tracing = self.in_background()
         done = self.funnel("trace", "--seconds", "1", "--summary")
         self.assertEqual(done.returncode, 1)
         self.assertIn("does another trace go on?", done.stderr)
-        self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
-        self.assertTrue(self.slices(self.trace(), "kernel", pid))
+        self.end(tracing)
+        wait_until(lambda: self.funnel("trace", "--seconds", "1", "-o", self.file).returncode == 0,
+                   "the end of the first")
+        self.assertTrue(self.slices(self.events(), "kernel", pid))
+
+    def test_front_end_that_is_killed(self):
+        """The servers do not go on for the rest of its ten minutes."""
+        pid = self.begin("n_body", "-n", "256")
+        tracing = self.in_background()
+        tracing.kill()
+        tracing.wait()
+        wait_until(lambda: self.funnel("trace", "--seconds", "1", "-o", self.file).returncode == 0,
+                   "the end of the first")
+        self.assertTrue(self.slices(self.events(), "kernel", pid))
 
     def test_interrupted(self):
         pid = self.begin("n_body", "-n", "256")
-        tracing = self.in_background("--seconds", "600")
-        before = self.launches(pid)
-        wait_until(lambda: self.launches(pid) > before + 8, "work that is traced")
-        time.sleep(1)
-        tracing.send_signal(signal.SIGINT)
-        self.assertEqual(tracing.wait(harness.TIMEOUT), 0)
+        tracing = self.in_background()
+        self.wait_for_work(pid)
+        self.end(tracing)
         self.assertTrue(self.slices(self.events(), "kernel", pid))
 
     def test_summary(self):
@@ -145,7 +163,7 @@ class Trace(harness.TestCase):
         self.assertEqual((row[1], row[-1]), ("100.0%", "n_body"))
         self.assertGreater(int(row[0]), 0)
         self.assertGreater(float(row[2]), 0)
-        self.assertLess(float(row[2]), 2000)  # ms
+        self.assertLess(float(row[2]), 60000)  # ms
 
     def test_ranges_of_a_program(self):
         """By NVTX, which `funnel run` has them recorded with."""

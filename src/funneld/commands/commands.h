@@ -24,6 +24,9 @@ void commands_run(struct console *console, char *line);
 /* limit --quota: changes quotas of all clients and users, and answers the command. */
 void change_quotas(struct console *console, const struct grammar_values *values);
 
+/* Its front end has gone: the servers need not write for it any longer. */
+void end_trace(const struct console *console);
+
 struct server_process;
 struct service;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tracing: the daemon makes a file for each server, which writes to it, and gives it to the front
- * end, which reads it. The daemon itself keeps nothing of a trace. */
+ * end, which reads it. The trace ends with its time, or with the front end's connection. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,15 +44,26 @@ static int trace_server(struct console *console, struct server_process *server,
     other = dup(fd);
     if (other < 0)
         return -EMFILE;
-    server_message_init(&order, SERVER_TRACE, 0);
+    server_message_init(&order, SERVER_TRACE, console->trace);
     order.seconds = values->seconds;
     order.pid = values->client;
     error = connection_send(&server->connection, &order, sizeof(order), other);
     return error ? error : send_file(console, server, fd_steal(&fd));
 }
 
+void end_trace(const struct console *console)
+{
+    struct server_trace order;
+
+    server_message_init(&order, SERVER_TRACE, console->trace);
+    list_for_each (struct server_process, server, &console->daemon->servers, link)
+        if (is_traced(console, server))
+            connection_send(&server->connection, &order, sizeof(order), -1);
+}
+
 void run_trace(struct console *console, const struct grammar_values *values)
 {
+    static uint32_t last_number;
     unsigned traced = 0;
     int error = 0;
 
@@ -61,6 +72,7 @@ void run_trace(struct console *console, const struct grammar_values *values)
         console_done(console, COMMAND_REJECTED);
         return;
     }
+    console->trace = ++last_number;
     list_for_each (struct server_process, server, &console->daemon->servers, link) {
         if (error || !is_traced(console, server))
             continue;

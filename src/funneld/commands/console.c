@@ -19,6 +19,8 @@ static void console_free(struct console *console)
 {
     if (console->logged)
         journal("UI closed");
+    if (console->trace)
+        end_trace(console);
     list_remove(&console->link);
     connection_close(&console->connection);
     free(console);

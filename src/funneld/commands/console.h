@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "connection.h"
@@ -29,6 +30,7 @@ struct console {
     char pending[COMMAND_PENDING_MAX]; /* a command that runs when a server has started, or "" */
     bool logged;                       /* its first command line has been logged */
     bool awaits_quit;                  /* its command ends with the daemon */
+    uint32_t trace;                    /* the number of the trace that it has ordered; 0 = none */
 };
 
 /* Takes `fd`. */
