@@ -36,12 +36,14 @@ class Whole(harness.TestCase):
 
     def test_log_of_the_server(self):
         """What support looks for in the log of NVIDIA's server."""
+        self.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=64M"
         self.run_through(*self.program("vector_add"))
         self.funnel("stop", "--force")
         with open(os.path.join(self.log, "server.log")) as file:
             log = file.read()
         for line in ("CUDA MPS Server binary version: 13010", "Connecting to control daemon",
                      "Creating server context on device 0", "Server Priority set to 0",
+                     "Device pinned memory limit for device 0 set to 0x4000000 bytes",
                      "} is ACTIVE", "} is INACTIVE", "Destroy server context on device 0"):
             self.assertIn(line, log)
 
