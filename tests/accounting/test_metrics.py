@@ -266,6 +266,22 @@ class MetricsTest(harness.TestCase):
         self.assertEqual(self.limits(), (30, 64 << 20, 0))
 
     @needs("chromium")
+    def test_page_fits_every_width(self):
+        """Also with the buttons and the command lines that an operator sees."""
+        self.attach()
+        with Browser(self.root, self.url) as page:
+            page.wait("document.body.dataset.ready === '1'")
+            page.value(f"at('token').value = '{self.token()}'; at('operator').requestSubmit()")
+            page.wait("document.querySelectorAll('#clients button').length === 2")
+            for width in 390, 700, 960, 1000, 1400:
+                page.call("Emulation.setDeviceMetricsOverride", width=width, height=800,
+                          deviceScaleFactor=1, mobile=False)
+                page.wait(f"innerWidth === {width}")
+                self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
+                self.assertLessEqual(page.value("at('scroll').scrollWidth"),
+                                     page.value("at('scroll').clientWidth"), width)
+
+    @needs("chromium")
     def test_page_fits_a_phone(self):
         self.attach()
         with Browser(self.root, self.url, "--window-size=400,800") as page:
