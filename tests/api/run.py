@@ -31,12 +31,14 @@ DRIVER = ["startup", "contexts", "memory", "registers", "modules", "links", "sta
           "forks",
           "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",
           "talk_calls", "tensor_copies", "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green"]
-DRIVER += ["memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves", "managed_large", "managed_peers", "managed_random", "managed_variables", "peers"]
+DRIVER += ["memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves", "managed_large", "managed_peers", "managed_random", "managed_variables", "peers", "retired"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were; Funnel must not.
-NOT_DIRECT_ON_CUDA = {"bad_handles"}
+NOT_DIRECT_ON_CUDA = {"bad_handles", "retired"}
+# The software GPU does not carry these calls: the client answers them.
+NOT_DIRECT_ON_SOFT = {"retired"}
 # Large headers: one variant is enough.
 STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "repeated_algorithms", "tensor_tiles", "warp_edges"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
@@ -192,7 +194,8 @@ class Runner:
                           err.read().decode(errors="replace"))
 
     def direct(self, program):
-        if self.options.device == "cuda" and program.stem in NOT_DIRECT_ON_CUDA:
+        left_out = NOT_DIRECT_ON_CUDA if self.options.device == "cuda" else NOT_DIRECT_ON_SOFT
+        if program.stem in left_out:
             return None
         return self.call(["--direct"], program.command)
 

@@ -195,3 +195,42 @@ CUresult client_cuCtxDestroy_v2(CUcontext ctx)
         context_stack_pop(&thread->stack);
     return CUDA_SUCCESS;
 }
+
+/* ---- the references of CUDA 2 ---- */
+
+CUresult client_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+    struct context *context;
+    CUresult result = context_current(&context);
+
+    if (!pctx || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&client->lock);
+    context->attached++;
+    pthread_mutex_unlock(&client->lock);
+    *pctx = context->handle;
+    return CUDA_SUCCESS;
+}
+
+static bool drop_attached(struct context *context)
+{
+    bool dropped;
+
+    pthread_mutex_lock(&client->lock);
+    dropped = context->attached > 0;
+    context->attached -= dropped;
+    pthread_mutex_unlock(&client->lock);
+    return dropped;
+}
+
+/* The last reference is the one that came with cuCtxCreate. */
+CUresult client_cuCtxDetach(CUcontext ctx)
+{
+    struct context *context = context_lookup(ctx);
+
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return drop_attached(context) ? CUDA_SUCCESS : client_cuCtxDestroy_v2(ctx);
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about devices, answered from the table that came with the attach. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,16 @@ CUresult client_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
         return CUDA_ERROR_INVALID_DEVICE;
     *bytes = device->record->total_memory;
     return CUDA_SUCCESS;
+}
+
+CUresult client_cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
+{
+    size_t all;
+    CUresult result = bytes ? client_cuDeviceTotalMem_v2(&all, dev) : CUDA_ERROR_INVALID_VALUE;
+
+    if (result == CUDA_SUCCESS)
+        *bytes = all < UINT_MAX ? (unsigned)all : UINT_MAX;
+    return result;
 }
 
 /* Numbers that the server's driver does not know yet are 0, for libcudart takes every error here

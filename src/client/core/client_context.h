@@ -23,6 +23,7 @@ struct context {
     bool primary;
     atomic_bool active; /* atomic; of a primary one: the program retains it */
     unsigned retained;  /* under client->lock */
+    unsigned attached;  /* by cuCtxAttach; under client->lock */
     unsigned flags;
     unsigned version;
     uint64_t epoch;    /* grows with every reset */

@@ -26,6 +26,7 @@ void function_destroy(struct function *function)
     handles_remove(&client->handles, WIRE_FUNCTION, function->handle);
     free(function->name);
     free(function->layout);
+    free(function->retired);
     free(function);
 }
 
