@@ -73,6 +73,13 @@ static CUresult raise_in_calm(struct session *session, const struct device *devi
     return result;
 }
 
+/* What is set aside of the L2 cache for lines that persist is everybody's, and missing for all
+ * else: a client reads back what it has set, and the device keeps what it began with. */
+static bool is_hint(uint32_t limit)
+{
+    return limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
+}
+
 CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
 {
     const struct device *device = session_place(session, "cuCtxSetLimit", in->device);
@@ -81,6 +88,8 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
         return CUDA_ERROR_INVALID_DEVICE;
     if (in->limit >= DEVICE_LIMITS_MAX)
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (is_hint(in->limit))
+        return CUDA_SUCCESS;
     CUresult result = session_enter(session, device);
     uint64_t *paid = paid_limit(session, device, (CUlimit)in->limit);
     uint64_t more = in->value > *paid ? in->value - *paid : 0;

@@ -103,6 +103,14 @@ static void limits_that_do_not_exist(void **state)
     assert_int_equal(ask(*state, (CUlimit)UINT32_MAX, 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
 }
 
+/* It would be missing for all others. */
+static void nothing_is_set_aside_of_the_cache(void **state)
+{
+    limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE] = MIB;
+    assert_int_equal(ask(*state, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 32 * MIB), CUDA_SUCCESS);
+    assert_int_equal(limits[CU_LIMIT_PERSISTING_L2_CACHE_SIZE], MIB);
+}
+
 static void a_refusal_costs_nothing(void **state)
 {
     struct fixture *fixture = *state;
@@ -133,9 +141,13 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(raising_a_limit_is_charged),     CASE(a_limit_is_not_raised_beyond_the_clients_memory),
-        CASE(each_client_pays_for_all_of_it), CASE(limits_that_do_not_exist),
-        CASE(a_refusal_costs_nothing),        CASE(restored_when_no_client_is_left),
+        CASE(raising_a_limit_is_charged),
+        CASE(a_limit_is_not_raised_beyond_the_clients_memory),
+        CASE(each_client_pays_for_all_of_it),
+        CASE(limits_that_do_not_exist),
+        CASE(nothing_is_set_aside_of_the_cache),
+        CASE(a_refusal_costs_nothing),
+        CASE(restored_when_no_client_is_left),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
