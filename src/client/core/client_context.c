@@ -49,7 +49,8 @@ struct context *context_lookup(CUcontext handle)
     return handles_get(&client->handles, CLIENT_CONTEXT, (uint64_t)handle);
 }
 
-static CUresult primary_of_green(const struct context *context, struct context **ret_context)
+static __attribute__((noinline)) CUresult primary_of_green(const struct context *context,
+                                                           struct context **ret_context)
 {
     if (!context->green || !context_active(context->device->primary))
         return CUDA_ERROR_INVALID_CONTEXT;

@@ -106,16 +106,11 @@ struct stream *stream_create_own(struct context *context)
     return stream_mint(context, STREAM_NONBLOCKING, 0);
 }
 
-/* The contexts of a device have its legacy stream in common. One with a share of the
- * multiprocessors has its own, which ends with the context. */
-static struct stream *legacy_of(struct context *context)
+static __attribute__((noinline)) struct stream *make_legacy(struct context *context,
+                                                            struct stream *_Atomic *legacy)
 {
-    struct stream *_Atomic *legacy =
-        context->share ? &context->legacy : &stream_group_of(context->device)->legacy;
-    struct stream *stream = atomic_load_explicit(legacy, memory_order_acquire);
+    struct stream *stream;
 
-    if (stream)
-        return stream;
     pthread_mutex_lock(&client->lock);
     if (!*legacy) {
         stream = stream_mint(context->share ? context : context->device->primary, STREAM_LEGACY, 0);
@@ -125,6 +120,17 @@ static struct stream *legacy_of(struct context *context)
     }
     pthread_mutex_unlock(&client->lock);
     return *legacy;
+}
+
+/* The contexts of a device have its legacy stream in common. One with a share of the
+ * multiprocessors has its own, which ends with the context. */
+static struct stream *legacy_of(struct context *context)
+{
+    struct stream *_Atomic *legacy =
+        context->share ? &context->legacy : &stream_group_of(context->device)->legacy;
+    struct stream *stream = atomic_load_explicit(legacy, memory_order_acquire);
+
+    return stream ? stream : make_legacy(context, legacy);
 }
 
 static inline struct stream *legacy_stream(struct context *context)
