@@ -16,6 +16,7 @@ from scene import Program
 
 # Microseconds.
 FLOODS = [100], [2000], [30000], [90000], [100, 2000, 30000, 90000]
+IN_TWO_STREAMS = [100], [30000], [90000]
 LAUNCHES = 10
 
 numbers = itertools.count(100)
@@ -41,7 +42,7 @@ def launch(witness):
     witness.expect("launched")
 
 
-def play(funnel, witness, lengths, floods):
+def play(funnel, witness, lengths, floods, streams=1):
     try:
         for flood in floods:
             flood.expect("running")
@@ -54,7 +55,8 @@ def play(funnel, witness, lengths, floods):
         for flood in floods:
             flood.kill()
     kinds = "/".join(f"{length / 1000:g}" for length in lengths)
-    harness.say(f"{len(floods)} x {kinds} ms: new programs end after "
+    where = " in each of two streams" if streams == 2 else ""
+    harness.say(f"{len(floods)} x {kinds} ms{where}: new programs end after "
                 f"{' '.join(f'{seconds:.2f}' for seconds in starts)} s, one with a larger stack after "
                 f"{stack:.2f} s, the worst launch beside them takes {worst * 1000:.1f} ms")
 
@@ -70,6 +72,8 @@ def main():
                 play(funnel, witness, lengths, [Program(funnel, "flood", *lengths)])
             play(funnel, witness, FLOODS[0], [Program(funnel, "flood", *FLOODS[0])
                                               for _ in range(3)])
+            for lengths in IN_TWO_STREAMS:
+                play(funnel, witness, lengths, [Program(funnel, "flood-two", *lengths)], 2)
             witness.end()
             assert funnel.server_pid() == server, "the server was replaced"
         finally:

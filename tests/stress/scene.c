@@ -3,15 +3,18 @@
  * The programs of the scene in independence.py. Each writes a line for what has happened and reads
  * one from standard input to go on, so the order of events is known without a clock.
  *
- *     scene long             a kernel that runs until a line has been read
- *     scene always     a kernel behind the other, each of 40 ms, until a line has been read
- *     scene flood US ...     kernels of these lengths in turn, as many as it can launch, until it
- * is killed scene stack BYTES      a stack of this size, used by a launch scene witness
- * waits for a small launch, for each line that is read scene frees            a large array,
- * destroyed when a line is read scene new-client NUMBER  code that no program had before, launched,
- * and its result scene mover NUMBER       like the witness, but before each launch it loads such
- * code, and it has streams, events, a graph and memory that stay the same scene fault KIND a kernel
- * that faults, and the error that the program gets
+ *     scene long               a kernel that runs until a line has been read
+ *     scene always             a kernel behind the other, each of 40 ms, until a line has been read
+ *     scene flood US ...       kernels of these lengths in turn, as many as it can launch, until it
+ *                              is killed
+ *     scene flood-two US ...   the same in two streams
+ *     scene stack BYTES        a stack of this size, used by a launch
+ *     scene witness            waits for a small launch, for each line that is read
+ *     scene frees              a large array, destroyed when a line is read
+ *     scene new-client NUMBER  code that no program had before, launched, and its result
+ *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
+ *                              has streams, events, a graph and memory that stay the same
+ *     scene fault KIND         a kernel that faults, and the error that the program gets
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -248,15 +251,19 @@ static void run_always(void)
     say(words[0] == launched ? "done" : "wrong result");
 }
 
-static void run_flood(char **lengths, unsigned count)
+static void run_flood(char **lengths, unsigned count, unsigned stream_count)
 {
     CUfunction function = load("pause", 1);
+    CUstream streams[2] = {NULL};
     uint64_t ns;
     void *parameters[] = {&ns};
 
+    for (unsigned i = 1; i < stream_count; i++)
+        MUST(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
     for (unsigned i = 0;; i++) {
+        CUstream stream = streams[i / count % stream_count];
         ns = strtoull(lengths[i % count], NULL, 10) * 1000;
-        MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+        MUST(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL));
         if (i == 1000)
             say("running");
     }
@@ -399,7 +406,9 @@ int main(int argc, char **argv)
     else if (!strcmp(argv[1], "always"))
         run_always();
     else if (!strcmp(argv[1], "flood") && argc > 2)
-        run_flood(argv + 2, (unsigned)argc - 2);
+        run_flood(argv + 2, (unsigned)argc - 2, 1);
+    else if (!strcmp(argv[1], "flood-two") && argc > 2)
+        run_flood(argv + 2, (unsigned)argc - 2, 2);
     else if (!strcmp(argv[1], "stack"))
         run_stack(argc > 2 ? (unsigned)atoi(argv[2]) : 4096);
     else if (!strcmp(argv[1], "witness"))

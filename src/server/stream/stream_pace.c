@@ -16,6 +16,11 @@
 #define LIMIT_MIN 2
 #define LIMIT_MAX PACE_PIECES_MAX
 
+/* In one of several streams, since the work of the others lies in the ring behind its own. At least
+ * eight pieces come of it: programs that fill one stream after the other with a few long kernels
+ * still see them overlap. */
+#define SEVERAL_TIMES 4
+
 /* What a stream gets whose pieces took little time, all in all, but of which none was watched. */
 #define LIMIT_SUPPOSED 64
 #define STEP_FIRST 8
@@ -163,13 +168,20 @@ void stream_pace_seek_end(struct server *server)
     atomic_fetch_sub_explicit(&server->streams->seekers, 1, memory_order_relaxed);
 }
 
+static int32_t limit_of_several(int32_t limit)
+{
+    return limit < LIMIT_MAX / SEVERAL_TIMES ? limit * SEVERAL_TIMES : LIMIT_MAX;
+}
+
 static bool may_be_given_more(const struct stream *stream)
 {
-    bool is_only = stream->sm_share->streams == 1;
-    bool by_time = !stream->session->streams->has_host_waits &&
-                   (is_only || is_sought(stream->session->server));
+    const struct session *session = stream->session;
+    const struct stream_pace *pace = &stream->pace;
+    bool is_strict = stream->sm_share->streams == 1 || is_sought(session->server);
 
-    return stream->pace.in_flight < (by_time ? stream->pace.limit : PACE_PIECES_MAX);
+    if (session->streams->has_host_waits)
+        return pace->in_flight < PACE_PIECES_MAX;
+    return pace->in_flight < (is_strict ? pace->limit : limit_of_several(pace->limit));
 }
 
 /* Partners: stall.c, calm.c. */

@@ -7,9 +7,10 @@
  * possibly a graph of 16 kernels. So the rest of a client's work stays in its ring. Every so many
  * pieces of work an event is recorded behind them, a mark; when so many pieces are in flight as
  * take PACE_AHEAD_NS, by the time from mark to mark, the session's thread waits for the next mark.
- * So a stream never runs empty because of this. Where a client has several streams, one of them
- * must not keep the work of the others in the ring, and only a number of pieces limits each, unless
- * another client waits for a calm moment.
+ * So a stream never runs empty because of this. Where a client has several streams, the work of the
+ * others lies in the ring behind that of the one which waits, so each is given four times as much,
+ * and never less than eight pieces, unless another client waits for a calm moment. A client that
+ * makes streams wait for itself is limited by the number of pieces alone.
  *
  * Functions are the session thread's unless their comment says otherwise.
  */

@@ -85,13 +85,13 @@ static void waiting_tells_that_pieces_take_long(void **state)
     stream_pace_end(stream);
 }
 
-static void one_of_several_streams_gets_all(void **state)
+/* Else the work of the other, which is in the ring behind its own, would never overlap with it. */
+static void one_of_several_streams_gets_more(void **state)
 {
     struct stream *stream = make_stream(state, 1, VERY_LONG, 2);
 
     assert_non_null(make_stream(state, 2, 0, 12));
-    gpu.looks_wanted = 1000000;
-    assert_in_range(give(stream, 200), 100, 200);
+    assert_in_range(give(stream, 40), 4, 8);
     stream_pace_end(stream);
 }
 
@@ -139,7 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(pieces_that_take_long_come_two_at_a_time),
         CASE(waiting_tells_that_pieces_take_long),
-        CASE(one_of_several_streams_gets_all),
+        CASE(one_of_several_streams_gets_more),
         CASE(unless_another_client_waits_for_calm),
         CASE(nor_one_that_waits_for_its_client),
         CASE(a_stream_that_is_idle_each_time_costs_nothing),
