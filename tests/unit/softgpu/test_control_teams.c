@@ -179,12 +179,43 @@ static void test_backs_off(void **state)
     run(backs_off_up, "up", expected_one);
 }
 
+/* Warps that come together to different barriers wait for ever, which is found. */
+static const char differ[] =
+    KERNEL("differ") PLACE "shr.u32 %r2, %r1, 5;\nand.b32 %r2, %r2, 1;\n"
+                           "bar.sync %r2;\nst.global.u32 [%a1], 1;\nret;\n}\n";
+
+/* What stands behind a load in one stretch of code runs in vain where the load faults. */
+static const char astray[] = KERNEL("astray") PLACE
+    "mov.u64 %a4, 16;\nld.global.u32 %r3, [%a4];\nld.global.u32 %r4, [%a1];\n"
+    "add.u32 %r4, %r4, %r3;\nst.global.u32 [%a1], 1;\nret;\n}\n";
+
+static void check_failure(const char *text, const char *kernel, CUresult expected)
+{
+    struct machine *machine = machine_create_from(text);
+    uint32_t *out = machine_memory(machine, THREADS * sizeof(*out));
+    CUresult result = machine_launch(machine, kernel, 1, THREADS, 0, (void *[]){&out});
+    if (result != expected)
+        fail_msg("%s: %d: %s", kernel, result, machine->message);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        if (out[i] != 0)
+            fail_msg("%s: thread %u went on", kernel, i);
+    }
+    machine_destroy(machine);
+}
+
+static void test_failures(void **state)
+{
+    check_failure(differ, "differ", CUDA_ERROR_LAUNCH_FAILED);
+    check_failure(astray, "astray", CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_apart),  cmocka_unit_test(test_leave),
-        cmocka_unit_test(test_arrive), cmocka_unit_test(test_changing),
-        cmocka_unit_test(test_called), cmocka_unit_test(test_backs_off),
+        cmocka_unit_test(test_apart),    cmocka_unit_test(test_leave),
+        cmocka_unit_test(test_arrive),   cmocka_unit_test(test_changing),
+        cmocka_unit_test(test_called),   cmocka_unit_test(test_backs_off),
+        cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,29 @@ void run_barrier(struct warp *warp, const struct insn *insn)
         release(block, number);
 }
 
+/* Whether nobody has to wait: the whole block is here, and has nobody waiting from before. */
+static bool opens_at_once(struct warp *const *team, unsigned count, const struct insn *insn)
+{
+    const struct block *block = team[0]->block;
+    if (count < block->warp_count || insn->mode != BARRIER_SYNC || insn->b != NO_OPERAND)
+        return false;
+    uint32_t number = ((const uint32_t *)reg(team[0], insn->a))[__builtin_ctz(team[0]->active)];
+    for (unsigned i = 1; i < count; i++) {
+        unsigned first = (unsigned)__builtin_ctz(team[i]->active);
+        if (((const uint32_t *)reg(team[i], insn->a))[first] != number)
+            return false;
+    }
+    return number < BARRIERS && !block->barriers[number].in_use;
+}
+
+void team_barrier(struct warp *const *team, unsigned count, const struct insn *insn)
+{
+    if (opens_at_once(team, count, insn))
+        return;
+    for (unsigned i = 0; i < count; i++)
+        run_barrier(team[i], insn);
+}
+
 /* What bar.red found, for the lanes that have just been released: d is a register, or p a
  * predicate. */
 void run_barrier_result(struct warp *warp, const struct insn *insn)

@@ -19,4 +19,6 @@ enum barrier_mode {
 void barrier_recheck(struct block *block);
 
 void run_barrier(struct warp *warp, const struct insn *insn);
+/* The same in several warps of a block, all of whose lanes are active or dead. */
+void team_barrier(struct warp *const *team, unsigned count, const struct insn *insn);
 void run_barrier_result(struct warp *warp, const struct insn *insn);

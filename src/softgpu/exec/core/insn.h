@@ -50,7 +50,7 @@ struct insn {
     uint8_t environment; /* rounding and flushing, where a floating-point environment is wrapped
                             around */
     uint8_t run_length;  /* of the straight-line run that begins here: instructions that only
-                            compute, with no jump to any but the first */
+                            compute or load, with no jump to any but the first */
 };
 
 #define NO_OPERAND UINT32_MAX
@@ -85,6 +85,7 @@ enum {
 /* insn.flags of every instruction */
 enum {
     INSN_IN_TEAM = 32,  /* has a handler for several warps at once */
-    INSN_COMPUTES = 64, /* changes registers only: it cannot fault, jump or wait */
+    INSN_COMPUTES = 64, /* changes registers only: it cannot jump or wait. A load may fault: what
+                           follows in its run then changes registers in vain */
     INSN_TARGET = 128,  /* of a jump */
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "alu_table.h"
+#include "barrier.h"
 #include "control_flow.h"
 #include "fixed_registers.h"
 #include "load_store.h"
@@ -162,7 +163,8 @@ static bool only_computes(const struct opcode *opcode)
     return opcode->decode == decode_setp || opcode->decode == decode_set ||
            opcode->decode == decode_mov || opcode->decode == decode_logic ||
            opcode->decode == decode_lop3 || opcode->decode == decode_limit ||
-           opcode->decode == decode_cvta || opcode->decode == decode_isspacep;
+           opcode->decode == decode_cvta || opcode->decode == decode_isspacep ||
+           opcode->decode == decode_load;
 }
 
 static void mark_each(struct builder *builder, uint32_t first, uint8_t flag)
@@ -271,7 +273,8 @@ static void join_calls(struct builder *builder)
     }
 }
 
-/* What has no guard is run in several warps at once, if it is arithmetic, a load or a store. */
+/* What has no guard is run in several warps at once, if it is arithmetic, a load, a store or a
+ * barrier. */
 static void find_team_handlers(struct program *program)
 {
     for (uint32_t i = 0; i < program->code_count; i++) {
@@ -279,6 +282,8 @@ static void find_team_handlers(struct program *program)
         team_handler_fn in_team = alu_team_handler(insn->run);
         if (!in_team)
             in_team = access_team_handler(insn->run);
+        if (insn->run == run_barrier)
+            in_team = team_barrier;
         if (!in_team)
             continue;
         insn->in_team = in_team;
