@@ -112,19 +112,19 @@ def funnel_environment(scratch):
                 CUDA_MPS_LOG_DIRECTORY=str(scratch / "log"))
 
 
-def ways(options, scratch):
-    """The first is the measure; the others have to agree with it."""
+def ways(options, scratch, kind=Way):
+    """The first is the measure; the others have to agree with it. `kind` says how a program runs."""
     funnel = str(options.build / "bin/funnel")
     if options.device == "cuda":
-        yield Way("native", [], dict(os.environ), 1, options)
+        yield kind("native", [], dict(os.environ), 1, options)
     else:
         soft = dict(os.environ, LD_LIBRARY_PATH=str(options.build / "lib/funnel/softgpu"))
-        yield Way("direct", [], soft, 1, options)
+        yield kind("direct", [], soft, 1, options)
     if not options.first_only:
         words = [funnel, "run", "-q", "--device", options.device, "--"]
         for clients in options.clients:
             title = "funnel" if clients == 1 else f"funnel x{clients}"
-            yield Way(title, words, funnel_environment(scratch), clients, options)
+            yield kind(title, words, funnel_environment(scratch), clients, options)
 
 
 def stop_daemon(options, scratch):

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs of PyTorch, JAX, CuPy and others natively and through Funnel, and compares.
+
+    tests/programs/frameworks.py --clients 1,4 --table table.md
+
+Each program in frameworks/ compares what the GPU has computed with the CPU's results, and runs
+natively, then through Funnel, as often at once as --clients says. One whose packages are not
+installed is waived, and so are those for more GPUs than there are. The exit status is 0 when each
+program that passes natively also passes through Funnel.
+"""
+import argparse
+import dataclasses
+import importlib.util
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import report
+import runner
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = ["pytorch", "gpt2", "resnet", "jax_programs", "cupy_arrays", "triton_kernels"]
+
+
+@dataclasses.dataclass
+class Program:
+    name: str
+    command: list
+    runs: dict = dataclasses.field(default_factory=dict)  # title of a way to run it -> Result
+
+
+class FrameworkWay(runner.Way):
+    def run_once(self, program):
+        with tempfile.TemporaryDirectory(prefix="funnel-framework-") as folder:
+            return runner.run_command([*self.words, *program.command], folder, self.environment,
+                                      self.timeout(program))
+
+
+def gpu_count():
+    if not shutil.which("nvidia-smi"):
+        return 0
+    done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=60)
+    return sum(line.startswith("GPU ") for line in done.stdout.splitlines())
+
+
+def distributed(ranks):
+    return [options.python, "-m", "torch.distributed.run", "--standalone",
+            f"--nproc-per-node={ranks}", str(HERE / "frameworks/collectives.py")]
+
+
+def build_mpi(scratch):
+    """The program whose ranks pass on what their kernels wrote, or None where MPI is not there."""
+    program = pathlib.Path(scratch) / "mpi_exchange"
+    if not shutil.which("mpicc") or not shutil.which("mpirun"):
+        return None
+    done = subprocess.run(["mpicc", HERE.parent / "fleet/mpi_exchange.c", "-O1", "-o", program,
+                           "-ldl"], stderr=subprocess.DEVNULL, timeout=60)
+    return program if done.returncode == 0 else None
+
+
+def list_programs(scratch):
+    for name in PROGRAMS:
+        yield Program(name, [options.python, str(HERE / f"frameworks/{name}.py")])
+    mpi = build_mpi(scratch)
+    if mpi:
+        yield Program("4 MPI ranks", ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "4",
+                                      str(mpi)])
+    if importlib.util.find_spec("torch"):
+        for ranks in (2, 4):
+            if ranks <= gpu_count():
+                yield Program(f"collectives of {ranks} GPUs", distributed(ranks))
+
+
+def run_all(programs, ways):
+    for way in ways:
+        for program in programs:
+            result = program.runs[way.title] = way.run(program)
+            print(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  {program.name}  "
+                  f"{result.remark}", flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
+                        help="Funnel's build folder")
+    parser.add_argument("--device", choices=["soft", "cuda"], default="cuda")
+    parser.add_argument("--python", default=sys.executable, help="the Python with the packages")
+    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
+    parser.add_argument("--only", default="", help="only programs with this in their name")
+    parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
+    parsed = parser.parse_args()
+    parsed.clients = [int(number) for number in parsed.clients.split(",")]
+    parsed.build = parsed.build.resolve()
+    parsed.first_only = False
+    return parsed
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
+        programs = [program for program in list_programs(scratch) if options.only in program.name]
+        ways = list(runner.ways(options, pathlib.Path(scratch), FrameworkWay))
+        try:
+            run_all(programs, ways)
+        finally:
+            runner.stop_daemon(options, scratch)
+    titles = [way.title for way in ways]
+    if options.table:
+        options.table.write_text(report.table(programs, titles))
+    print(report.summary(programs, titles))
+    return 1 if not programs or report.differing(programs, titles) else 0
+
+
+if __name__ == "__main__":
+    options = parse_arguments()
+    sys.exit(main())
