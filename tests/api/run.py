@@ -35,7 +35,8 @@ DRIVER += ["memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "man
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
-# NVIDIA's driver may crash on handles that never were; Funnel must not.
+# NVIDIA's driver may crash on handles that never were, and does on parameters set where a kernel has
+# none; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles", "retired"}
 # The software GPU does not carry these calls: the client answers them.
 NOT_DIRECT_ON_SOFT = {"retired"}

@@ -112,6 +112,74 @@ static void entry_points(void)
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuGetProcAddress_v2("cuInit", &function, 13000, 7, &status));
 }
 
+/* Programs of older versions of CUDA ask for the forms of their calls that were current then. */
+static void *of_version(const char *name, int version)
+{
+    CUdriverProcAddressQueryResult status;
+    void *function = NULL;
+
+    MUST(cuGetProcAddress_v2(name, &function, version, 0, &status));
+    IS_TRUE(status == CU_GET_PROC_ADDRESS_SUCCESS);
+    return function;
+}
+
+/* The form of CUDA 11 gives no status, and takes no place for one. */
+static void entry_points_for_cuda_11(void)
+{
+    CUresult (*get)(const char *, void **, int, cuuint64_t) = of_version("cuGetProcAddress", 11030);
+    CUresult (*get_count)(int *) = NULL;
+    int count = 0;
+
+    EXPECT(CUDA_SUCCESS, get("cuDeviceGetCount", (void **)&get_count, 11030, 0));
+    EXPECT(CUDA_SUCCESS, get_count(&count));
+    IS_TRUE(count >= 1);
+}
+
+/* The parameters of a kernel node ended with `extra` until CUDA 12: what lies behind is not read.
+ */
+static void kernel_nodes_of_cuda_11(void)
+{
+    CUresult (*add)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const void *) =
+        of_version("cuGraphAddKernelNode", 11000);
+    CUresult (*add_now)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const void *) =
+        of_version("cuGraphAddKernelNode", 12000);
+    CUDA_KERNEL_NODE_PARAMS_v2 node = {.gridDimX = 1,
+                                       .gridDimY = 1,
+                                       .gridDimZ = 1,
+                                       .blockDimX = 1,
+                                       .blockDimY = 1,
+                                       .blockDimZ = 1};
+    CUgraphNode made;
+    CUgraph graph;
+
+    node.func = get_kernel(load_kernels(), "nothing");
+    MUST(cuGraphCreate(&graph, 0));
+    EXPECT(CUDA_SUCCESS, add_now(&made, graph, NULL, 0, &node));
+    memset(&node.kern, 0x5a, sizeof(node.kern));
+    memset(&node.ctx, 0x5a, sizeof(node.ctx));
+    EXPECT(CUDA_SUCCESS, add(&made, graph, NULL, 0, &node));
+    MUST(cuGraphDestroy(graph));
+}
+
+static void captures_of_cuda_10(void)
+{
+    CUresult (*info)(CUstream, CUstreamCaptureStatus *, cuuint64_t *) =
+        of_version("cuStreamGetCaptureInfo", 10010);
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+    cuuint64_t id;
+
+    EXPECT(CUDA_SUCCESS, info(NULL, &status, &id));
+    IS_TRUE(status == CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+static void older_forms(void)
+{
+    check_open();
+    entry_points_for_cuda_11();
+    kernel_nodes_of_cuda_11();
+    captures_of_cuda_10();
+}
+
 int main(void)
 {
     RUN(before_init);
@@ -120,5 +188,6 @@ int main(void)
     RUN(devices);
     RUN(attributes);
     RUN(entry_points);
+    RUN(older_forms);
     return check_close();
 }
