@@ -101,7 +101,8 @@ static inline void managed_free_all(const struct context *context)
         managed_hooks.free_all(context);
 }
 
-/* A kernel with these parameters is about to be launched; the caller holds no lock. */
+/* A kernel with these parameters is about to be launched; the caller holds no lock, but that of
+ * graphs. */
 static inline void managed_launch(const void *params, size_t size)
 {
     if (managed_any())

@@ -165,6 +165,18 @@ static CUresult launch_with_memory(const struct graph_exec *exec, struct stream 
     return result;
 }
 
+/* What its kernels have pointers into is about to be used. Nothing that the program holds waits for
+ * the lock of graphs meanwhile. */
+static void announce(const struct graph_exec *exec)
+{
+    for (unsigned i = 0; managed_any() && i < exec->count; i++) {
+        const struct graph_node *node = exec->nodes[i];
+
+        if (node->work.type == CU_GRAPH_NODE_TYPE_KERNEL && !node->disabled)
+            managed_launch(node->work.kernel.buffer, node->work.kernel.buffer_size);
+    }
+}
+
 CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 {
     struct stream *stream;
@@ -179,6 +191,7 @@ CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
         return CUDA_ERROR_INVALID_VALUE;
     if (capture_takes_exec_locked(stream, exec, &result))
         return result;
+    announce(exec);
     return exec->has_memory ? launch_with_memory(exec, stream) : launch(exec, stream);
 }
 

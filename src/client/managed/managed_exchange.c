@@ -7,10 +7,12 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "client.h"
 #include "client_log.h"
 #include "fd.h"
 #include "granule.h"
 #include "ranges.h"
+#include "wire_calls.h"
 
 /* So many pieces change places for one that comes in. */
 #define MOST_OUT 64u
@@ -22,6 +24,9 @@
  * took longer. */
 #define WAIT_NS 1000000000ull
 #define PAUSE_USES 1000u
+
+/* Device memory is taken in multiples of so many bytes. */
+#define GRANULARITY (UINT64_C(2) << 20)
 
 struct piece {
     struct exchange_piece about;
@@ -358,11 +363,24 @@ void exchange_prefer(uint64_t address, uint64_t size, enum exchange_wish wish)
             piece->about.wish = wish;
 }
 
+/* What is missing beside the free memory, or one piece where nothing seems to be. */
+static uint64_t missing(uint32_t device, uint64_t size)
+{
+    const struct wire_cuMemGetInfo_v2 in = {.device = device};
+    struct wire_cuMemGetInfo_v2_reply out;
+
+    if (wire_cuMemGetInfo_v2(&client->channel, &in, &out) != CUDA_SUCCESS)
+        return size;
+    return size > out.free ? size - out.free : 1;
+}
+
 bool exchange_make_room(uint32_t device, uint64_t size)
 {
+    uint64_t whole = (size + GRANULARITY - 1) & ~(GRANULARITY - 1);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
 
-    return may_try() && send_out_locked(device, size, UINT64_MAX);
+    return !exchange.impossible && exchange.pieces.count &&
+           send_out_locked(device, missing(device, whole), UINT64_MAX);
 }
 
 /* ---- fork ---- */

@@ -23,26 +23,10 @@ static CUresult copy(CUdeviceptr dst, CUdeviceptr src, uint64_t size)
     return result != CUDA_SUCCESS ? result : end;
 }
 
-static void find_graph(void *context, uint64_t handle, void *object)
-{
-    bool *found = context;
-
-    (void)object;
-    *found |= handle_type(handle) == WIRE_GRAPH;
-}
-
-/* The driver may keep what it has found out about an address in a graph that it has made. */
-static bool has_graphs(struct session *session)
-{
-    bool found = false;
-
-    handles_for_each(&session->objects, find_graph, &found);
-    return found;
-}
-
+/* Graphs are built again before their next launch: see memory_exchanges(). */
 static bool is_in_use(struct session *session, const struct granule *granule)
 {
-    return granule->share || has_graphs(session) || !streams_are_idle(session) ||
+    return granule->share || !streams_are_idle(session) ||
            memory_is_awaited(session, "fnGranuleMove", granule->address, granule->size);
 }
 

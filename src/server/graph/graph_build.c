@@ -10,6 +10,7 @@
 #include "function.h"
 #include "graph_state.h"
 #include "kernel_call.h"
+#include "memory.h"
 #include "stream.h"
 #include "window.h"
 
@@ -211,6 +212,7 @@ static CUresult rebuild(struct graph *graph)
     if (!before)
         return CUDA_ERROR_OUT_OF_MEMORY;
     graph->session_priority = graph->session->limits.priority;
+    graph->exchanges = memory_exchanges(graph->session);
     CUresult result = build(graph, before);
     free(before);
     if (result != CUDA_SUCCESS)
@@ -218,9 +220,16 @@ static CUresult rebuild(struct graph *graph)
     return result;
 }
 
+/* The driver may keep in a graph what it has found out about an address. */
+static bool is_up_to_date(const struct graph *graph)
+{
+    return graph->exec && graph->session_priority == graph->session->limits.priority &&
+           graph->exchanges == memory_exchanges(graph->session);
+}
+
 CUresult graph_prepare(struct graph *graph)
 {
-    if (graph->exec && graph->session_priority == graph->session->limits.priority)
+    if (is_up_to_date(graph))
         return CUDA_SUCCESS;
     graph_unbuild(graph);
     return driver_has_graphs() ? rebuild(graph) : CUDA_ERROR_NOT_SUPPORTED;

@@ -109,6 +109,7 @@ struct graph {
     CUgraphExec exec;
     struct graph_ending *ending; /* what has to wait for its launches; NULL: nothing has */
     unsigned session_priority;   /* it was built for this priority of the client */
+    uint64_t exchanges;          /* and when memory_exchanges() was this */
 };
 
 /* The node that an edge leads from; in the upper bits of the same word the port and the type. */

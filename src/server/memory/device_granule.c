@@ -337,6 +337,7 @@ static CUresult change_places(struct session *session, struct granule *granule,
     struct granule new = *granule;
 
     new.handle = other->handle;
+    session->memory->exchanges++;
     driver.cuMemUnmap(granule->address, granule->size);
     CUresult result = map_granule(session, &new);
     if (result == CUDA_SUCCESS) {

@@ -49,6 +49,11 @@ uint64_t memory_generation(const struct session *session)
     return session->memory->generation;
 }
 
+uint64_t memory_exchanges(const struct session *session)
+{
+    return session->memory->exchanges;
+}
+
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size)
 {
     uint64_t end;

@@ -68,6 +68,10 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
  * checks it again then. */
 uint64_t memory_generation(const struct session *session);
 
+/* A number that changes when other memory has come to an address of the client's, with the same
+ * contents: what a driver may have found out about an address does not hold any more. */
+uint64_t memory_exchanges(const struct session *session);
+
 /* The module is about to end, and its variables with it. */
 void memory_forget_module(struct session *session, const struct module *module);
 

@@ -39,6 +39,7 @@ struct session_memory {
     atomic_uint_fast64_t refused; /* how often the client's limit refused memory */
     struct ranges extents;        /* struct granule: all that the client may copy to or from */
     uint64_t generation;          /* grows when a range ceases to be the client's */
+    uint64_t exchanges;           /* grows when other memory comes to an address */
     struct ranges reservations;   /* addresses that the client has reserved, each in a holding */
     struct ranges holdings;       /* addresses that no other client gets before this one has gone */
     uint64_t held_bytes;
