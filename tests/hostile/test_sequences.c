@@ -4,9 +4,12 @@
  * and handles, give back what is still in use, and leave in the middle:
  *
  *     test_hostile_sequences [SECONDS [SEED]]
+ *     test_hostile_sequences --kept FILE         the seeds that are kept
+ *     test_hostile_sequences --keep COUNT SEED   tries so many seeds, prints those to keep
  *
  * The server must live and the witness's sums be right. Each command is printed with
- * FUNNEL_TEST_VERBOSE, so that a seed can be followed.
+ * FUNNEL_TEST_VERBOSE, so that a seed can be followed. A seed is kept when its commands are
+ * answered in ways, or follow each other in orders, that those before it did not show.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -348,7 +351,8 @@ static void begin(struct actor *actor)
     load_module(actor);
 }
 
-static void act(struct actor *actor)
+/* The kind of the command. */
+static unsigned act(struct actor *actor)
 {
     unsigned kind = pick_kind();
 
@@ -359,7 +363,7 @@ static void act(struct actor *actor)
     if (!kinds[kind].locked && kinds[kind].act != leave)
         end_waits();
     if (!actor->attached)
-        return;
+        return kind;
     if (getenv("FUNNEL_TEST_VERBOSE"))
         fprintf(stderr, "%llu: client %ld: %s\n", (unsigned long long)commands,
                 (long)(actor - actors), kinds[kind].name);
@@ -369,6 +373,14 @@ static void act(struct actor *actor)
     if (kinds[kind].locked)
         channel_unlock(&actor->peer.channel);
     commands++;
+    return kind;
+}
+
+static void leave_all(void)
+{
+    for (unsigned i = 0; i < ACTORS; i++)
+        if (actors[i].attached)
+            leave(&actors[i]);
 }
 
 static unsigned seconds = SECONDS;
@@ -384,15 +396,108 @@ static void sequences_of_commands(void **state)
         end_waits();
         assert_int_equal(hostile_check(NULL), 0);
     }
-    for (unsigned i = 0; i < ACTORS; i++)
-        if (actors[i].attached)
-            leave(&actors[i]);
+    leave_all();
     fprintf(stderr, "%llu commands\n", (unsigned long long)commands);
+}
+
+/* ---- seeds that are kept ---- */
+
+#define COMMANDS_PER_SEED 200u
+#define KINDS_MAX 32u
+#define STATUSES 1024u
+#define NEWS_MIN 4u /* what a seed that is kept has to show */
+
+/* By the kind of the client's command before, that of this one, and its status. */
+_Static_assert(sizeof(kinds) / sizeof(*kinds) <= KINDS_MAX, "each kind has a row");
+static bool shown[KINDS_MAX][KINDS_MAX][STATUSES];
+static unsigned shown_count;
+static const char *seeds_path;
+
+/* What came of the client's commands so far, once they have been executed. */
+static unsigned settle(struct actor *actor)
+{
+    const struct wire_cuMemGetInfo_v2 in = {0};
+    struct wire_cuMemGetInfo_v2_reply out;
+
+    if (!actor->attached || wire_cuMemGetInfo_v2(&actor->peer.channel, &in, &out))
+        return STATUSES - 1;
+    return (unsigned)channel_take_deferred_error(&actor->peer.channel) % STATUSES;
+}
+
+/* How much it showed that none before it did. */
+static unsigned run_seed(uint64_t first)
+{
+    unsigned before[ACTORS] = {0}, known = shown_count;
+
+    seed = first;
+    for (unsigned i = 0; i < COMMANDS_PER_SEED; i++) {
+        unsigned who = pick(ACTORS), kind = act(&actors[who]);
+        bool *is_shown = &shown[before[who]][kind][settle(&actors[who])];
+
+        shown_count += !*is_shown;
+        *is_shown = true;
+        before[who] = kind;
+    }
+    leave_all();
+    assert_int_equal(hostile_check(NULL), 0);
+    return shown_count - known;
+}
+
+/* The first number is how much the seeds show. Some of that depends on which thread comes first;
+ * much less means that the commands have changed and other seeds are to be kept. */
+static void kept_seeds(void **state)
+{
+    FILE *file = fopen(seeds_path, "r");
+    uint64_t wanted = 0;
+    char line[128];
+
+    (void)state;
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file)) {
+        uint64_t number = strtoull(line, NULL, 10);
+
+        if (number && wanted)
+            run_seed(number);
+        wanted = wanted ? wanted : number;
+    }
+    fclose(file);
+    fprintf(stderr, "%llu commands showed %u of %llu\n", (unsigned long long)commands, shown_count,
+            (unsigned long long)wanted);
+    assert_true(wanted && shown_count > wanted / 2);
+}
+
+static unsigned long seeds_tried;
+static uint64_t seeds_from;
+
+static void seeds_to_keep(void **state)
+{
+    unsigned long long kept[1024];
+    unsigned count = 0;
+
+    (void)state;
+    for (unsigned long i = 0; i < seeds_tried && count < 1024; i++)
+        if (run_seed(seeds_from + i) >= NEWS_MIN)
+            kept[count++] = seeds_from + i;
+    printf("%u\n", shown_count);
+    for (unsigned i = 0; i < count; i++)
+        printf("%llu\n", kept[i]);
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {HOSTILE_CASE(sequences_of_commands)};
+    const struct CMUnitTest kept[] = {HOSTILE_CASE(kept_seeds)};
+    const struct CMUnitTest to_keep[] = {HOSTILE_CASE(seeds_to_keep)};
+
+    if (argc == 3 && !strcmp(argv[1], "--kept")) {
+        seeds_path = argv[2];
+        return HOSTILE_MAIN(kept);
+    }
+    if (argc == 4 && !strcmp(argv[1], "--keep")) {
+        seeds_tried = strtoul(argv[2], NULL, 10);
+        seeds_from = strtoull(argv[3], NULL, 10);
+        return HOSTILE_MAIN(to_keep);
+    }
 
     seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : SECONDS;
     seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 20261122;
