@@ -90,14 +90,17 @@ class Top(harness.TestCase):
     # ---- plain ----
 
     def test_plain(self):
-        done = self.funnel("top", "-n", "2", "--delay", "0.5", "--sort", "launch_rate")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout.count("funnel top: 2 programs of 1 user on 1 server"), 2)
-        self.assertIn("Funnel Software GPU, 8 SMs, memory [", done.stdout)
-        titles, first, second = done.stdout.splitlines()[-3:]
-        self.assertIn("LAUNCH/S", titles)
-        self.assertTrue(first.startswith(f"{self.busy} "), done.stdout)
-        self.assertTrue(second.startswith(f"{self.slow} "), done.stdout)
+        def shows_the_busy_one_first():
+            done = self.funnel("top", "-n", "2", "--delay", "0.5", "--sort", "launch_rate")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.count("funnel top: 2 programs of 1 user on 1 server"), 2)
+            self.assertIn("Funnel Software GPU, 8 SMs, memory [", done.stdout)
+            titles, first, second = done.stdout.splitlines()[-3:]
+            self.assertIn("LAUNCH/S", titles)
+            return first.startswith(f"{self.busy} ") and second.startswith(f"{self.slow} ")
+
+        # On a machine that is busy enough neither of them launches for a while.
+        wait_until(shows_the_busy_one_first, "the order of the programs")
 
     def test_rate_is_that_of_the_interval(self):
         """And not the one since the start: it is compared with what ps counts meanwhile."""
@@ -105,25 +108,29 @@ class Top(harness.TestCase):
             client, = self.funnel_json("ps", "--filter", f"pid={self.busy}")
             return client["launches"]
 
-        before = launches()
-        shown = self.funnel("top", "-n", "1", "--delay", "1", "--columns", "launch_rate",
-                            "--filter", "group=worker").stdout.splitlines()[-1]
-        counted = launches() - before
-        rate = float(shown.rstrip("kM")) * {"k": 1e3, "M": 1e6}.get(shown[-1], 1)
-        self.assertGreater(rate, 0)
-        self.assertLessEqual(rate, counted * 1.1 + 64)  # which lasted for longer than a second
+        def is_plausible():
+            before = launches()
+            shown = self.funnel("top", "-n", "1", "--delay", "1", "--columns", "launch_rate",
+                                "--filter", "group=worker").stdout.splitlines()[-1]
+            counted = launches() - before  # which lasted for longer than a second
+            rate = float(shown.rstrip("kM")) * {"k": 1e3, "M": 1e6}.get(shown[-1], 1)
+            return 0 < rate <= counted * 1.1 + 64
+
+        # A machine that is busy enough answers late, now and then.
+        wait_until(is_plausible, "a plausible rate")
 
     def test_use_of_the_device(self):
         """Two programs that launch all the time: each is seen to take a part, and not more than
         there is."""
-        rows = self.funnel("top", "-n", "1", "--delay", "2", "--columns", "sm_use,gpu_use,command",
-                           ).stdout.splitlines()[-2:]
-        use = [[float(cell) for cell in row.split()[:2]] for row in rows]
-        self.assertGreaterEqual(use[0][0], use[1][0])  # which is how they are sorted
-        for sm, gpu in use:
-            self.assertGreater(sm, 0)
-            self.assertLess(gpu, 130)
-        self.assertLess(use[0][0] + use[1][0], 130)
+        def is_plausible():
+            rows = self.funnel("top", "-n", "1", "--delay", "2", "--columns",
+                               "sm_use,gpu_use,command").stdout.splitlines()[-2:]
+            use = [[float(cell) for cell in row.split()[:2]] for row in rows]
+            self.assertGreaterEqual(use[0][0], use[1][0])  # which is how they are sorted
+            return (min(sm for sm, _ in use) > 0 and max(gpu for _, gpu in use) < 130 and
+                    sum(sm for sm, _ in use) < 130)
+
+        wait_until(is_plausible, "plausible shares")
 
     def tree(self):
         return self.funnel("top", "-n", "1", "--delay", "0.2", "--tree", "group", "--sort",
