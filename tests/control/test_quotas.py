@@ -166,6 +166,28 @@ class Users(Started):
         self.assertIn("of user 2001 waits: more than 1 programs a second", self.control_log())
         self.assertNotIn("of user 2002 waits: more than", self.control_log())
 
+    def answer(self, client):
+        """None: the daemon has closed the connection, as it does beyond twice the quota."""
+        try:
+            return client.welcome()
+        except ConnectionError:
+            return None
+
+    def test_a_user_with_too_many_connections_is_refused(self):
+        """Ten programs go on at once; the next wait at the daemon, and others are not refused."""
+        self.funnel("limit", "--quota", "connections=5")
+        clients = [self.attach_as(2001)]
+        self.assertEqual(clients[0].welcome(), (0, ""))
+        clients = [self.attach_as(2001) for _ in range(24)]
+        self.assertEqual(self.attach_as(2002).welcome(), (0, ""))
+        answers = [self.answer(client) for client in clients]
+        self.assertIn((0, ""), answers)
+        refused = [answer for answer in answers if answer and answer[0]]
+        self.assertTrue(refused)
+        for status, text in refused:
+            self.assertEqual(status, 809)
+            self.assertIn("User 2001 has more than 5 connections waiting at the daemon", text)
+
 
 if __name__ == "__main__":
     harness.main()
