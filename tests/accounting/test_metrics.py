@@ -240,14 +240,11 @@ class MetricsTest(harness.TestCase):
     @needs("chromium")
     def test_page(self):
         self.attach()
-        done = subprocess.run(
-            ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             f"--user-data-dir={self.root}/chromium", "--virtual-time-budget=8000", "--dump-dom",
-             self.url], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            timeout=harness.TIMEOUT * 2)
-        self.assertIn('data-ready="1"', done.stdout)
-        self.assertRegex(done.stdout, rf"{os.getpid()} · night")
-        self.assertNotIn(os.path.basename(__file__), done.stdout)
+        with Browser(self.root, self.url) as page:
+            page.wait("document.body.dataset.ready === '1'")
+            page.wait(f"document.body.textContent.includes('{os.getpid()} · night')")
+            shown = page.value("document.documentElement.outerHTML")
+        self.assertNotIn(os.path.basename(__file__), shown)
 
     @needs("chromium")
     def test_operator_sets_limits(self):
