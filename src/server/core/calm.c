@@ -16,13 +16,26 @@
 /* How soon after such a call its client makes the next, where it does. */
 #define NEXT_CALL_NS (5 * NS_PER_MS)
 
-static bool holds(const struct calm *calm, uint32_t id)
+static const struct calm_held *find_held(const struct calm *calm, uint32_t id)
 {
     for (unsigned i = 0; i < calm->count; i++) {
-        if (calm->held[i] == id)
-            return true;
+        if (calm->held[i].id == id)
+            return &calm->held[i];
     }
-    return false;
+    return NULL;
+}
+
+static bool holds(const struct calm *calm, uint32_t id)
+{
+    return find_held(calm, id) != NULL;
+}
+
+/* A client that has loaded code asks for its kernels next, which is such a call, too. It would wait
+ * for as long as for the first, if those with long work had launched meanwhile. The others lose
+ * nothing but time. */
+static bool is_held_for_long_work(const struct calm *calm, uint32_t id)
+{
+    return find_held(calm, id)->until == CALM_UNTIL_RELEASED;
 }
 
 static void hold_until(struct session *session, uint64_t until)
@@ -40,7 +53,7 @@ void calm_hold(struct calm *calm, struct session *session, uint64_t until)
     hold_until(session, until);
     if (held)
         return;
-    calm->held[calm->count++] = session->id;
+    calm->held[calm->count++] = (struct calm_held){session->id, until};
     atomic_fetch_add_explicit(&session->holders, 1, memory_order_release);
 }
 
@@ -76,43 +89,40 @@ void calm_await_rest(struct server *server, const struct calm *calm, uint64_t ti
     while (!are_at_rest(server, calm) && clock_ns() < deadline);
 }
 
+/* Where only the one is left that has gone, the others' times do not count any more. */
 static void let_go(struct session *session)
 {
-    atomic_fetch_sub_explicit(&session->holders, 1, memory_order_relaxed);
-}
-
-void calm_release(struct server *server, struct calm *calm)
-{
-    if (!calm->count)
-        return;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-    list_for_each (struct session, other, &server->sessions, link) {
-        if (holds(calm, other->id))
-            let_go(other);
-    }
-    calm->count = 0;
+    if (atomic_fetch_sub(&session->holders, 1) == 2 && atomic_load(&session->held_a_while))
+        session->held_until = clock_ns() + NEXT_CALL_NS;
 }
 
 static void let_go_in_a_while(struct session *session)
 {
     if (atomic_exchange(&session->held_a_while, true))
         let_go(session);
-    if (atomic_load(&session->holders) == 1)
+    else if (atomic_load(&session->holders) == 1)
         session->held_until = clock_ns() + NEXT_CALL_NS;
 }
 
-/* A client that has loaded code asks for its kernels next, which is such a call, too. It would wait
- * for as long as for the first, if those who were held had launched meanwhile. */
-static void release_after_next_call(struct server *server, struct calm *calm)
+static void release(struct server *server, struct calm *calm, bool has_next_call)
 {
     if (!calm->count)
         return;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     list_for_each (struct session, other, &server->sessions, link) {
-        if (holds(calm, other->id))
+        if (!holds(calm, other->id))
+            continue;
+        if (has_next_call && is_held_for_long_work(calm, other->id))
             let_go_in_a_while(other);
+        else
+            let_go(other);
     }
     calm->count = 0;
+}
+
+void calm_release(struct server *server, struct calm *calm)
+{
+    release(server, calm, false);
 }
 
 bool calm_is_held(struct session *session)
@@ -181,5 +191,5 @@ void calm_end(struct session *session, const struct device *device, struct calm 
 {
     quiesce_end(device->quiesce);
     if (session)
-        release_after_next_call(session->server, calm);
+        release(session->server, calm, true);
 }

@@ -18,8 +18,12 @@ struct session;
 
 /* Other clients that the caller holds back. */
 #define CALM_HELD_MAX 64u
+struct calm_held {
+    uint32_t id;    /* the session's */
+    uint64_t until; /* as it was held first */
+};
 struct calm {
-    uint32_t held[CALM_HELD_MAX]; /* by session->id */
+    struct calm_held held[CALM_HELD_MAX];
     unsigned count;
     bool patient; /* the caller waits although its session is to end */
 };
@@ -43,8 +47,9 @@ void calm_await_everywhere(struct session *session, struct calm *calm);
  * value, or that nobody is harmed by. Then `session` may be NULL in calm_end(). */
 CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm);
 
-/* Behind the call. The clients that are held go on some milliseconds later: the next such call of
- * the session, which often follows at once, then finds the moment still calm. */
+/* Behind the call. The clients that are held until they are released go on some milliseconds later:
+ * the next such call of the session, which often follows at once, then finds the moment still calm.
+ * The others go on at once. */
 void calm_end(struct session *session, const struct device *device, struct calm *calm);
 
 /* For the function that waits (server.h): a client is held back from its next command on, until it

@@ -108,13 +108,13 @@ static void what_was_launched_before_the_hold_is_awaited(void **state)
     assert_true(is_held_at_last(state, 2));
 }
 
-static void make_such_a_call(struct session *caller, struct session *client)
+static void make_such_a_call(struct session *caller, struct session *client, uint64_t until)
 {
     const struct device *device = &caller->server->devices.device[0];
     struct calm calm;
 
     assert_int_equal(calm_begin_at_once(device, "loading", &calm), CUDA_SUCCESS);
-    calm_hold(&calm, client, CALM_UNTIL_RELEASED);
+    calm_hold(&calm, client, until);
     calm_end(caller, device, &calm);
 }
 
@@ -123,15 +123,22 @@ static void a_client_is_held_until_the_next_call(void **state)
 {
     struct fixture *fixture = *state;
     struct session *client = fixture->session, *caller = caller_of(fixture);
+    struct calm calm = {0};
 
     list_append(&fixture->server.sessions, &client->link);
     for (unsigned i = 0; i < 3; i++) {
-        make_such_a_call(caller, client);
+        make_such_a_call(caller, client, CALM_UNTIL_RELEASED);
         assert_int_equal(client->holders, 1);
         assert_true(client->held_until < UINT64_MAX);
     }
+    calm_hold(&calm, client, CALM_UNTIL_RELEASED);
+    assert_int_equal(client->held_until, UINT64_MAX);
+    calm_release(caller->server, &calm);
+    assert_true(client->held_until < UINT64_MAX);
     client->held_until = 1;
     assert_false(calm_is_held(client));
+    assert_int_equal(client->holders, 0);
+    make_such_a_call(caller, client, UINT64_MAX - 1); /* one with brief work goes on at once */
     assert_int_equal(client->holders, 0);
     list_remove(&client->link);
     session_destroy(caller);
