@@ -72,6 +72,17 @@ struct spin spin_begin_yielding(uint64_t yielding_ns)
     return (struct spin){.budget = budget_now(), .yielding = spin_is_cheap() ? yielding_ns : 0};
 }
 
+/* Relaxed: hints. The word is stored only when it changes, so that its line stays shared. */
+static void make_way(struct spin_cpus cpus)
+{
+    uint32_t here = (uint32_t)sched_getcpu() + 1;
+
+    if (atomic_load_explicit(cpus.mine, memory_order_relaxed) != here)
+        atomic_store_explicit(cpus.mine, here, memory_order_relaxed);
+    if (atomic_load_explicit(cpus.partners, memory_order_relaxed) == here)
+        sched_yield();
+}
+
 bool spin_more(struct spin *spin)
 {
     if (spin->budget == 0)
@@ -79,6 +90,8 @@ bool spin_more(struct spin *spin)
     cpu_relax();
     if (++spin->rounds % ROUNDS_PER_CHECK != 0)
         return true;
+    if (spin->cpus.mine)
+        make_way(spin->cpus);
     uint64_t now = clock_ns(), away = spin->last_check ? now - spin->last_check : 0;
     spin->last_check = now;
     if (spin->deadline == 0)

@@ -15,14 +15,24 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where two threads that wait for each other say on which CPUs they are: the CPU's number + 1, 0 =
+ * not known. On a busy machine both may be on the same one, and one that spins there keeps the
+ * other from running. Either word may be wrong, and no more than time is lost by it. */
+struct spin_cpus {
+    _Atomic uint32_t *mine; /* NULL = there is no such partner */
+    const _Atomic uint32_t *partners;
+};
+
 struct spin {
-    uint64_t deadline;   /* clock_ns() at which to give up; 0 = the clock was not read yet */
-    uint64_t budget;     /* ns */
-    uint64_t yielding;   /* ns after the deadline in which every round yields the core */
-    uint64_t last_check; /* clock_ns() as it was last read; 0 = never */
+    uint64_t deadline;     /* clock_ns() at which to give up; 0 = the clock was not read yet */
+    uint64_t budget;       /* ns */
+    uint64_t yielding;     /* ns after the deadline in which every round yields the core */
+    uint64_t last_check;   /* clock_ns() as it was last read; 0 = never */
+    struct spin_cpus cpus; /* set by the caller: where the one it waits for is */
     uint32_t rounds;
 };
 

@@ -14,6 +14,8 @@
  * Behind it nothing has been read, which is what a producer goes by whose consumer has died
  *     sleeping    the consumer sets it before it sleeps on this very word; either side clears it
  *     want_space  the producer sets it before it sleeps on `head`; the consumer clears it
+ *     producer_cpu, consumer_cpu
+ *                 where each of them spins, so that one that is on the same CPU makes way: hints
  * Each side keeps its own cursor in private memory (ring->cursor) and only copies it out.
  *
  * Invariant: 0 <= tail - head <= size, both taken modulo 2^32. The producer publishes only what
@@ -51,7 +53,9 @@
  *     head, seen  never read back;
  *     sleeping    a lie makes the consumer sleep up to SLEEP_SLICE_NS too long, or not at all: it
  *                 serves the liar late, or spends time that a flood of messages would cost as well;
- *     want_space  a lie costs one futex wake a release.
+ *     want_space  a lie costs one futex wake a release;
+ *     producer_cpu  a lie makes the consumer yield the core while it waits for the liar;
+ *     consumer_cpu  never read back.
  * So a hostile producer gets -EPROTO, bad service, or neither; never an access out of bounds. One
  * that dies in the middle of a message has not published it, and nothing is seen of it.
  */
@@ -310,6 +314,7 @@ static bool ready(const struct ring *ring)
 static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)
 {
     bool short_timeout = timeout_ns != 0 && timeout_ns < SLEEP_SLICE_NS;
+    atomic_store_explicit(&ring->shared->consumer_cpu, 0, memory_order_relaxed);
     set_sleeping(ring->shared, 1);
     if (!ready(ring))
         futex_wait(&ring->shared->sleeping, 1, short_timeout ? timeout_ns : SLEEP_SLICE_NS);
@@ -319,6 +324,7 @@ static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)
 void ring_wait_message(struct ring *ring, uint64_t timeout_ns)
 {
     struct spin spin = spin_begin_yielding(YIELDING_NS);
+    spin.cpus = (struct spin_cpus){&ring->shared->consumer_cpu, &ring->shared->producer_cpu};
     while (!ready(ring) && spin_more(&spin))
         ;
     if (!ready(ring))

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "spin.h"
+
 #define RING_ALIGNMENT 16u
 #define RING_LINE 64u
 
@@ -25,8 +27,10 @@ struct ring_message {
 struct ring_shared {
     _Alignas(RING_LINE) _Atomic uint32_t tail;     /* producer: bytes ever published, modulo 2^32 */
     _Atomic uint32_t want_space;                   /* producer: sleeps on `head`; consumer clears */
+    _Atomic uint32_t producer_cpu;                 /* producer: where it spins, by spin.h */
     _Alignas(RING_LINE) _Atomic uint32_t head;     /* consumer: bytes ever released, modulo 2^32 */
     _Atomic uint32_t seen;                         /* consumer: `tail` as it last read it */
+    _Atomic uint32_t consumer_cpu;                 /* consumer: where it spins; 0 = it sleeps */
     _Alignas(RING_LINE) _Atomic uint32_t sleeping; /* consumer: sleeps here; either clears */
 };
 
@@ -108,6 +112,12 @@ static inline void ring_commit(struct ring *ring, uint32_t size)
 
 /* The consumer is gone: how many of the bytes published last it cannot have read. */
 uint32_t ring_unread(const struct ring *ring);
+
+/* For a spin of the producer, which waits for what the consumer does with its messages. */
+static inline struct spin_cpus ring_producer_cpus(struct ring_shared *shared)
+{
+    return (struct spin_cpus){&shared->producer_cpu, &shared->consumer_cpu};
+}
 
 /* Waits until ring_reserve(ring, size) succeeds: true; false once `alive` says so, which is asked
  * at least every 100 ms. Sleeps meanwhile. */

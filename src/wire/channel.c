@@ -12,7 +12,6 @@
 #include "futex.h"
 #include "shm.h"
 #include "sock.h"
-#include "spin.h"
 
 /* How often a thread that waits asks whether the server is still there. */
 #define LIFE_SIGN_NS (20 * NS_PER_MS)
@@ -228,11 +227,18 @@ static void sleep_for_answer(struct reply_slot *slot)
         futex_wait(&slot->state, REPLY_SLEEPING, LIFE_SIGN_NS);
 }
 
+struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns)
+{
+    spin_shorten(channel_load(channel).lacks_cpus);
+    struct spin spin = spin_begin_yielding(yielding_ns);
+    spin.cpus = ring_producer_cpus(&channel->region->ring);
+    return spin;
+}
+
 /* False = there will be none. An answer that came before the end still counts. */
 static bool wait_for_answer(struct channel *channel, struct reply_slot *slot)
 {
-    spin_shorten(channel_load(channel).lacks_cpus);
-    struct spin spin = spin_begin();
+    struct spin spin = channel_spin_begin(channel, 0);
     while (!answered(slot)) {
         if (spin_more(&spin))
             continue;

@@ -15,6 +15,7 @@
 #include "lock.h"
 #include "region.h"
 #include "ring.h"
+#include "spin.h"
 
 /* The longest command, header included. */
 #define CHANNEL_MESSAGE_MAX 65536u
@@ -175,6 +176,10 @@ static inline struct channel_load channel_load(const struct channel *channel)
         .lacks_cpus = atomic_load_explicit(&channel->region->lacks_cpus, memory_order_relaxed),
     };
 }
+
+/* Starts a spin of a thread that waits for the server, or for work that the server has given to the
+ * GPU: spin_begin_yielding(). */
+struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns);
 
 /* Whether the server says that calls which wait for all kernels would take long in the context in
  * which the client works, and not in another one. A hint, too. */

@@ -183,8 +183,7 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
 
 static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
-    spin_shorten(channel_load(&client->channel).lacks_cpus);
-    struct spin spin = spin_begin_yielding(SPIN_NS);
+    struct spin spin = channel_spin_begin(&client->channel, SPIN_NS);
     uint64_t asked = 0;
 
     do {

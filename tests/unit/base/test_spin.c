@@ -105,6 +105,49 @@ static void test_yielding_ends_on_an_overloaded_core(void **state)
     assert_false(goes_on(&spin));
 }
 
+static unsigned yields;
+
+/* Instead of libc's. */
+int sched_yield(void)
+{
+    yields++;
+    return 0;
+}
+
+static uint32_t stay_on_this_cpu(void)
+{
+    cpu_set_t set;
+    int cpu = sched_getcpu();
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+    return (uint32_t)cpu + 1;
+}
+
+static unsigned yields_beside(uint32_t partners_cpu, _Atomic uint32_t *mine)
+{
+    _Atomic uint32_t partners = partners_cpu;
+    struct spin spin = {.budget = 3600 * NS_PER_SEC, .cpus = {mine, &partners}};
+
+    yields = 0;
+    for (int round = 0; round < 80; round++)
+        assert_true(spin_more(&spin));
+    return yields;
+}
+
+/* Nobody but the partner can make the condition true, and it needs this very CPU. */
+static void test_a_thread_on_the_same_cpu_is_let_go_first(void **state)
+{
+    _Atomic uint32_t mine = 0;
+    uint32_t here = stay_on_this_cpu();
+
+    assert_int_equal(yields_beside(here, &mine), 10);
+    assert_int_equal(mine, here);
+    assert_int_equal(yields_beside(here + 1, &mine), 0);
+    assert_int_equal(yields_beside(0, &mine), 0);
+}
+
 int main(void)
 {
     unsetenv("FUNNEL_NO_SPIN");
@@ -114,6 +157,7 @@ int main(void)
         cmocka_unit_test(test_switched_off),
         cmocka_unit_test(test_a_spin_ends),
         cmocka_unit_test(test_yielding_ends_on_an_overloaded_core),
+        cmocka_unit_test(test_a_thread_on_the_same_cpu_is_let_go_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
