@@ -26,7 +26,7 @@ import guardian  # noqa: E402  (found through the path above)
 SKIPPED = 77
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
-DRIVER = ["startup", "contexts", "memory", "registers", "modules", "links", "starts", "launches",
+DRIVER = ["startup", "contexts", "memory", "registers", "shared_files", "modules", "links", "starts", "launches",
           "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints",
           "forks",
           "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",

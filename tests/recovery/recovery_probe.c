@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -276,24 +277,49 @@ static CUresult do_module(void)
     return result;
 }
 
+#define REGISTERED (1u << 20)
+
+static CUresult set_registered(uint32_t *memory)
+{
+    const uint32_t count = REGISTERED / sizeof(*memory);
+    CUdeviceptr address;
+    CUresult result = cuMemHostGetDevicePointer_v2(&address, memory, 0);
+
+    if (!result)
+        result = cuMemsetD32Async(address, ++program.steps, count, program.fields[0].stream);
+    if (!result)
+        result = cuStreamSynchronize(program.fields[0].stream);
+    return result || memory[count - 1] == program.steps ? result : CUDA_ERROR_UNKNOWN;
+}
+
 /* Memory of the program's own that the device reaches. */
 static CUresult do_register(void)
 {
     static uint32_t *memory;
-    CUdeviceptr address;
     CUresult result = CUDA_SUCCESS;
 
     if (!memory) {
-        memory = aligned_alloc(4096, 1u << 20);
-        result = cuMemHostRegister_v2(memory, 1u << 20, 0);
+        memory = aligned_alloc(4096, REGISTERED);
+        result = cuMemHostRegister_v2(memory, REGISTERED, 0);
     }
-    if (!result)
-        result = cuMemHostGetDevicePointer_v2(&address, memory, 0);
-    if (!result)
-        result = cuMemsetD32Async(address, ++program.steps, 1u << 18, program.fields[0].stream);
-    if (!result)
-        result = cuStreamSynchronize(program.fields[0].stream);
-    return result || memory[(1u << 18) - 1] == program.steps ? result : CUDA_ERROR_UNKNOWN;
+    return result ? result : set_registered(memory);
+}
+
+/* The same with memory that other processes may share. */
+static CUresult do_share(void)
+{
+    static uint32_t *memory;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!memory) {
+        int fd = memfd_create("shared", MFD_CLOEXEC);
+        if (fd < 0 || ftruncate(fd, REGISTERED) < 0)
+            return CUDA_ERROR_UNKNOWN;
+        memory = mmap(NULL, REGISTERED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        result = cuMemHostRegister_v2(memory, REGISTERED, 0);
+        close(fd);
+    }
+    return result ? result : set_registered(memory);
 }
 
 /* Managed memory: the program touches it before it makes any call, and leaves it to the device. */
@@ -598,15 +624,20 @@ static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"look", do_look},           {"round", do_round},       {"threads", do_threads},
-    {"hold", do_hold},           {"launch", do_launch},     {"synchronize", do_synchronize},
-    {"fault", do_fault},         {"variable", do_variable}, {"allocate", do_allocate},
-    {"pinned", do_pinned},       {"callback", do_callback}, {"module", do_module},
-    {"register", do_register},   {"graph", do_graph},       {"limit", do_limit},
-    {"assertion", do_assertion}, {"array", do_array},       {"close", do_close},
-    {"time", do_time},           {"function", do_function}, {"environment", do_environment},
-    {"arrive", do_arrive},       {"managed", do_managed},   {"reserved", do_reserved},
-    {"unmapped", do_unmapped},   {"pool", do_pool},         {"scarce", do_scarce},
+    {"look", do_look},           {"round", do_round},
+    {"threads", do_threads},     {"hold", do_hold},
+    {"launch", do_launch},       {"synchronize", do_synchronize},
+    {"fault", do_fault},         {"variable", do_variable},
+    {"allocate", do_allocate},   {"pinned", do_pinned},
+    {"callback", do_callback},   {"module", do_module},
+    {"register", do_register},   {"share", do_share},
+    {"graph", do_graph},         {"limit", do_limit},
+    {"assertion", do_assertion}, {"array", do_array},
+    {"close", do_close},         {"time", do_time},
+    {"function", do_function},   {"environment", do_environment},
+    {"arrive", do_arrive},       {"managed", do_managed},
+    {"reserved", do_reserved},   {"unmapped", do_unmapped},
+    {"pool", do_pool},           {"scarce", do_scarce},
     {"part", do_part},
 };
 

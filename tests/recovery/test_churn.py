@@ -14,8 +14,8 @@ import unittest
 import test_recovery
 from test_recovery import FAULT, FINE, GONE
 
-WORDS = ("round", "look", "graph", "register", "pinned", "callback", "threads", "launch",
-         "synchronize", "allocate", "module")
+WORDS = ("round", "look", "graph", "register", "share", "pinned", "callback", "threads",
+         "launch", "synchronize", "allocate", "module")
 # As long as most of the words take.
 MOMENT = 0.06
 

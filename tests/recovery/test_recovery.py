@@ -251,7 +251,7 @@ class Recovery(TestCase):
                 probe.end()
 
     def test_what_is_made_again(self):
-        words = ("managed", "graph", "register", "limit", "assertion", "environment",
+        words = ("managed", "graph", "register", "share", "limit", "assertion", "environment",
                  "reserved", "unmapped", "pool")
         probe, culprit = self.probes(2)
         for word in words:

@@ -151,6 +151,44 @@ int page_map_read(uint64_t start, uint64_t end, struct page_area *areas, unsigne
     return r;
 }
 
+/* Behind address, protection, offset, device and inode. */
+static const char *name_of(const char *line)
+{
+    for (int field = 0; field < 5; field++) {
+        line += strcspn(line, " ");
+        line += strspn(line, " ");
+    }
+    return line;
+}
+
+static int find_name(struct reader *reader, uint64_t address, char *ret_name, size_t size)
+{
+    const char *line, *name;
+    struct page_area area;
+
+    while ((line = read_line(reader)) && page_map_parse(line, &area)) {
+        if (address - area.start >= area.size)
+            continue;
+        name = name_of(line);
+        if (strlen(name) >= size)
+            return -ENAMETOOLONG;
+        strcpy(ret_name, name);
+        return name[0] == '/' ? 0 : -ENOENT;
+    }
+    return -ENOENT;
+}
+
+int page_map_name(uint64_t address, char *ret_name, size_t size)
+{
+    struct reader reader;
+    int r = reader_open(&reader, "/proc/self/maps");
+
+    if (r == 0)
+        r = find_name(&reader, address, ret_name, size);
+    fd_close(&reader.fd);
+    return r;
+}
+
 bool page_map_fills(const struct page_area *areas, unsigned count, uint64_t start, uint64_t end)
 {
     for (unsigned i = 0; i < count; i++) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Addresses that were mapped together. */
@@ -21,6 +22,10 @@ struct page_area {
  * -errno. */
 int page_map_read(uint64_t start, uint64_t end, struct page_area *areas, unsigned capacity,
                   unsigned *ret_count);
+
+/* The name of the file that is mapped at `address`, as it was when it was opened; a line break in
+ * it is written as \012. 0; -ENOENT where there is none; -ENAMETOOLONG; -errno. */
+int page_map_name(uint64_t address, char *ret_name, size_t size);
 
 /* Parses one line of that file: false when it is not such a line. ret_area is the whole area. */
 bool page_map_parse(const char *line, struct page_area *ret_area);

@@ -235,6 +235,55 @@ static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *re
     return CUDA_SUCCESS;
 }
 
+static CUresult ask_for_file(int fd, uint64_t offset, uint64_t address, uint64_t size,
+                             uint64_t *ret_address)
+{
+    struct wire_fnHostFileMap in = {.offset = offset, .address = address, .size = size};
+    struct wire_fnHostFileMap_reply out;
+    CUresult result = client_send_descriptor(fd, size, &in.blob);
+
+    if (result == CUDA_SUCCESS)
+        result = wire_fnHostFileMap(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS)
+        *ret_address = out.address;
+    return result;
+}
+
+CUresult granule_replay_file(uint64_t address, uint64_t size, int fd, uint64_t offset)
+{
+    return ask_for_file(fd, offset, address, size, &address);
+}
+
+/* The file is the program's own, so it may be one that can be cut short. */
+static CUresult map_file(int fd, uint64_t offset, uint64_t address, uint64_t size)
+{
+    void *place = (void *)(uintptr_t)address;
+
+    if (mmap(place, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (off_t)offset) !=
+        place)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    madvise(place, size, MADV_DONTFORK);
+    return CUDA_SUCCESS;
+}
+
+CUresult granule_create_of_file(int fd, uint64_t offset, uint64_t size, uint64_t *ret_address)
+{
+    uint64_t address;
+    CUresult result = ask_for_file(fd, offset, 0, size, &address);
+
+    if (result == CUDA_SUCCESS)
+        result = enter_granule(address, size, first_host_address(), client->window_end);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = map_file(fd, offset, address, size);
+    if (result != CUDA_SUCCESS) {
+        granule_release(address, size);
+        return result;
+    }
+    *ret_address = address;
+    return CUDA_SUCCESS;
+}
+
 /* The address range stays reserved: nothing else of the process may come to lie there. */
 static void host_granule_release(uint64_t address, uint64_t size)
 {

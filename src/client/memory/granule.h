@@ -23,6 +23,11 @@ CUresult granule_create_in_row(uint32_t device, bool host, uint64_t size, uint64
  * CUDA_ERROR_NOT_READY while the client has work; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult granule_move(uint64_t address, bool host, int *ret_fd);
 
+/* Host memory that is a piece of a file that others share, here and for the device. It is released
+ * as a granule of host_granules; the descriptor stays the caller's. CUDA_ERROR_NOT_SUPPORTED where
+ * the server does not take such a file. Waits for the server. */
+CUresult granule_create_of_file(int fd, uint64_t offset, uint64_t size, uint64_t *ret_address);
+
 /* A number that grows when a granule goes. */
 uint64_t granule_releases(void);
 
@@ -37,3 +42,4 @@ CUresult granule_replay_all(void);
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd);
 CUresult granule_replay_hosted(const struct heap *heap, uint64_t address, uint64_t size, int fd);
 CUresult granule_replay_host(uint64_t address, uint64_t size, int fd);
+CUresult granule_replay_file(uint64_t address, uint64_t size, int fd, uint64_t offset);

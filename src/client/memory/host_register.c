@@ -2,8 +2,9 @@
 /*
  * cuMemHostRegister. The pages around the program's range become those of a host granule: the same
  * addresses and contents for the program, and memory that the server has page-locked for the
- * device. Pages that other processes share cannot be replaced so. Stacks are not, because a child
- * of fork must not run on pages of its parent.
+ * device. Pages that other processes share cannot be replaced so: there the server page-locks those
+ * very pages, by a descriptor of their file. Stacks are not taken, because a child of fork must not
+ * run on pages of its parent.
  */
 #include "host_register.h"
 
@@ -25,6 +26,7 @@
 #include "granule.h"
 #include "host_register_table.h"
 #include "page_swap.h"
+#include "shared_file.h"
 
 #define REGISTER_FLAGS                                                                          \
     (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | \
@@ -177,9 +179,15 @@ static CUresult check_area(const struct registration *registration, const struct
         return refuse(registration, "stacks cannot be registered");
     if (!(area->protection & PROT_READ) || (!writable && !read_only))
         return CUDA_ERROR_INVALID_VALUE;
-    if (area->shared && writable)
-        return refuse(registration, "memory that other processes share cannot be registered");
     return CUDA_SUCCESS;
+}
+
+static bool any_shared(const struct page_area *areas, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (areas[i].shared && areas[i].protection & PROT_WRITE)
+            return true;
+    return false;
 }
 
 static CUresult look_at_pages(const struct registration *registration, struct page_area *areas,
@@ -244,6 +252,8 @@ static bool give_pages_back(const struct registration *registration)
     struct page_area areas[REGISTRATION_AREAS_MAX];
     unsigned count;
 
+    if (registration->of_file)
+        return true;
     return registration_find_pages(registration, areas, &count) &&
            pages_unshare(areas, count, registration->start, registration->fd) == 0;
 }
@@ -258,22 +268,56 @@ static void end(struct registration *registration)
     forget(registration);
 }
 
+static CUresult swap_pages(struct registration *registration, const struct page_area *areas,
+                           unsigned count)
+{
+    CUresult result =
+        host_granules.create(0, registration->size, &registration->window, &registration->fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = replace_pages(registration, areas, count);
+    if (result != CUDA_SUCCESS)
+        release_granule(registration);
+    return result;
+}
+
+static CUresult share_file(struct registration *registration, const struct page_area *areas,
+                           unsigned count)
+{
+    CUresult result;
+
+    if (!shared_file_is(areas, count))
+        return refuse(registration, "other processes share memory there, not all of one file");
+    registration->fd = shared_file_open(&areas[0]);
+    if (registration->fd < 0)
+        return refuse(registration, "other processes share the memory there, and neither a "
+                                    "descriptor nor a name leads to its file");
+    registration->of_file = true;
+    registration->file_offset = areas[0].offset;
+    result = granule_create_of_file(registration->fd, registration->file_offset, registration->size,
+                                    &registration->window);
+    if (result == CUDA_ERROR_NOT_SUPPORTED)
+        result = refuse(registration, "other processes share the memory there, and its file is "
+                                      "not one of /dev/shm or another tmpfs");
+    if (result != CUDA_SUCCESS)
+        fd_close(&registration->fd);
+    return result;
+}
+
 static CUresult take_pages(struct registration *registration)
 {
     struct page_area areas[REGISTRATION_AREAS_MAX];
     unsigned count;
     CUresult result = look_at_pages(registration, areas, &count);
 
-    if (result == CUDA_SUCCESS)
-        result =
-            host_granules.create(0, registration->size, &registration->window, &registration->fd);
     if (result != CUDA_SUCCESS)
         return result;
-    registration->allocation.device =
-        registration->window + (registration->allocation.host - registration->start);
-    result = replace_pages(registration, areas, count);
-    if (result != CUDA_SUCCESS)
-        release_granule(registration);
+    result = any_shared(areas, count) ? share_file(registration, areas, count)
+                                      : swap_pages(registration, areas, count);
+    if (result == CUDA_SUCCESS)
+        registration->allocation.device =
+            registration->window + (registration->allocation.host - registration->start);
     return result;
 }
 
@@ -371,15 +415,21 @@ void host_register_end_all(const struct context *context)
         end(registration);
 }
 
+static CUresult replay(const struct registration *registration)
+{
+    if (registration->of_file)
+        return granule_replay_file(registration->window, registration->size, registration->fd,
+                                   registration->file_offset);
+    return granule_replay_host(registration->window, registration->size, registration->fd);
+}
+
 CUresult host_register_replay(void)
 {
     const struct range *range = NULL;
     CUresult result = CUDA_SUCCESS;
 
     while (result == CUDA_SUCCESS &&
-           (range = ranges_next(&registrations.by_window, range ? range->start + 1 : 0))) {
-        const struct registration *registration = range->value;
-        result = granule_replay_host(registration->window, registration->size, registration->fd);
-    }
+           (range = ranges_next(&registrations.by_window, range ? range->start + 1 : 0)))
+        result = replay(range->value);
     return result;
 }

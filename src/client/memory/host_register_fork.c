@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Registered memory and fork. The child gets the same pages, but what is written to them stays in
- * the child, and the ends of each range are as they were at the fork.
+ * the child, and the ends of each range are as they were at the fork. What the program shared with
+ * other processes before it shares with the child, too.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -69,7 +70,7 @@ void host_register_before_fork(void)
 
     pthread_mutex_lock(&registrations.lock);
     while ((registration = registration_next_locked(registration)))
-        if (registration->live)
+        if (registration->live && !registration->of_file)
             save(registration);
 }
 
@@ -91,7 +92,7 @@ static void make_private(const struct registration *registration)
     struct page_area areas[REGISTRATION_AREAS_MAX];
     unsigned count;
 
-    if (!registration_find_pages(registration, areas, &count))
+    if (registration->of_file || !registration_find_pages(registration, areas, &count))
         return;
     for (unsigned i = 0; i < count; i++) {
         void *place = (void *)(uintptr_t)areas[i].start;

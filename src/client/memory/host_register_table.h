@@ -16,7 +16,9 @@ struct registration {
     uint64_t start, size; /* whole pages of the program */
     uint64_t window;      /* where the granule is */
     int fd;
-    bool live;                    /* not while it is being made or ended */
+    bool of_file;         /* the pages are those of a file that others share, and stay in place */
+    uint64_t file_offset; /* of the first of them */
+    bool live;            /* not while it is being made or ended */
     struct allocation allocation; /* `address` is not set */
     char *saved;                  /* around a fork: the first bytes, then the last ones */
 };

@@ -71,6 +71,7 @@ enum recovery_rule recovery_rule(uint32_t op)
         return RECOVERY_REPEATS;
     case WIRE_fnGranuleAdopt:
     case WIRE_fnHostGranuleAdopt:
+    case WIRE_fnHostFileMap:
     case WIRE_fnReserve:
     case WIRE_cuMemCreate:
     case WIRE_fnAllocationAdopt:

@@ -4,6 +4,7 @@
  */
 #include "host_memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "calm.h"
 #include "cleanup.h"
 #include "fd.h"
+#include "host_file.h"
 #include "page_lock.h"
 #include "placement.h"
 #include "quiesce.h"
@@ -62,13 +64,14 @@ static bool reserve_memory(struct session *session, uint64_t size)
     return result == CUDA_SUCCESS && try_reserve(locker, size);
 }
 
-/* The smallest idle granule that is large enough and at most twice as large. */
+/* The smallest idle granule that is large enough and at most twice as large. What is of a file may
+ * have other users. */
 static struct granule *find_idle(struct window *window, uint64_t size)
 {
     struct granule *best = NULL;
 
     list_for_each (struct granule, granule, &window->idle, link) {
-        if (granule->size >= size && granule->size <= 2 * size &&
+        if (!granule->of_file && granule->size >= size && granule->size <= 2 * size &&
             (!best || granule->size < best->size))
             best = granule;
     }
@@ -89,22 +92,47 @@ static bool reuse_idle(struct window *window, uint64_t size, struct granule *ret
     return true;
 }
 
-static void unmap_at(uint64_t address, uint64_t size)
+static void unmap(const struct granule *granule)
 {
     /* The addresses stay reserved, so that nothing else of this process is mapped in a window. */
-    mmap((void *)(uintptr_t)address, size, PROT_NONE,
+    mmap((void *)(uintptr_t)granule->address, granule->size, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (granule->of_file)
+        host_file_unmapped(granule->address);
 }
 
-static CUresult map_at(const struct page_locker *locker, struct granule *granule)
+/* A client's file may be one that cannot be written. */
+static CUresult map_file(struct granule *granule, uint64_t offset)
+{
+    int r = host_file_map(granule->fd, offset, granule->size, granule->address);
+
+    fd_close(&granule->fd);
+    if (r == -EACCES || r == -EPERM)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult map(struct granule *granule, uint64_t offset)
 {
     void *address = (void *)(uintptr_t)granule->address;
 
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (!shm_map(granule->fd, granule->size, address, SHM_REPLACE, &address))
-        result = page_lock_chunks(locker, address, granule->size);
+    if (granule->of_file)
+        return map_file(granule, offset);
+    return shm_map(granule->fd, granule->size, address, SHM_REPLACE, &address)
+               ? CUDA_ERROR_OUT_OF_MEMORY
+               : CUDA_SUCCESS;
+}
+
+static CUresult map_and_lock(const struct page_locker *locker, struct granule *granule,
+                             uint64_t offset)
+{
+    CUresult result = map(granule, offset);
+
     if (result != CUDA_SUCCESS)
-        unmap_at(granule->address, granule->size);
+        return result;
+    result = page_lock_chunks(locker, (void *)(uintptr_t)granule->address, granule->size);
+    if (result != CUDA_SUCCESS)
+        unmap(granule);
     return result;
 }
 
@@ -116,7 +144,7 @@ static CUresult take_place(struct session *session, struct granule *granule)
                         HOST_ALIGNMENT, &granule->address);
 }
 
-static CUresult place_and_map(struct session *session, struct granule *granule)
+static CUresult place_and_map(struct session *session, struct granule *granule, uint64_t offset)
 {
     CUresult result = session_visit(session, session_find_calm_device(session, 0));
 
@@ -124,7 +152,7 @@ static CUresult place_and_map(struct session *session, struct granule *granule)
         result = take_place(session, granule);
     if (result != CUDA_SUCCESS)
         return result;
-    result = map_at(session->window->page_locker, granule);
+    result = map_and_lock(session->window->page_locker, granule, offset);
     if (result != CUDA_SUCCESS)
         window_unplace(session->window, granule->address);
     return result;
@@ -157,34 +185,28 @@ void host_memory_refund(struct session *session, uint64_t size)
     quota_note(session, QUOTA_HOST_MEMORY, session->window->host_bytes);
 }
 
-/* Takes `fd` over. The granule is at `address`, or anywhere if that is 0. */
-static CUresult granule_create(struct session *session, int fd, uint64_t address, uint64_t size,
-                               struct granule *ret_granule)
+/* Takes over the descriptor, of whose file the granule is what lies at `offset`. The granule is
+ * where its address says, or anywhere if that is 0. */
+static CUresult granule_create(struct session *session, struct granule *granule, uint64_t offset)
 {
-    struct granule granule = {.kind = GRANULE_HOST,
-                              .part = session->window->devices->count,
-                              .address = address,
-                              .size = size,
-                              .fd = fd};
-
-    if (!host_memory_charge(session, size)) {
-        fd_close(&granule.fd);
+    granule->kind = GRANULE_HOST;
+    granule->part = session->window->devices->count;
+    if (!host_memory_charge(session, granule->size)) {
+        fd_close(&granule->fd);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = place_and_map(session, &granule);
+    CUresult result = place_and_map(session, granule, offset);
     if (result != CUDA_SUCCESS) {
-        host_memory_refund(session, size);
-        fd_close(&granule.fd);
-        return result;
+        host_memory_refund(session, granule->size);
+        fd_close(&granule->fd);
     }
-    *ret_granule = granule;
-    return CUDA_SUCCESS;
+    return result;
 }
 
 static void granule_destroy(struct window *window, struct granule *granule)
 {
     page_unlock_chunks(window->page_locker, (void *)(uintptr_t)granule->address, granule->size);
-    unmap_at(granule->address, granule->size);
+    unmap(granule);
     fd_close(&granule->fd);
     window_unplace(window, granule->address);
     window->host_bytes -= granule->size;
@@ -217,13 +239,16 @@ static bool unlock_last_idle(struct session *session)
     return unlocks;
 }
 
-/* Behind the client's end the memory is unlocked when nobody is at work. */
+/* Behind the client's end the memory is unlocked when nobody is at work. What is of a file serves
+ * nobody again, and the space of its file system is used until then. */
 void host_memory_retire(struct session *session, struct granule *granule)
 {
     struct window *window = session->window;
 
     list_append(&window->idle, &granule->link);
     window->idle_bytes += granule->size;
+    if (granule->of_file)
+        unlock_last_idle(session);
     while (window->idle_bytes > IDLE_BYTES_MAX && unlock_last_idle(session))
         ;
     quota_note(session, QUOTA_HOST_MEMORY, window->host_bytes);
@@ -258,10 +283,10 @@ static CUresult reuse_or_create(struct session *session, uint64_t size, struct g
 {
     if (reuse_idle(session->window, size, ret_granule))
         return CUDA_SUCCESS;
-    int fd;
-    if (shm_create("funnel-host", size, &fd))
+    *ret_granule = (struct granule){.size = size};
+    if (shm_create("funnel-host", size, &ret_granule->fd))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return granule_create(session, fd, 0, size, ret_granule);
+    return granule_create(session, ret_granule, 0);
 }
 
 static bool check_size(struct session *session, const char *call, uint64_t size)
@@ -322,7 +347,7 @@ static bool check_place(struct session *session, const struct wire_fnHostGranule
 
 CUresult serve_fnHostGranuleAdopt(struct session *session, const struct wire_fnHostGranuleAdopt *in)
 {
-    struct granule granule;
+    struct granule granule = {.address = in->address, .size = in->size};
     _cleanup_fd_ int fd = -1;
     CUresult result = blob_take_fd(session, in->blob, &fd);
 
@@ -330,6 +355,44 @@ CUresult serve_fnHostGranuleAdopt(struct session *session, const struct wire_fnH
         return result;
     if (!check_size(session, "fnHostGranuleAdopt", in->size) || !check_place(session, in, fd))
         return CUDA_ERROR_INVALID_VALUE;
-    result = granule_create(session, fd_steal(&fd), in->address, in->size, &granule);
+    granule.fd = fd_steal(&fd);
+    result = granule_create(session, &granule, 0);
     return result != CUDA_SUCCESS ? result : allow(session, &granule);
+}
+
+static CUresult check_file(struct session *session, const struct wire_fnHostFileMap *in, int fd)
+{
+    int r = in->address % HOST_ALIGNMENT ? -EINVAL : host_file_check(fd, in->offset, in->size);
+
+    if (r == 0)
+        return CUDA_SUCCESS;
+    if (r == -EOPNOTSUPP)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    session_log_error(session,
+                      "fnHostFileMap: %llu bytes at %llu are not in the file, or not whole pages",
+                      (unsigned long long)in->size, (unsigned long long)in->offset);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult serve_fnHostFileMap(struct session *session, const struct wire_fnHostFileMap *in,
+                             struct wire_fnHostFileMap_reply *ret_out)
+{
+    struct granule granule = {.address = in->address, .size = in->size, .of_file = true};
+    _cleanup_fd_ int fd = -1;
+    CUresult result = blob_take_fd(session, in->blob, &fd);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!check_size(session, "fnHostFileMap", in->size))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = check_file(session, in, fd);
+    if (result != CUDA_SUCCESS)
+        return result;
+    granule.fd = fd_steal(&fd);
+    result = granule_create(session, &granule, in->offset);
+    if (result == CUDA_SUCCESS)
+        result = allow(session, &granule);
+    if (result == CUDA_SUCCESS)
+        ret_out->address = granule.address;
+    return result;
 }

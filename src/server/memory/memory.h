@@ -32,6 +32,7 @@ struct granule {
     bool on_host;                        /* DEVICE: it is memory of the host for now */
     struct ipc_share *share;             /* DEVICE: once a range of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
+    bool of_file;                        /* HOST: of a client's file, which is mapped: no fd */
     struct module *module;               /* GLOBAL: whose variable it is */
 };
 

@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "file_guard.h"
+
 int server_memory_init(struct server *server, const struct page_lock_options *options)
 {
     struct server_memory *memory = calloc(1, sizeof(*memory));
 
     if (!memory)
         return -ENOMEM;
+    file_guard_init();
     server->memory = memory;
     page_locker_init(&memory->page_locker, server->devices.quiesce, options);
     windows_init(&memory->windows, &server->devices, &memory->page_locker);

@@ -48,6 +48,8 @@ static void *worker_main(void *unused)
     return unused;
 }
 
+/* Signals are for the program's threads. But memory of a file that has been cut short raises SIGBUS
+ * in the thread that touches it, and the process may have a handler for that. */
 bool soft_thread_start(void *(*function)(void *), void *argument)
 {
     sigset_t all, before;
@@ -55,6 +57,7 @@ bool soft_thread_start(void *(*function)(void *), void *argument)
     int error;
 
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     error = pthread_create(&thread, NULL, function, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -146,6 +146,7 @@ static void test_what_binds_a_client(void **state)
     assert_true(allows(WIRE_fnFence));
     assert_true(allows(WIRE_cuGraphLaunch));
     assert_true(allows(WIRE_fnHostGranuleAdopt));
+    assert_true(allows(WIRE_fnHostFileMap));
     assert_true(allows(WIRE_cuArray3DCreate_v2)); /* perhaps it is gone: its handle tells */
     assert_true(allows(WIRE_fnReserve));
     assert_true(allows(WIRE_cuMemImportFromShareableHandle));

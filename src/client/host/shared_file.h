@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From memory that this process shares with others to the file that is mapped there.
+ */
+#pragma once
+
+#include "page_map.h"
+
+/* Whether the areas are one piece of one file, and what is written there others see. */
+bool shared_file_is(const struct page_area *areas, unsigned count);
+
+/* A descriptor of that file for reading and writing, for the caller to close: one that the process
+ * has, or one by the name in the memory map. -ENOENT where neither leads to it; -errno. */
+int shared_file_open(const struct page_area *area);
