@@ -198,22 +198,22 @@ static void run_path(struct warp *warp)
     }
 }
 
-/* Whether all warps go on at this instruction. */
-static bool stand_at(struct warp *const *team, unsigned count, const struct insn *insn)
-{
-    for (unsigned i = 0; i < count; i++) {
-        if (team[i]->pc != insn || insn >= team[i]->stop)
-            return false;
-    }
-    return true;
-}
+enum standing {
+    APART,    /* not all warps go on at the instruction */
+    DIVERGED, /* they do, but not with all of their lanes */
+    FULL,
+};
 
-static bool are_full(struct warp *const *team, unsigned count)
+static inline enum standing stand_at(struct warp *const *team, unsigned count,
+                                     const struct insn *insn)
 {
     bool full = true;
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
+        if (team[i]->pc != insn || insn >= team[i]->stop)
+            return APART;
         full &= team[i]->full;
-    return full;
+    }
+    return full ? FULL : DIVERGED;
 }
 
 static inline void run_in_each(struct warp *const *team, unsigned count, const struct insn *insn)
@@ -225,13 +225,16 @@ static inline void run_in_each(struct warp *const *team, unsigned count, const s
 /* Each instruction in all warps before the next one, for as long as none goes its own way. */
 static void run_team(struct warp *const *team, unsigned count)
 {
-    for (const struct insn *insn; insn = team[0]->pc, stand_at(team, count, insn);) {
+    for (;;) {
+        const struct insn *insn = team[0]->pc;
+        enum standing standing = stand_at(team, count, insn);
+        if (standing == APART)
+            return;
         const struct insn *end = insn + (insn->run_length ? insn->run_length : 1);
-        bool full = are_full(team, count);
         for (unsigned i = 0; i < count; i++)
             team[i]->pc = end;
         for (; insn < end; insn++) {
-            if (full && (insn->flags & INSN_IN_TEAM))
+            if (standing == FULL && (insn->flags & INSN_IN_TEAM))
                 insn->in_team(team, count, insn);
             else
                 run_in_each(team, count, insn);

@@ -46,6 +46,20 @@ static unsigned access_size(const struct matrix_op *op)
     return is_together(op) ? op->d.word : op->d.bits / 8;
 }
 
+/* The common case of translate_lines: all is well with the first line and the last, and so with
+ * those between them. False where that is not known. */
+static bool find_lines(struct warp *warp, const struct insn *insn, uint64_t start, uint64_t step,
+                       unsigned lines, unsigned size, unsigned align, unsigned access)
+{
+    uint64_t base;
+    if (((start | step) & (align - 1)) ||
+        !translate_span(warp, insn, start, start + (lines - 1) * step, size, access, &base))
+        return false;
+    for (unsigned line = 0; line < lines; line++)
+        warp->address[line] = base + start + line * step;
+    return true;
+}
+
 /*
  * Leaves in warp->address where each line of the matrix is in memory, a row or a column; false
  * behind a fault. All lanes give the same address and stride.
@@ -61,11 +75,14 @@ static bool translate_lines(struct warp *warp, const struct insn *insn, const st
     uint64_t start = address_of(warp, insn, some);
     uint64_t stride =
         op->stride == NO_OPERAND ? length : ((const uint32_t *)reg(warp, op->stride))[some];
+    unsigned size = length * op->d.bits / 8, align = access_size(op);
+    if (op->d.bits >= 8 &&
+        find_lines(warp, insn, start, stride * (op->d.bits / 8), lines, size, align, access))
+        return true;
     /* Counts of lines are powers of two. */
     for (unsigned lane = 0; lane < LANES; lane++)
         warp->address[lane] = start + (lane & (lines - 1)) * stride * op->d.bits / 8;
-    return translate_given(warp, insn, length * op->d.bits / 8, access_size(op), access) !=
-           TRANSLATION_FAULT;
+    return translate_given(warp, insn, size, align, access) != TRANSLATION_FAULT;
 }
 
 /* Where lane 0's part of a register is: line and byte; and where that of other lanes is from

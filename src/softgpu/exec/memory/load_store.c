@@ -137,12 +137,15 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
         for (unsigned group = 0; group < GROUPS; group++)                                      \
             read_vector((unsigned char *)vector[group], groups->at[group],                     \
                         width * sizeof(memory_type), false);                                   \
-        for (unsigned i = 0; i < width; i++) {                                                 \
-            if (element_register(insn, i) == NO_OPERAND)                                       \
+        for (unsigned element = 0; element < width; element++) {                               \
+            if (element_register(insn, element) == NO_OPERAND)                                 \
                 continue;                                                                      \
-            register_type *to = reg(warp, element_register(insn, i));                          \
-            EACH_LANE                                                                          \
-            to[lane] = (register_type)vector[lane / GROUP][i];                                 \
+            register_type *to = reg(warp, element_register(insn, element));                    \
+            for (unsigned group = 0; group < GROUPS; group++, to += GROUP) {                   \
+                register_type value = (register_type)vector[group][element];                   \
+                EACH_OF_GROUP                                                                  \
+                to[i] = value;                                                                 \
+            }                                                                                  \
         }                                                                                      \
     }                                                                                          \
     KNOWS_WIDTH void load_vector_##name(struct warp *warp, const struct insn *insn,            \

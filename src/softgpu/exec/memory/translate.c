@@ -279,6 +279,23 @@ enum translation translate_given(struct warp *warp, const struct insn *insn, uns
     return translate_any(warp, insn, size, align, access);
 }
 
+bool translate_span(const struct warp *warp, const struct insn *insn, uint64_t low, uint64_t high,
+                    unsigned size, unsigned access, uint64_t *ret_base)
+{
+    const struct block *block = warp->block;
+    uint64_t shared = (uintptr_t)block->shared;
+    *ret_base = insn->space == PTX_SHARED ? shared : 0;
+    if (high < low || insn->space == PTX_LOCAL || insn->space == PTX_PARAM)
+        return false;
+    if (insn->space == PTX_SHARED)
+        return inside(high, size, 0, block->shared_size);
+    const struct range_cache *cache = &warp->ranges[range_slot(insn)];
+    uint64_t generation = __atomic_load_n(warp->generation, __ATOMIC_ACQUIRE);
+    return cache_allows(cache, low, high, size, access, generation) ||
+           (inside(low, size, shared, block->shared_size) &&
+            inside(high, size, shared, block->shared_size));
+}
+
 uint64_t translate_readable(struct warp *warp, uint64_t address)
 {
     const struct block *block = warp->block;

@@ -9,6 +9,7 @@
 
 #define translate ISA_NAME(translate)
 #define translate_given ISA_NAME(translate_given)
+#define translate_span ISA_NAME(translate_span)
 #define translate_readable ISA_NAME(translate_readable)
 enum translation {
     TRANSLATION_FAULT,
@@ -25,5 +26,10 @@ enum translation translate(struct warp *warp, const struct insn *insn, unsigned 
 /* The same for addresses that are in warp->address already, for every lane. */
 enum translation translate_given(struct warp *warp, const struct insn *insn, unsigned size,
                                  unsigned align, unsigned access);
+/* Whether each access of `size` bytes from address low to high is known to be in bounds. *ret_base
+ * is what then leads from addresses to this process's. Where it is false, they may be right as
+ * well. */
+bool translate_span(const struct warp *warp, const struct insn *insn, uint64_t low, uint64_t high,
+                    unsigned size, unsigned access, uint64_t *ret_base);
 /* One address of a lane, for strings and the like: how many bytes from there on may be read. */
 uint64_t translate_readable(struct warp *warp, uint64_t address);

@@ -102,6 +102,18 @@ KNOWS_WIDTH void read_groups(struct vectors *vectors, const struct fast_groups *
     }
 }
 
+/* In the order of lanes: where some of them meet, the last one's vector stays. */
+KNOWS_WIDTH void write_groups(const struct fast_groups *groups, const struct vectors *vectors,
+                              unsigned size)
+{
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        unsigned group = lane / GROUP;
+        unsigned char *to = groups->at[group];
+        write_vector(groups->same[group] ? to : to + lane % GROUP * size,
+                     vectors->bytes + lane * size, size, false);
+    }
+}
+
 /* Whether strong accesses of this size need the lock of wide_access.h. */
 static inline bool needs_lock(const struct insn *insn, unsigned size)
 {
