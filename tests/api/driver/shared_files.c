@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -263,11 +264,59 @@ static void one_after_the_other(void)
     }
 }
 
-int main(void)
+/* ---- another process that uses the device ---- */
+
+/* As a rank of NCCL beside this one: it finds what the first one's device wrote, by its own. */
+static int be_the_other(int fd)
+{
+    uint8_t *bytes = map_file(fd, 0, SIZE);
+    CUdeviceptr words;
+
+    MUST(cuMemHostRegister_v2(bytes, SIZE, 0));
+    words = seen_by_device(bytes);
+    IS_TRUE(words_are(words, SIZE / 4, 0x06060606));
+    fill(words, 0x07070707, SIZE / 4);
+    return check_close();
+}
+
+static int run_the_other(int fd)
+{
+    char number[16];
+    int status = -1;
+
+    snprintf(number, sizeof(number), "%d", fd);
+    pid_t pid = fork();
+    if (pid == 0) {
+        fcntl(fd, F_SETFD, 0);
+        execl("/proc/self/exe", "shared_files", number, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(pid, &status, 0);
+    return status;
+}
+
+static void two_devices_of_processes(void)
+{
+    int fd = make_file(SIZE);
+    uint8_t *bytes = map_file(fd, 0, SIZE);
+
+    EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(bytes, SIZE, 0));
+    fill(seen_by_device(bytes), 0x06060606, SIZE / 4);
+    IS_TRUE(run_the_other(fd) == 0);
+    IS_TRUE(bytes_are(bytes, SIZE, 7));
+    IS_TRUE(words_are(seen_by_device(bytes), SIZE / 4, 0x07070707));
+    EXPECT(CUDA_SUCCESS, cuMemHostUnregister(bytes));
+    close(fd);
+    munmap(bytes, SIZE);
+}
+
+int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IONBF, 0);
     check_open();
     module = load_kernels();
+    if (argc > 1)
+        return be_the_other(atoi(argv[1]));
     RUN(a_file_with_a_name);
     RUN(a_file_without_a_name);
     RUN(a_large_file);
@@ -277,6 +326,7 @@ int main(void)
     RUN(unmapped_in_between);
     RUN(a_context_that_ends);
     RUN(one_after_the_other);
+    RUN(two_devices_of_processes);
     MUST(cuModuleUnload(module));
     return check_close();
 }
