@@ -36,6 +36,7 @@ static struct {
     int watch;           /* -errno: it cannot be watched; 0 = it is not to be */
     unsigned watch_got;  /* WATCH_... */
     bool explained;
+    bool used; /* by this process, or the one that it was forked from */
 } memory;
 
 /* ---- an area ---- */
@@ -271,9 +272,18 @@ static int open_watch(void)
                                  &memory.watch_got);
 }
 
+/* Most of it is never touched, and to write zeros where zeros are would cost a page fault for each
+ * page, when every program starts. */
+static void clear_memory(void)
+{
+    if (memory.used)
+        memset(&memory, 0, sizeof(memory));
+    memory.used = true;
+}
+
 void area_init(void)
 {
-    memset(&memory, 0, sizeof(memory));
+    clear_memory();
     pthread_mutex_init(&memory.lock, NULL);
     exchange_init();
     memory.watch = open_watch();

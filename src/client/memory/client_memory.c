@@ -19,6 +19,7 @@ static struct {
     struct heap devices[ATTACH_DEVICES_MAX];
     struct heap host;      /* pinned host memory */
     struct ranges globals; /* variables of modules, which lie outside the window; client->lock */
+    bool used;             /* by this process, or the one that it was forked from */
 } memory;
 
 #define GRANULARITY (UINT64_C(2) << 20)
@@ -30,9 +31,18 @@ static uint64_t granularity_of(const struct device *device)
     return granularity == 0 || granularity & (granularity - 1) ? GRANULARITY : granularity;
 }
 
+/* Most of it is never touched, and to write zeros where zeros are would cost a page fault for each
+ * page, when every program starts. */
+static void clear_memory(void)
+{
+    if (memory.used)
+        memset(&memory, 0, sizeof(memory));
+    memory.used = true;
+}
+
 int memory_init(void)
 {
-    memset(&memory, 0, sizeof(memory));
+    clear_memory();
     granules_init();
     for (int i = 0; i < client->device_count; i++)
         heap_init(&memory.devices[i], &device_granules, client->devices[i].index,
