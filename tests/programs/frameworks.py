@@ -72,6 +72,9 @@ def list_programs(scratch):
         for ranks in (2, 4):
             if ranks <= gpu_count():
                 yield Program(f"collectives of {ranks} GPUs", distributed(ranks))
+        if gpu_count() >= 2:
+            yield Program("collectives of 2 GPUs by host memory",
+                          ["env", "NCCL_P2P_DISABLE=1", *distributed(2)])
 
 
 def run_all(programs, ways):

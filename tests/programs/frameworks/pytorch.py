@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: operators, a training, and a captured graph, each against the CPU's results."""
+"""PyTorch: operators, a training, a captured graph, and a shared tensor, each against the CPU's
+results."""
 import copy
 
 import verdict
@@ -48,8 +49,20 @@ def captured():
     verdict.close("captured graph", y.cpu(), torch.full((1000,), 7.0), 0)
 
 
+def shared_memory():
+    """A tensor that workers share is page-locked where it is."""
+    runtime, expected = torch.cuda.cudart(), torch.arange(1 << 20, dtype=torch.float)
+    x = torch.zeros(1 << 20).share_memory_()
+    result = int(runtime.cudaHostRegister(x.data_ptr(), x.numel() * x.element_size(), 0))
+    verdict.close("error of cudaHostRegister", [result], [0], 0)
+    x.copy_(expected.cuda())
+    verdict.close("a shared tensor", x, expected, 0)
+    runtime.cudaHostUnregister(x.data_ptr())
+
+
 torch.manual_seed(1)
 torch.backends.cudnn.allow_tf32 = False
 operators()
 training()
 captured()
+shared_memory()
