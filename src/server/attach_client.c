@@ -5,9 +5,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "attach.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "fd.h"
 #include "limits_text.h"
 #include "log.h"
@@ -19,6 +21,7 @@
 #include "shm.h"
 #include "sm_share.h"
 #include "sock.h"
+#include "upkeep.h"
 #include "window.h"
 #include "window_claim.h"
 
@@ -26,6 +29,9 @@
 
 #define HELLO_TIMEOUT_MS 10000
 #define REPLY_TIMEOUT_MS 30000
+
+#define WINDOW_TIMEOUT_NS (5 * NS_PER_SEC)
+#define WINDOW_PAUSE_NS (20 * NS_PER_MS)
 
 void attach_refuse(int socket, CUresult status, const char *format, ...)
 {
@@ -233,6 +239,23 @@ static bool find_own_window(struct session *session, uint64_t base)
     return session->window;
 }
 
+/* Where no addresses are left but those of clients that have gone, waits until some are renewed. */
+static CUresult take_window(struct session *session, struct window **ret_window)
+{
+    const struct timespec pause = {.tv_nsec = WINDOW_PAUSE_NS};
+    struct windows *windows = server_windows(session->server);
+    uint64_t deadline = clock_ns() + WINDOW_TIMEOUT_NS;
+
+    CUresult result = windows_take(windows, ret_window);
+    while (result == CUDA_ERROR_MPS_MAX_CLIENTS_REACHED && windows_have_used(windows) &&
+           !session->stop && clock_ns() < deadline) {
+        upkeep_make_room(session->server);
+        nanosleep(&pause, NULL);
+        result = windows_take(windows, ret_window);
+    }
+    return result;
+}
+
 /* Windows that a client has refused are put back only when it has decided, because the next offer
  * must be another window. */
 static bool find_any_window(struct session *session)
@@ -244,7 +267,7 @@ static bool find_any_window(struct session *session)
 
     while (verdict == ATTACH_TAKEN && tries < ATTACH_TRIES) {
         struct window *window = NULL;
-        CUresult result = windows_take(windows, &window);
+        CUresult result = take_window(session, &window);
         if (result != CUDA_SUCCESS) {
             refuse(session, result, "the server has no free window of addresses: %s",
                    driver_error_name(result));

@@ -5,6 +5,8 @@
  */
 #include "upkeep.h"
 
+#include <time.h>
+
 #include "calm.h"
 #include "cleanup.h"
 #include "clock.h"
@@ -26,25 +28,39 @@
 #define HOLD_NS (250 * NS_PER_MS)
 #define REST_TIMEOUT_NS (20 * NS_PER_MS)
 
+/* Where the clients' work was not done within that time, it is not the next time either. */
+#define ROOM_TRIM_NS (10 * NS_PER_MS)
+#define ROOM_PAUSE_NS (200 * NS_PER_US)
+#define ROOM_RETRY_NS (1 * NS_PER_SEC)
+
 /* To check all fences of all clients takes a while, so it is done only in every fifth round. */
 #define BUSY_CHECK_ROUNDS 5u
+
+static bool is_at_work(const struct session *session)
+{
+    return session->phase == SESSION_SERVING && fence_any_pending(session);
+}
 
 /* A client that attaches will soon be busy. */
 static bool is_busy(const struct session *session)
 {
-    return session->phase == SESSION_ATTACHING ||
-           (session->phase == SESSION_SERVING && fence_any_pending(session));
+    return session->phase == SESSION_ATTACHING || is_at_work(session);
 }
 
-bool server_is_busy(struct server *server)
+static bool has_session(struct server *server, bool (*is)(const struct session *session))
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each (struct session, session, &server->sessions, link) {
-        if (is_busy(session))
+        if (is(session))
             return true;
     }
     return false;
+}
+
+bool server_is_busy(struct server *server)
+{
+    return has_session(server, is_busy);
 }
 
 /* To unload a retired library takes about as long as a short kernel. */
@@ -99,6 +115,59 @@ static void renew_windows(struct server *server)
         ;
 }
 
+static bool await_idle(struct server *server, uint64_t deadline)
+{
+    const struct timespec pause = {.tv_nsec = ROOM_PAUSE_NS};
+
+    while (has_session(server, is_at_work)) {
+        if (clock_ns() >= deadline)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static bool trim_windows_until(struct server *server, uint64_t end)
+{
+    struct windows *windows = server_windows(server);
+
+    if (!quiesce_try(server->devices.quiesce))
+        return false;
+    while (windows_trim(windows) && clock_ns() < end)
+        ;
+    quiesce_end(server->devices.quiesce);
+    return true;
+}
+
+static bool give_back_until(struct server *server, uint64_t end)
+{
+    if (!trim_windows_until(server, end))
+        return false;
+    while (clock_ns() < end && module_cache_unload(server_module_cache(server)))
+        ;
+    return true;
+}
+
+void upkeep_make_room(struct server *server)
+{
+    _Atomic uint64_t *retry_at = &server->life->room_retry_at;
+    uint64_t now = clock_ns(), deadline = now + REST_TIMEOUT_NS;
+    struct calm calm;
+
+    if (now < atomic_load(retry_at) || device_enter(&server->devices.device[0]) != CUDA_SUCCESS)
+        return;
+    hold_clients(server, &calm);
+    if (!await_idle(server, deadline) || !give_back_until(server, clock_ns() + ROOM_TRIM_NS))
+        atomic_store(retry_at, clock_ns() + ROOM_RETRY_NS);
+    calm_release(server, &calm);
+}
+
+static bool is_crowded(struct server *server)
+{
+    return windows_are_crowded(server_windows(server)) ||
+           module_cache_is_crowded(server_module_cache(server));
+}
+
 static void make_spares(struct server *server)
 {
     for (unsigned i = 0; i < server->devices.count; i++) {
@@ -151,6 +220,8 @@ void upkeep_run(struct server *server, struct upkeep *upkeep)
         unload_libraries(server);
         long_work_watch(server);
         renew_windows(server);
+        if (is_crowded(server))
+            upkeep_make_room(server);
     }
     if (server_is_empty(server)) {
         trim_empty_server(server, upkeep);

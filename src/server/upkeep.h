@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work that would stall busy clients, and is done while there are none: retired libraries are
- * unloaded, partitions are created in advance, and when there are no clients at all, what was kept
- * for the next ones is released.
+ * unloaded, windows are renewed, partitions are created in advance, and when there are no clients
+ * at all, what was kept for the next ones is released. Where clients are always busy, and much has
+ * been kept, they are held back for a moment.
  */
 #pragma once
 
@@ -20,6 +21,11 @@ struct upkeep {
 
 /* From any thread: whether a client has work that is not done, or is about to attach. */
 bool server_is_busy(struct server *server);
+
+/* On the watchdog's thread, or that of a client that attaches: renews windows of clients that have
+ * gone and unloads retired libraries for some 10 ms, if the work of all clients is done within 20
+ * ms, for which they are held back. Does nothing for a second after a time when it was not. */
+void upkeep_make_room(struct server *server);
 
 /* The watchdog's, in each of its rounds. */
 void upkeep_run(struct server *server, struct upkeep *upkeep);

@@ -16,7 +16,7 @@ import time
 import harness
 from scene import Program
 
-ROUNDS = 8
+ROUNDS = 20
 MOVES = 2
 NEW_CLIENTS = 3
 LAUNCHES = 20

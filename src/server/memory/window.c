@@ -30,8 +30,7 @@
 /* How many windows have their memory before a client asks for them. */
 #define WINDOWS_WARM 2u
 
-/* With more used windows than these the next client gets one of them, with new memory, rather than
- * yet another one: half a gigabyte of page-locked memory is enough for clients that have gone. */
+/* Half a gigabyte of page-locked memory is enough for clients that have gone. */
 #define WINDOWS_USED 32u
 
 static uint64_t window_size(const struct devices *devices)
@@ -257,12 +256,12 @@ static CUresult take_idle(struct windows *windows, struct window *idle, struct w
 /* The caller has called quiesce_begin(); this calls quiesce_end(). */
 static CUresult take_used(struct windows *windows, struct window *used, struct window **ret_window)
 {
-    CUresult result = used ? renew_memory(used) : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+    CUresult result = renew_memory(used);
 
     quiesce_end(windows->devices->quiesce);
     if (result == CUDA_SUCCESS)
         *ret_window = used;
-    else if (used)
+    else
         put_idle(windows, used);
     return result;
 }
@@ -277,21 +276,12 @@ static unsigned count_used(struct windows *windows)
     return count;
 }
 
-static CUresult await_used(struct windows *windows, struct window **ret_window)
-{
-    if (!count_used(windows))
-        return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
-    CUresult result = quiesce_begin(windows->devices->quiesce, "cuMemHostUnregister");
-    return result == CUDA_SUCCESS ? take_used(windows, pop(windows, &windows->used), ret_window)
-                                  : result;
-}
-
 static CUresult take_new(struct windows *windows, struct window **ret_window)
 {
     for (;;) {
         uint64_t base = next_base(windows);
         if (!base)
-            return await_used(windows, ret_window);
+            return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
         CUresult result = window_create(windows, base, ret_window);
         if (result != CUDA_ERROR_MAP_FAILED)
             return result;
@@ -299,26 +289,11 @@ static CUresult take_new(struct windows *windows, struct window **ret_window)
     }
 }
 
-/* Streams that wait for values may have kept used windows from being renewed for long, so all but
- * `most` are. The caller has called quiesce_begin(). */
-static void trim_to(struct windows *windows, unsigned most)
-{
-    for (unsigned count = count_used(windows); count > most; count--)
-        windows_trim(windows);
-}
-
 CUresult windows_take(struct windows *windows, struct window **ret_window)
 {
     struct window *idle = pop(windows, &windows->idle);
 
-    if (idle)
-        return take_idle(windows, idle, ret_window);
-    if (count_used(windows) > WINDOWS_USED && quiesce_try(windows->devices->quiesce)) {
-        trim_to(windows, WINDOWS_USED / 2);
-        quiesce_end(windows->devices->quiesce);
-        return windows_take(windows, ret_window);
-    }
-    return take_new(windows, ret_window);
+    return idle ? take_idle(windows, idle, ret_window) : take_new(windows, ret_window);
 }
 
 static struct window *pop_at(struct windows *windows, struct list *from, uint64_t base)
@@ -382,6 +357,11 @@ void windows_put_back(struct windows *windows, struct window *window)
 bool windows_have_used(struct windows *windows)
 {
     return count_used(windows) > 0;
+}
+
+bool windows_are_crowded(struct windows *windows)
+{
+    return count_used(windows) > WINDOWS_USED;
 }
 
 bool windows_trim(struct windows *windows)

@@ -8,8 +8,8 @@
  *
  * Windows outlive their clients, and their memory does not: a client may have given the descriptors
  * of what is page-locked in the host part to any process, so the next client of the window gets new
- * memory at the same addresses. The old memory is unlocked when no client is at work, because
- * cuMemHostUnregister stalls every client of the context.
+ * memory at the same addresses. The old memory is unlocked when no client is at work (upkeep.h),
+ * because cuMemHostUnregister stalls every client of the context.
  */
 #pragma once
 
@@ -55,8 +55,9 @@ struct windows {
 void windows_init(struct windows *windows, const struct devices *devices,
                   struct page_locker *page_locker);
 
-/* A window for a new client, with its shared words zero. CUDA_ERROR_MPS_MAX_CLIENTS_REACHED when no
- * addresses are left, or what the driver says. From any thread that is in a context. */
+/* A window for a new client, with its shared words zero, and without a call that waits for kernels.
+ * CUDA_ERROR_MPS_MAX_CLIENTS_REACHED when no addresses are left but those of used windows, or what
+ * the driver says. From any thread that is in a context. */
 CUresult windows_take(struct windows *windows, struct window **ret_window);
 
 /* The window at this address, which the client had with an earlier server. CUDA_ERROR_MAP_FAILED
@@ -68,6 +69,9 @@ void windows_put_back(struct windows *windows, struct window *window);
 
 /* Whether there are windows that a client has had. */
 bool windows_have_used(struct windows *windows);
+
+/* Whether those hold so much memory that some had better be trimmed before the next is taken. */
+bool windows_are_crowded(struct windows *windows);
 
 /* Unlocks the memory of one window that a client has had. False when there is none. Called between
  * quiesce_begin() and quiesce_end(), in a context. */

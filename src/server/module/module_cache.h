@@ -91,6 +91,9 @@ void module_cache_put(struct module_cache *cache, struct cached *cached);
 void module_cache_park(struct module_cache *cache, struct cached *cached, struct list *parked);
 void module_cache_put_parked(struct module_cache *cache, struct list *parked);
 
+/* Whether so many are retired that some had better be unloaded soon. */
+bool module_cache_is_crowded(struct module_cache *cache);
+
 /* No client is busy: unloads one library that is retired. False when there is none, or when a
  * stream waits for a value. */
 bool module_cache_unload(struct module_cache *cache);

@@ -42,6 +42,14 @@ static bool is_too_much_locked(const struct retired *retired)
     return retired->count > RETIRED_MAX || retired->bytes > RETIRED_BYTES_MAX;
 }
 
+bool retired_is_crowded(struct retired *retired)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);
+
+    return retired->count > RETIRED_MAX / RETIRED_CROWDED ||
+           retired->bytes > RETIRED_BYTES_MAX / RETIRED_CROWDED;
+}
+
 /* The oldest library, or NULL. With `only_surplus` there is one only beyond the limits. */
 static struct library *pop(struct retired *retired, bool only_surplus)
 {

@@ -2,8 +2,9 @@
 /*
  * Libraries that are no longer used. NVIDIA's driver unloads a library when all streams are idle,
  * and lets no other thread into it meanwhile; so they are kept until no client is busy (upkeep.h).
- * A server may never be idle while its clients load and unload, so there are limits, and a client
- * that exceeds them waits.
+ * A server may never be idle while its clients load and unload. So once there are many, clients
+ * with short work are held back for a moment in which some are unloaded; and beyond the limits,
+ * which are for servers whose clients always have long work, the oldest are unloaded at once.
  *
  * Functions may be called from any thread.
  */
@@ -15,8 +16,9 @@
 #include "list.h"
 
 /* Limits of the number, and of the bytes of images and their variables. */
-#define RETIRED_MAX 256u
-#define RETIRED_BYTES_MAX (256ull << 20)
+#define RETIRED_MAX 1024u
+#define RETIRED_BYTES_MAX (1ull << 30)
+#define RETIRED_CROWDED 4u /* one part in so many of these is much */
 
 struct quiesce;
 
@@ -37,6 +39,9 @@ void retired_fini(struct retired *retired);
 /* Takes over a library that only kernels still use that run. `bytes` are those of its image and
  * variables. NULL is allowed. */
 void retired_add(struct retired *retired, struct library *library, uint64_t bytes);
+
+/* Whether there are so many that some had better be unloaded soon. */
+bool retired_is_crowded(struct retired *retired);
 
 /* Memory is short: unloads all libraries, and waits for streams. False when there was none. */
 bool retired_give_way(struct retired *retired);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "fake_driver.h"
+#include "fence.h"
 #include "memory.h"
 #include "quiesce.h"
 #include "server_life.h"
@@ -169,6 +170,39 @@ static void upkeep_unloads_when_no_client_is_busy(void **state)
     assert_string_equal(fake_trace(), "unload l1; unload l2; ");
 }
 
+/* A client that attaches keeps the server busy, but has no work that would be waited for. */
+static void upkeep_unloads_many_between_the_work_of_clients(void **state)
+{
+    struct fixture *fixture = *state;
+    struct retired *retired = retired_of(fixture);
+    struct upkeep upkeep = {0};
+
+    set_phase(fixture, SESSION_ATTACHING);
+    for (unsigned i = 0; i < 2; i++)
+        retired_add(retired, load(fixture), RETIRED_BYTES_MAX / RETIRED_CROWDED / 2);
+    look(fixture, &upkeep);
+    assert_int_equal(retired->count, 2);
+    retired_add(retired, load(fixture), 1);
+    look(fixture, &upkeep);
+    assert_true(retired->count < 3);
+}
+
+/* Those who load would wait for that work otherwise, and everybody with them. */
+static void upkeep_unloads_nothing_beside_long_work(void **state)
+{
+    struct fixture *fixture = *state;
+    struct retired *retired = retired_of(fixture);
+    struct upkeep upkeep = {0};
+
+    set_phase(fixture, SESSION_SERVING);
+    fence_expect_work(fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING));
+    retired_add(retired, load(fixture), RETIRED_BYTES_MAX);
+    look(fixture, &upkeep);
+    assert_int_equal(retired->count, 1);
+    assert_int_equal(fixture->session->holders, 0);
+    assert_true(fixture->server.life->room_retry_at > 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -180,6 +214,8 @@ int main(void)
         CASE(their_bytes_are_limited),
         CASE(they_are_unloaded_when_memory_is_short),
         CASE(upkeep_unloads_when_no_client_is_busy),
+        CASE(upkeep_unloads_many_between_the_work_of_clients),
+        CASE(upkeep_unloads_nothing_beside_long_work),
     };
 
     return cmocka_run_group_tests_name("retired", tests, NULL, NULL);
