@@ -7,23 +7,21 @@
 #include "page_swap.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "copy_team.h"
 #include "fd.h"
+#include "userfault.h"
 
 /* Constants that are newer than some headers. */
 #define FEATURE_WP_SHARED_MEMORY (1ull << 12)
 #define FEATURE_WP_UNPOPULATED (1ull << 13)
-#define USER_MODE_ONLY 1
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
@@ -70,10 +68,9 @@ static bool is_only_thread(void)
 static int open_userfault(uint64_t features)
 {
     struct uffdio_api api = {.api = UFFD_API, .features = features};
-    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    bool threads_only;
+    int fd = userfault_open(true, &threads_only);
 
-    if (fd < 0 && errno == EPERM)
-        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | USER_MODE_ONLY);
     if (fd < 0)
         return -EOPNOTSUPP;
     if (ioctl(fd, UFFDIO_API, &api) == 0)

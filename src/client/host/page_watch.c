@@ -6,7 +6,6 @@
 #include "page_watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -15,9 +14,9 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "userfault.h"
 
 /* What is newer than some headers. */
-#define THREADS_ONLY 1
 #define FEATURE_THREAD_ID (1ull << 8)
 #define FEATURE_MINOR_SHARED_MEMORY (1ull << 10)
 #define FEATURE_WP_SHARED_MEMORY (1ull << 12)
@@ -31,43 +30,20 @@ struct continue_request {
     int64_t mapped;
 };
 
-#define NEW_WATCH _IO(UFFDIO, 0x00)
 #define REQUEST_CONTINUE _IOWR(UFFDIO, 0x07, struct continue_request)
 
 /* Whether pages are always shown writable. Written before there is a watch. */
 static bool all_writable;
 
-/* Whoever may open the device gets what root does. */
-static int open_by_device(void)
-{
-    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC), fd;
-
-    if (device < 0)
-        return -1;
-    fd = ioctl(device, NEW_WATCH, O_CLOEXEC);
-    fd_close(&device);
-    return fd;
-}
-
-static int open_any(bool threads_only, unsigned *ret_got)
-{
-    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), error = errno;
-
-    if (fd < 0)
-        fd = open_by_device();
-    if (fd < 0 && threads_only) {
-        fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | THREADS_ONLY);
-        *ret_got |= WATCH_THREADS_ONLY;
-    }
-    return fd < 0 ? -error : fd;
-}
-
 static int open_with(unsigned flags, uint64_t features, unsigned *ret_got)
 {
     struct uffdio_api api = {
         .api = UFFD_API, .features = features | FEATURE_THREAD_ID | FEATURE_MINOR_SHARED_MEMORY};
-    int fd = open_any(flags & WATCH_THREADS_ONLY, ret_got), error;
+    bool threads_only;
+    int fd = userfault_open(flags & WATCH_THREADS_ONLY, &threads_only), error;
 
+    if (threads_only)
+        *ret_got |= WATCH_THREADS_ONLY;
     if (fd < 0 || ioctl(fd, UFFDIO_API, &api) == 0)
         return fd;
     error = errno;

@@ -3,10 +3,17 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -175,6 +182,80 @@ static void no_write_is_lost(void **state)
     end(&range);
 }
 
+/* ---- containers ---- */
+
+/* As containers do by default. */
+static bool forbid_userfaultfd(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {sizeof(steps) / sizeof(steps[0]), steps};
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/* pages_share() beside a thread that writes. */
+static int share_beside_writer(const struct range_under_test *range)
+{
+    atomic_bool stop = false;
+    struct writer writer = {.words = (uint32_t *)(void *)range->pages, .stop = &stop};
+    struct page_area areas[16];
+    unsigned count = 0;
+    int r;
+
+    if (page_map_read(range->start, range->start + SIZE, areas, 16, &count) < 0 ||
+        pthread_create(&writer.thread, NULL, write_on, &writer) != 0)
+        return -EIO;
+    r = pages_share(areas, count, range->start, range->fd, range->window);
+    atomic_store(&stop, true);
+    pthread_join(writer.thread, NULL);
+    return r;
+}
+
+#define NOT_FORBIDDEN 255
+
+/* In a child: 0, an error, or NOT_FORBIDDEN where the call cannot be forbidden. */
+static int share_in_child(bool forbidden)
+{
+    struct range_under_test range = make();
+    int status = 0;
+
+    memset(range.pages, 1, SIZE);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(forbidden && !forbid_userfaultfd() ? NOT_FORBIDDEN : -share_beside_writer(&range));
+    waitpid(pid, &status, 0);
+    end(&range);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static bool may_open_device(void)
+{
+    int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+    bool may = device >= 0;
+
+    fd_close(&device);
+    return may;
+}
+
+/* There the device does as well, if the container has it. */
+static void where_the_call_is_forbidden(void **state)
+{
+    int allowed = share_in_child(false), forbidden = share_in_child(true);
+
+    (void)state;
+    if (forbidden == NOT_FORBIDDEN)
+        print_message("no system call can be forbidden here\n");
+    else
+        assert_int_equal(forbidden, may_open_device() ? allowed : EOPNOTSUPP);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +263,7 @@ int main(void)
         cmocka_unit_test(parts_of_different_kinds),
         cmocka_unit_test(not_what_the_caller_stands_on),
         cmocka_unit_test(no_write_is_lost),
+        cmocka_unit_test(where_the_call_is_forbidden),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
