@@ -76,14 +76,15 @@ static void print_list(const struct code_directory *directory, const struct code
         print_entry(directory, &list->entries[i]);
     view_format_bytes(list->bytes, bytes);
     view_format_bytes(code_directory_limit(), most);
-    printf("%s: %u entries, %s of at most %s\n", directory->path, list->count, bytes, most);
+    printf("%s: %u entr%s, %s of at most %s\n", directory->path, list->count,
+           list->count == 1 ? "y" : "ies", bytes, most);
 }
 
 static void clear(const struct code_directory *directory, const struct code_list *list)
 {
     for (unsigned i = 0; i < list->count; i++)
         code_entry_delete(directory, list->entries[i].name);
-    printf("%s: deleted %u entries\n", directory->path, list->count);
+    printf("%s: deleted %u entr%s\n", directory->path, list->count, list->count == 1 ? "y" : "ies");
 }
 
 static int run_cache(int argc, char **argv)

@@ -137,9 +137,9 @@ static void print_code_cache(const struct server_code_cache *cache)
     if (!*cache->path)
         return;
     view_format_bytes(cache->bytes, bytes);
-    printf("  code cache: %u entries, %s in %.*s; %u loaded ahead, %u of them used\n",
-           cache->entries, bytes, (int)sizeof(cache->path), cache->path, cache->loaded,
-           cache->used);
+    printf("  code cache: %u entr%s, %s in %.*s; %u loaded ahead, %u of them used\n",
+           cache->entries, cache->entries == 1 ? "y" : "ies", bytes, (int)sizeof(cache->path),
+           cache->path, cache->loaded, cache->used);
 }
 
 static void print_server_summary(const struct command_server *server)

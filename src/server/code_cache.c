@@ -157,9 +157,9 @@ static void load(struct code_cache *cache, const char *name)
 static void log_end(const struct code_cache *cache)
 {
     if (cache->seen.loaded)
-        log_line("Loaded %u libraries (%llu KiB) that programs used before, from %s",
-                 cache->seen.loaded, (unsigned long long)(cache->loaded_bytes >> 10),
-                 cache->directory.path);
+        log_line("Loaded %u librar%s (%llu KiB) that programs used before, from %s",
+                 cache->seen.loaded, cache->seen.loaded == 1 ? "y" : "ies",
+                 (unsigned long long)(cache->loaded_bytes >> 10), cache->directory.path);
 }
 
 static void load_next(struct code_cache *cache)

@@ -96,12 +96,13 @@ static void destroy_object(void *context, uint64_t handle, void *object)
 
 static void log_end(const struct session *session)
 {
-    uint64_t copies, bytes;
+    uint64_t launches = launch_count(session), copies, bytes;
 
     copy_counters(session, &copies, &bytes);
-    log_line("Client " CLIENT_FORMAT ": %llu launches, %llu copies of %llu MiB together",
-             CLIENT_ARGS(session), (unsigned long long)launch_count(session),
-             (unsigned long long)copies, (unsigned long long)(bytes >> 20));
+    log_line("Client " CLIENT_FORMAT ": %llu launch%s, %llu cop%s of %llu MiB together",
+             CLIENT_ARGS(session), (unsigned long long)launches, launches == 1 ? "" : "es",
+             (unsigned long long)copies, copies == 1 ? "y" : "ies",
+             (unsigned long long)(bytes >> 20));
     log_line("Status of client " CLIENT_FORMAT " is INACTIVE", CLIENT_ARGS(session));
     log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
 }

@@ -44,7 +44,8 @@ class Whole(harness.TestCase):
         for line in ("CUDA MPS Server binary version: 13010", "Connecting to control daemon",
                      "Creating server context on device 0", "Server Priority set to 0",
                      "Device pinned memory limit for device 0 set to 0x4000000 bytes",
-                     "} is ACTIVE", "} is INACTIVE", "Destroy server context on device 0"):
+                     "}: 1 launch, 3 copies of ", "} is ACTIVE", "} is INACTIVE",
+                     "Destroy server context on device 0"):
             self.assertIn(line, log)
 
     def test_hardware_queues(self):

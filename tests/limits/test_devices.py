@@ -5,6 +5,7 @@ import json
 import os
 
 import limits_harness
+from limits_harness import wait_until
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -49,6 +50,22 @@ class OneDaemon(TestCase):
         row = self.mps("get_device_client_list\n")
         self.assertEqual(row, ["Device 0", str(program.pid), "Device 2", str(program.pid)])
         self.assertEqual(len(self.mps("ps\n")), 3)
+
+    def test_logged_by_their_numbers(self):
+        """Each device of a client has one line about its share, which says which device that is."""
+        self.start()
+        program = self.begin("info", "wait",
+                             environment={"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "25"})
+        self.assertEqual(len(program.answer()), 2)
+        self.assertIn("; 1 client\n", self.funnel("status").stdout)
+        client = f"Client {{PID: {program.pid}, Context ID: 1}}: "
+        lines = [line.partition(client)[2] for line in self.server_log().splitlines()
+                 if "Active Threads Percentage" in line]
+        self.assertEqual(lines, [f"Active Threads Percentage set to 25.0 on device {i}, 4 SMs"
+                                 for i in range(3)])
+        program.process.kill()
+        program.process.wait()
+        wait_until(lambda: "; 0 clients\n" in self.funnel("status").stdout, "its end")
 
     def test_divided_among_its_servers(self):
         self.start()

@@ -45,6 +45,7 @@ def counters(funnel):
     if not line:
         return None
     words = line[0].split()
+    assert words[3] == ("entry," if words[2] == "1" else "entries,"), line
     return {"entries": int(words[2]), "loaded": int(words[-7]), "used": int(words[-4])}
 
 
