@@ -161,21 +161,42 @@ static const char *name_of(const char *line)
     return line;
 }
 
+/* Its line is valid until the next one is read; NULL where there is none. */
+static const char *find_line(struct reader *reader, uint64_t address, struct page_area *ret_area)
+{
+    const char *line;
+
+    while ((line = read_line(reader)) && page_map_parse(line, ret_area))
+        if (address - ret_area->start < ret_area->size)
+            return line;
+    return NULL;
+}
+
+int page_map_find(uint64_t address, struct page_area *ret_area)
+{
+    struct reader reader;
+    struct page_area area;
+    int r = reader_open(&reader, "/proc/self/maps");
+
+    if (r == 0)
+        r = find_line(&reader, address, &area) ? 0 : -ENOENT;
+    fd_close(&reader.fd);
+    if (r == 0)
+        *ret_area = area;
+    return r;
+}
+
 static int find_name(struct reader *reader, uint64_t address, char *ret_name, size_t size)
 {
-    const char *line, *name;
     struct page_area area;
+    const char *line = find_line(reader, address, &area), *name = line ? name_of(line) : "";
 
-    while ((line = read_line(reader)) && page_map_parse(line, &area)) {
-        if (address - area.start >= area.size)
-            continue;
-        name = name_of(line);
-        if (strlen(name) >= size)
-            return -ENAMETOOLONG;
-        strcpy(ret_name, name);
-        return name[0] == '/' ? 0 : -ENOENT;
-    }
-    return -ENOENT;
+    if (name[0] != '/')
+        return -ENOENT;
+    if (strlen(name) >= size)
+        return -ENAMETOOLONG;
+    strcpy(ret_name, name);
+    return 0;
 }
 
 int page_map_name(uint64_t address, char *ret_name, size_t size)

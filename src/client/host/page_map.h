@@ -23,6 +23,10 @@ struct page_area {
 int page_map_read(uint64_t start, uint64_t end, struct page_area *areas, unsigned capacity,
                   unsigned *ret_count);
 
+/* The whole area at `address`, which may begin before it. 0; -ENOENT where there is none; -errno.
+ */
+int page_map_find(uint64_t address, struct page_area *ret_area);
+
 /* The name of the file that is mapped at `address`, as it was when it was opened; a line break in
  * it is written as \012. 0; -ENOENT where there is none; -ENAMETOOLONG; -errno. */
 int page_map_name(uint64_t address, char *ret_name, size_t size);

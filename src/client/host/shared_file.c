@@ -88,9 +88,27 @@ static int open_name(const struct page_area *area)
     return fd < 0 ? -errno : fd;
 }
 
+/* The kernel lets privileged processes (CAP_CHECKPOINT_RESTORE) open what is mapped, also where it
+ * never had a name. */
+static int open_mapped(const struct page_area *area)
+{
+    struct page_area whole;
+    char name[96];
+    int r = page_map_find(area->start, &whole);
+
+    if (r < 0)
+        return r;
+    snprintf(name, sizeof(name), "/proc/self/map_files/%llx-%llx", (unsigned long long)whole.start,
+             (unsigned long long)(whole.start + whole.size));
+    _cleanup_fd_ int fd = open(name, O_RDWR | O_CLOEXEC);
+    return fd >= 0 && leads_to(fd, area) ? fd_steal(&fd) : -ENOENT;
+}
+
 int shared_file_open(const struct page_area *area)
 {
     int fd = find_descriptor(area);
 
-    return fd >= 0 ? fd : open_name(area);
+    if (fd < 0)
+        fd = open_name(area);
+    return fd < 0 ? open_mapped(area) : fd;
 }

@@ -10,5 +10,7 @@
 bool shared_file_is(const struct page_area *areas, unsigned count);
 
 /* A descriptor of that file for reading and writing, for the caller to close: one that the process
- * has, or one by the name in the memory map. -ENOENT where neither leads to it; -errno. */
+ * has, or one by the name in the memory map, or, for a privileged process, one from the kernel.
+ * -ENOENT where none leads to it; -errno. To close it ends the locks that the process has on the
+ * file by fcntl(2). */
 int shared_file_open(const struct page_area *area);
