@@ -16,9 +16,7 @@
 #define LIMIT_MIN 2
 #define LIMIT_MAX PACE_PIECES_MAX
 
-/* In one of several streams, since the work of the others lies in the ring behind its own. At least
- * eight pieces come of it: programs that fill one stream after the other with a few long kernels
- * still see them overlap. */
+/* In one of several streams that a program fills one after the other: at least eight pieces. */
 #define SEVERAL_TIMES 4
 
 /* What a stream gets whose pieces took little time, all in all, but of which none was watched. */
@@ -51,6 +49,7 @@ void stream_pace_init(struct stream *stream)
     bool is_free = stream->session->server->streams->no_pace;
 
     set_limit(&stream->pace, is_free ? PACE_PIECES_MAX : LIMIT_FIRST);
+    stream->pace.row = LIMIT_MAX;
 }
 
 /* ---- marks ---- */
@@ -168,9 +167,19 @@ void stream_pace_seek_end(struct server *server)
     atomic_fetch_sub_explicit(&server->streams->seekers, 1, memory_order_relaxed);
 }
 
-static int32_t limit_of_several(int32_t limit)
+static int32_t more_of(int32_t a, int32_t b)
 {
-    return limit < LIMIT_MAX / SEVERAL_TIMES ? limit * SEVERAL_TIMES : LIMIT_MAX;
+    return a > b ? a : b;
+}
+
+/* One more than a row, so that the last piece is not waited for before the next stream gets some.
+ */
+static int32_t limit_of_several(const struct stream_pace *pace)
+{
+    int32_t row = more_of(pace->row, pace->last_row) + 1;
+    int32_t wanted = more_of(pace->limit, row);
+
+    return wanted < pace->limit * SEVERAL_TIMES ? wanted : pace->limit * SEVERAL_TIMES;
 }
 
 static bool may_be_given_more(const struct stream *stream)
@@ -181,7 +190,7 @@ static bool may_be_given_more(const struct stream *stream)
 
     if (session->streams->has_host_waits)
         return pace->in_flight < PACE_PIECES_MAX;
-    return pace->in_flight < (is_strict ? pace->limit : limit_of_several(pace->limit));
+    return pace->in_flight < (is_strict ? pace->limit : limit_of_several(pace));
 }
 
 /* Partners: stall.c, calm.c. */
@@ -323,6 +332,20 @@ static void step_while_idle(struct stream *stream, int32_t pieces, uint64_t now)
     stream_pace_end(stream);
 }
 
+static void count_row(struct stream *stream, int32_t pieces)
+{
+    struct session_streams *streams = stream->session->streams;
+    struct stream_pace *pace = &stream->pace;
+
+    if (streams->given_last != stream->word) {
+        streams->given_last = stream->word;
+        pace->last_row = pace->row;
+        pace->row = 0;
+    }
+    if (pace->row < LIMIT_MAX)
+        pace->row += pieces;
+}
+
 void stream_pace_step(struct stream *stream)
 {
     struct session *session = stream->session;
@@ -330,6 +353,8 @@ void stream_pace_step(struct stream *stream)
     int32_t pieces = pace->step - pace->left;
     bool idle = !fence_pending(session, stream->word);
 
+    if (pieces)
+        count_row(stream, pieces);
     if (stream->driver && !session->server->streams->no_pace &&
         session_enter(session, stream->device) == CUDA_SUCCESS) {
         uint64_t now = clock_ns();

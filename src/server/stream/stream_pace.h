@@ -8,9 +8,11 @@
  * pieces of work an event is recorded behind them, a mark; when so many pieces are in flight as
  * take PACE_AHEAD_NS, by the time from mark to mark, the session's thread waits for the next mark.
  * So a stream never runs empty because of this. Where a client has several streams, the work of the
- * others lies in the ring behind that of the one which waits, so each is given four times as much,
- * and never less than eight pieces, unless another client waits for a calm moment. A client that
- * makes streams wait for itself is limited by the number of pieces alone.
+ * others lies in the ring behind that of the one which waits. So each may be given as many pieces
+ * as its client gives it in a row, up to four times as much and to eight pieces at least, unless
+ * another client waits for a calm moment: programs that fill one stream after the other see them
+ * overlap, and those that use their streams in turn are not ahead of the GPU for long. A client
+ * that makes streams wait for itself is limited by the number of pieces alone.
  *
  * Functions are the session thread's unless their comment says otherwise.
  */
@@ -42,8 +44,10 @@ struct stream_pace {
     } marks[PACE_MARKS_MAX];
     uint64_t passed_after, passed_at; /* clock_ns(): the stream came to a mark between these; 0 =
                                        * nobody looked */
-    uint64_t stepped_at;              /* clock_ns() at the last step */
-    uint64_t piece_ns;                /* the time of a piece, an average; 0 = unknown */
+    int32_t row, last_row; /* pieces that the client gave it before it gave another stream some:
+                            * this time, as far as is known, and the time before */
+    uint64_t stepped_at;   /* clock_ns() at the last step */
+    uint64_t piece_ns;     /* the time of a piece, an average; 0 = unknown */
 };
 
 #define PACE_BATCH_MAX 16

@@ -38,6 +38,7 @@ struct session_streams {
     struct list *next_look; /* at which of them it is looked next: host_wait_record.c */
     unsigned host_wait_count;
     unsigned release_rounds; /* how often the waits of a client that has gone were ended */
+    uint32_t given_last;     /* struct stream.word: which one got work in the last step of all */
     bool has_host_waits;     /* a stream has waited for the client, or for a word */
 
     atomic_bool awaits_turn;            /* the thread has more work than may be in flight */

@@ -95,6 +95,32 @@ static void one_of_several_streams_gets_more(void **state)
     stream_pace_end(stream);
 }
 
+/* What comes of giving each stream so many pieces in turn, once that has been seen. */
+static int32_t give_in_turns(void **state, unsigned row)
+{
+    struct stream *one = make_stream(state, 1, VERY_LONG, 2);
+    struct stream *other = make_stream(state, 2, VERY_LONG, 2);
+    int32_t most = 0;
+
+    for (unsigned turn = 0; turn < 12; turn++) {
+        int32_t in_flight = give(turn % 2 ? other : one, row);
+        most = turn >= 4 && in_flight > most ? in_flight : most;
+    }
+    stream_pace_end(one);
+    stream_pace_end(other);
+    return most;
+}
+
+static void streams_that_are_used_in_turn_get_no_more(void **state)
+{
+    assert_in_range(give_in_turns(state, 1), 1, 2);
+}
+
+static void streams_that_are_filled_in_turn_get_a_whole_row(void **state)
+{
+    assert_in_range(give_in_turns(state, 6), 5, 7);
+}
+
 static void unless_another_client_waits_for_calm(void **state)
 {
     struct fixture *fixture = *state;
@@ -140,6 +166,8 @@ int main(void)
         CASE(pieces_that_take_long_come_two_at_a_time),
         CASE(waiting_tells_that_pieces_take_long),
         CASE(one_of_several_streams_gets_more),
+        CASE(streams_that_are_used_in_turn_get_no_more),
+        CASE(streams_that_are_filled_in_turn_get_a_whole_row),
         CASE(unless_another_client_waits_for_calm),
         CASE(nor_one_that_waits_for_its_client),
         CASE(a_stream_that_is_idle_each_time_costs_nothing),
