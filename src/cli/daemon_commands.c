@@ -288,12 +288,23 @@ static int show_files(const struct log_options *options, const char *first, cons
     return wait_for(pid);
 }
 
+/* A log is there from the first program on. */
+static bool has_text(const char *path)
+{
+    struct stat status;
+
+    return !stat(path, &status) && status.st_size > 0;
+}
+
 static int show_client_logs(const struct log_options *options, const struct paths *paths)
 {
     char logs[2][PATH_MAX];
     unsigned count = cli_client_logs(paths, logs);
+    bool any = options->follow && count;
 
-    if (count)
+    for (unsigned i = 0; i < count; i++)
+        any |= has_text(logs[i]);
+    if (any)
         return show_files(options, logs[0], count > 1 ? logs[1] : NULL);
     puts("Programs of yours have had no errors (funnel log --daemon shows the daemon's log).");
     return 0;

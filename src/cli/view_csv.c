@@ -82,7 +82,7 @@ int view_json_of_csv(const struct lines *lines)
         json_decref(json);
         return cli_fail("cannot make JSON: out of memory");
     }
-    json_dumpf(json, stdout, JSON_INDENT(2));
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     putchar('\n');
     json_decref(json);
     return 0;

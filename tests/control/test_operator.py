@@ -220,6 +220,17 @@ class Operator(Started):
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.funnel_json("server", "list"), [])
 
+    def test_limits_are_confirmed(self):
+        """All that the client has from then on, and not only its share."""
+        self.attach()
+        me = str(os.getpid())
+        self.assertEqual(self.funnel("limit", "--client", me, "--memory", "512M", "--device",
+                                     "0").stdout,
+                         f"Client {me}: 100.0 % of the SMs, normal priority, at most 512 MiB of "
+                         "device 0\n")
+        self.assertEqual(self.funnel("limit", "--client", me, "--memory", "none").stdout,
+                         f"Client {me}: 100.0 % of the SMs, normal priority\n")
+
     def test_limits_in_json(self):
         me = pwd.getpwuid(os.getuid()).pw_name
         self.funnel("limit", "--user", me, "--sm", "12.5")
@@ -267,6 +278,9 @@ class Operator(Started):
         self.assertEqual(self.funnel("terminate", "x").returncode, 2)
 
     def test_json_for_people_and_programs(self):
+        self.mps("set_default_active_thread_percentage 33.3\n")
+        self.assertEqual(self.funnel_json("limits")["limits"][0]["sm_percent"], 33.3)
+        self.assertIn('"sm_percent": 33.3,\n', self.funnel("limits", "--json").stdout)
         self.mps("set_default_active_thread_percentage 12.5\n")
         self.attach()
         client, = self.funnel_json("ps")

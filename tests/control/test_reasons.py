@@ -45,6 +45,14 @@ class Reasons(harness.TestCase):
             self.assertIn(text, done.stdout)
         self.assertIn("CUDA_ERROR_OUT_OF_MEMORY (2)", self.funnel("why").stdout)
 
+    def test_log_without_an_error(self):
+        """funnel run makes the file, and most programs write nothing to it."""
+        self.start("--device", "soft")
+        with open(os.path.join(self.log, "client.log"), "w") as log:
+            self.assertIn("Programs of yours have had no errors", self.funnel("log").stdout)
+            log.write("what went wrong\n")
+        self.assertEqual(self.funnel("log").stdout, "what went wrong\n")
+
     def test_standard_error_where_it_is_asked_for(self):
         self.start("--device", "soft")
         for options, environment in (("--verbose", {}), ("-q", {"FUNNEL_VERBOSE": "1"})):

@@ -79,7 +79,8 @@ class Static(StaticDaemon):
                              environment={"CUDA_MPS_SM_PARTITION": partition})
         whole = program.answer()
         done = self.funnel("limit", "--client", str(program.pid), "--sm", "10", "--priority", "1")
-        self.assertIn("its static partition, below normal priority", done.stdout)
+        self.assertRegex(done.stdout, f": a static partition of {len(whole)} SMs on device 0, "
+                                      "below normal priority\n")
         program.go_on()
         self.assertEqual(program.answer(), whole)
 

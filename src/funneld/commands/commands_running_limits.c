@@ -9,6 +9,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "limits_text.h"
 #include "pending_request.h"
 #include "server_process.h"
 #include "status_query.h"
@@ -29,6 +30,7 @@ struct limited_client {
     struct limit_command *command;
     pid_t pid; /* or its ID where the process id is not known */
     struct server_limits limits;
+    unsigned device_count; /* of its server */
 };
 
 static void finish_one(struct limit_command *command)
@@ -48,15 +50,10 @@ static void finish_one(struct limit_command *command)
 
 static void print_limits(struct console *console, const struct limited_client *one)
 {
-    const struct server_limits *limits = &one->limits;
-    const char *priority = limits->priority ? "below normal" : "normal";
+    char text[LIMITS_TEXT_MAX];
 
-    if (limits->fixed_only)
-        console_print(console, "Client %d: its static partition, %s priority", (int)one->pid,
-                      priority);
-    else
-        console_print(console, "Client %d: %u.%u %% of the SMs, %s priority", (int)one->pid,
-                      limits->sm_centipercent / 100, limits->sm_centipercent % 100 / 10, priority);
+    limits_describe(&one->limits, one->device_count, text);
+    console_print(console, "Client %d: %s", (int)one->pid, text);
 }
 
 static void on_limited(void *context, int status, const struct server_status_end *totals)
@@ -112,7 +109,7 @@ static void limit_one(struct limit_command *command, struct server_process *serv
     if (grammar_given(&command->values, GRAMMAR_GROUP))
         bound_by_user(command, server, row->identity.uid, &message.limits);
     *one = (struct limited_client){command, row->identity.pid ? row->identity.pid : (pid_t)row->id,
-                                   message.limits};
+                                   message.limits, server->ready.device_count};
     command->outstanding++;
     pending_request_send(server, &message, SERVER_SET_LIMITS, LIMIT_TIMEOUT_S, &handler);
 }
