@@ -25,7 +25,7 @@ ROWS = [("launch", "a queued launch", ["cuLaunchKernel"], True),
         ("launch_and_wait", "a launch and its wait", ["cuLaunchKernel", "cuStreamSynchronize"], False),
         ("copy", "a copy of 64 bytes to the device", ["cuMemcpyHtoDAsync_v2"], True)]
 # What depends on how fast the other side is.
-WAITING = ["fence_wait", "ring_wake_consumer"]
+WAITING = ["fence_wait_traced", "ring_wake_consumer"]
 # What these ask of the driver.
 DRIVER = ["cuLaunchKernelEx", "cuGraphLaunch", "cuGraphExecKernelNodeSetParams_v2",
           "cuStreamWriteValue32_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2",

@@ -9,6 +9,7 @@ import subprocess
 import harness
 from harness import wait_until
 
+WAIT = "waits for the device"
 SLACK = 60e6  # us: the threads of a machine that is busy
 
 
@@ -174,7 +175,7 @@ class Trace(harness.TestCase):
                                     program], env=self.environment)
         self.processes.append(process)
         wait_until(lambda: self.funnel_json("ps", "--filter", f"pid={process.pid}"), "the program")
-        ranges = self.slices(self.trace(), "range", process.pid)
+        ranges = [r for r in self.slices(self.trace(), "range", process.pid) if r["name"] != WAIT]
         self.assertEqual({r["name"] for r in ranges},
                          {"whole", "step", "registered", "half", "wide ?", "cuProfilerStart"})
         self.assertEqual(len({r["tid"] for r in ranges}), 1)
@@ -185,6 +186,19 @@ class Trace(harness.TestCase):
             self.assertLessEqual(other["ts"] + other["dur"], one["ts"] + one["dur"] + 0.002)
         self.assertEqual({r["dur"] for r in ranges if r["name"] == "half"}, {0})
         self.assertFalse([e for e in self.events() if e.get("name") == "fnRange"])
+
+    def test_waits_of_a_program(self):
+        """They are on the line of its thread, one behind the other."""
+        pid = self.begin("histogram", "-n", "100000")
+        events = self.trace()
+        waits = [r for r in self.slices(events, "range", pid) if r["name"] == WAIT]
+        self.assertTrue(waits)
+        self.assertGreater(max(wait["dur"] for wait in waits), 0)
+        lines = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        self.assertEqual({lines[wait["tid"]] for wait in waits}, {f"thread {pid} of the program"})
+        waits.sort(key=lambda wait: wait["ts"])
+        for first, second in zip(waits, waits[1:]):
+            self.assertGreaterEqual(second["ts"], first["ts"] + first["dur"] - 0.002)
 
     def test_wrong(self):
         self.assertEqual(self.funnel("trace").returncode, 2)

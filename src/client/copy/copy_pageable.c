@@ -296,7 +296,8 @@ static bool start_one(struct downloads *downloads)
 static void finish_one(struct downloads *downloads)
 {
     struct download *oldest = &downloads->ring[downloads->first];
-    CUresult result = fence_wait(oldest->fence, downloads->transfer->stream->handle, FENCE_SPIN);
+    CUresult result =
+        fence_wait_traced(oldest->fence, downloads->transfer->stream->handle, FENCE_SPIN);
 
     if (result == CUDA_SUCCESS)
         unpack(&oldest->chunk, staging_address(oldest->slot));

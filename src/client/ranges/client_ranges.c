@@ -43,7 +43,7 @@ static bool is_traced(void)
     return client_mode() == CLIENT_FUNNEL && channel_traced(&client->channel);
 }
 
-static void send(const char *name, uint64_t begin_ns, uint64_t end_ns)
+void client_range_send(const char *name, uint64_t begin_ns, uint64_t end_ns)
 {
     const struct wire_fnRange in = {
         .thread = (uint32_t)syscall(SYS_gettid),
@@ -53,10 +53,15 @@ static void send(const char *name, uint64_t begin_ns, uint64_t end_ns)
         .name_size = (uint32_t)strnlen(name, RANGE_NAME_MAX),
     };
 
-    call_begin();
     channel_lock(&client->channel);
     wire_fnRange(&client->channel, &in);
     channel_unlock(&client->channel);
+}
+
+static void send(const char *name, uint64_t begin_ns, uint64_t end_ns)
+{
+    call_begin();
+    client_range_send(name, begin_ns, end_ns);
     call_end();
 }
 

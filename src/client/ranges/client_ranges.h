@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranges and marks that a program sets with NVTX or cuProfilerStart(), for `funnel trace`. The
- * library sends them to the server while the client is traced; else a range costs a counter and a
- * load. What began before the trace did is left out. From any thread, attached or not.
+ * Ranges and marks that a program sets with NVTX or cuProfilerStart(), and its waits for the
+ * device, for `funnel trace`. The library sends them to the server while the client is traced; else
+ * a range costs a counter and a load. What began before the trace did is left out. From any thread,
+ * attached or not.
  */
 #pragma once
 
@@ -10,6 +11,10 @@
 
 /* Of a name so many bytes are kept. */
 #define RANGE_NAME_MAX 127
+
+/* Sends a range of the calling thread, which is inside the library and does not hold the channel's
+ * lock. The client is traced, or was just now. Times are clock_ns(). */
+void client_range_send(const char *name, uint64_t begin_ns, uint64_t end_ns);
 
 /* A moment. The name is copied. */
 void client_mark(const char *name);

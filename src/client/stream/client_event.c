@@ -414,8 +414,8 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
     if (record.pending) {
         bool alive = handles_get(&client->handles, WIRE_STREAM, record.stream) != NULL;
 
-        result =
-            fence_wait(record.fence, alive ? record.stream : 0, sleep ? FENCE_SLEEP : FENCE_SPIN);
+        result = fence_wait_traced(record.fence, alive ? record.stream : 0,
+                                   sleep ? FENCE_SLEEP : FENCE_SPIN);
     }
     stream_count_wait();
     return result != CUDA_SUCCESS ? result : client_sync_error();

@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "client.h"
 #include "client_printf.h"
+#include "client_ranges.h"
 #include "clock.h"
 #include "futex.h"
 #include "recovery_hook.h"
@@ -203,6 +204,16 @@ CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mo
     CUresult result = wait_until(fence, stream, mode);
 
     printf_output_write();
+    return result;
+}
+
+CUresult fence_wait_traced(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
+{
+    uint64_t began = channel_traced(&client->channel) ? clock_ns() : 0;
+    CUresult result = fence_wait(fence, stream, mode);
+
+    if (began && result == CUDA_SUCCESS)
+        client_range_send("waits for the device", began, clock_ns());
     return result;
 }
 

@@ -45,7 +45,7 @@ CUresult stream_synchronize(struct stream *stream)
     managed_ahead(stream);
     result = stream_fence(stream, &fence);
     if (result == CUDA_SUCCESS)
-        result = fence_wait(fence, stream->handle, wait_mode_of(stream->context));
+        result = fence_wait_traced(fence, stream->handle, wait_mode_of(stream->context));
     return end_waiting(result);
 }
 
@@ -140,7 +140,7 @@ static CUresult wait_for_greens(struct context *primary)
         if (!green)
             break;
         if (busy)
-            result = fence_wait(fence, busy, wait_mode_of(primary));
+            result = fence_wait_traced(fence, busy, wait_mode_of(primary));
     }
     return result;
 }
@@ -157,7 +157,7 @@ CUresult stream_synchronize_context(struct context *context)
     if (result == CUDA_SUCCESS && context_has_greens(context))
         result = wait_for_greens(context);
     while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
-        result = fence_wait(fence, busy, wait_mode_of(context));
+        result = fence_wait_traced(fence, busy, wait_mode_of(context));
     return end_waiting(result);
 }
 
