@@ -96,7 +96,7 @@ static void *help(void *unused)
     return NULL;
 }
 
-/* Signals are for the program's threads, so ours block all of them. */
+/* Signals are for the program's threads, so ours block all that others send. */
 static bool start_helper(void)
 {
     sigset_t all, before;
@@ -104,6 +104,7 @@ static bool start_helper(void)
     bool started;
 
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* write_guard.h */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     started = pthread_create(&thread, NULL, help, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -18,6 +18,7 @@
 #include "copy_team.h"
 #include "fd.h"
 #include "userfault.h"
+#include "write_guard.h"
 
 /* Constants that are newer than some headers. */
 #define FEATURE_WP_SHARED_MEMORY (1ull << 12)
@@ -33,7 +34,8 @@
 
 struct guard {
     sigset_t signals;
-    int userfault; /* -1: no other thread can write */
+    int userfault;   /* -1: no other thread can write, or the pages are read-only */
+    bool by_signals; /* that is so by write_guard_begin() */
 };
 
 static bool is_writable(const struct page_area *area)
@@ -117,15 +119,30 @@ static int hold_with_userfault(struct guard *guard, const struct page_area *area
 }
 
 /* Closing it lets the writers go on. */
-static void let_writers_go(struct guard *guard)
+static void let_writers_go(struct guard *guard, const struct page_area *areas, unsigned count)
 {
     if (guard->userfault >= 0)
         fd_close(&guard->userfault);
+    if (guard->by_signals)
+        write_guard_end(areas, count);
     pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
 }
 
-/* A signal handler would be a writer on this thread, so signals are blocked. */
-static int hold_writers(struct guard *guard, const struct page_area *areas, unsigned count)
+/* Where the kernel does not do it: in containers, and for what is mapped from a file. */
+static int hold_by_signals(struct guard *guard, const struct page_area *areas, unsigned count)
+{
+    int r;
+
+    fd_close(&guard->userfault);
+    r = write_guard_begin(areas, count);
+    guard->by_signals = r == 0;
+    return r;
+}
+
+/* A signal handler would be a writer on this thread, so signals are blocked; but not SIGSEGV, for
+ * other threads that do this look which block it. */
+static int hold_writers(struct guard *guard, const struct page_area *areas, unsigned count,
+                        bool may_signal)
 {
     sigset_t all;
     int r = 0;
@@ -133,13 +150,16 @@ static int hold_writers(struct guard *guard, const struct page_area *areas, unsi
     for (unsigned i = 0; i < count; i++)
         if (is_of_this_thread(&areas[i]))
             return -EOPNOTSUPP;
-    guard->userfault = -1;
+    *guard = (struct guard){.userfault = -1};
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
     pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
     if (any_writable(areas, count) && !is_only_thread())
         r = hold_with_userfault(guard, areas, count);
+    if (r < 0 && may_signal)
+        r = hold_by_signals(guard, areas, count);
     if (r < 0)
-        let_writers_go(guard);
+        let_writers_go(guard, areas, count);
     return r;
 }
 
@@ -165,7 +185,7 @@ int pages_share(const struct page_area *areas, unsigned count, uint64_t first, i
 {
     struct guard guard;
     unsigned done = 0;
-    int r = hold_writers(&guard, areas, count);
+    int r = hold_writers(&guard, areas, count, true);
 
     if (r < 0)
         return r;
@@ -176,7 +196,7 @@ int pages_share(const struct page_area *areas, unsigned count, uint64_t first, i
         r = map_file(&areas[done], MAP_SHARED, fd, areas[done].start - first);
         done += r == 0;
     }
-    let_writers_go(&guard);
+    let_writers_go(&guard, areas, count);
     if (r < 0) {
         pages_unshare(areas, done, first, fd);
         return r;
@@ -231,7 +251,7 @@ static int make_private(const struct page_area *area, int fd, uint64_t offset)
 int pages_unshare(const struct page_area *areas, unsigned count, uint64_t first, int fd)
 {
     struct guard guard;
-    bool held = hold_writers(&guard, areas, count) == 0;
+    bool held = hold_writers(&guard, areas, count, false) == 0;
     int r = 0;
 
     for (unsigned i = 0; i < count && r == 0; i++) {
@@ -240,6 +260,6 @@ int pages_unshare(const struct page_area *areas, unsigned count, uint64_t first,
             r = make_private(&areas[i], fd, areas[i].start - first);
     }
     if (held)
-        let_writers_go(&guard);
+        let_writers_go(&guard, areas, count);
     return r;
 }

@@ -2,7 +2,7 @@
 /*
  * Puts other pages under a range of the program's addresses, with the same contents. No write of
  * another thread is lost meanwhile: there is no other thread, or the range is read-only, or the
- * kernel holds the writers back (userfaultfd).
+ * kernel holds the writers back (userfaultfd), or a handler of SIGSEGV does (write_guard.h).
  */
 #pragma once
 

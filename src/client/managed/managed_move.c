@@ -512,7 +512,7 @@ static void *serve_touches(void *unused)
     return NULL;
 }
 
-/* Signals are for the program's threads, so ours blocks all of them. */
+/* Signals are for the program's threads, so ours blocks all that others send. */
 static bool start_thread(void)
 {
     sigset_t all, before;
@@ -521,6 +521,7 @@ static bool start_thread(void)
     bool started;
 
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* write_guard.h */
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before);

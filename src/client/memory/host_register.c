@@ -223,8 +223,8 @@ static CUresult replace_pages(struct registration *registration, const struct pa
     if (r == 0)
         return CUDA_SUCCESS;
     if (r == -EOPNOTSUPP)
-        return refuse(registration, "other threads could write there, and userfaultfd, which would "
-                                    "hold them back, is not available");
+        return refuse(registration, "other threads could write there, and neither userfaultfd nor "
+                                    "a handler of SIGSEGV can hold them back");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 

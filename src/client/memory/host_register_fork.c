@@ -10,6 +10,7 @@
 #include "fd.h"
 #include "host_register.h"
 #include "host_register_table.h"
+#include "write_guard.h"
 
 /* In a child of fork, this much of either end is as it was at the fork: it may hold what has
  * nothing to do with the registered memory. The rest it shares with the parent until it writes
@@ -68,6 +69,7 @@ void host_register_before_fork(void)
 {
     struct registration *registration = NULL;
 
+    write_guard_before_fork();
     pthread_mutex_lock(&registrations.lock);
     while ((registration = registration_next_locked(registration)))
         if (registration->live && !registration->of_file)
@@ -84,6 +86,7 @@ void host_register_after_fork_in_parent(void)
         registration->saved = NULL;
     }
     pthread_mutex_unlock(&registrations.lock);
+    write_guard_after_fork();
 }
 
 /* The same pages, but what is written to them stays in the child. */
@@ -114,4 +117,5 @@ void host_register_after_fork_in_child(void)
     while ((registration = registration_next_locked(registration)))
         fd_close(&registration->fd);
     pthread_mutex_unlock(&registrations.lock);
+    write_guard_after_fork();
 }

@@ -142,7 +142,7 @@ static void *run_jobs(void *unused)
     return NULL;
 }
 
-/* Signals are for the program's threads, so ours blocks all of them. */
+/* Signals are for the program's threads, so ours blocks all that others send. */
 static bool start_thread_locked(void)
 {
     sigset_t all, before;
@@ -152,6 +152,7 @@ static bool start_thread_locked(void)
     if (runner.started)
         return true;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* write_guard.h */
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &before);

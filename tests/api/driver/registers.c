@@ -377,6 +377,60 @@ static void threads_that_write(void)
     munmap(pages, SIZE);
 }
 
+static uint32_t counted[16 * PAGE / 4] __attribute__((aligned(4096))) = {1};
+
+struct counter {
+    pthread_t thread;
+    uint32_t *words; /* one in each page */
+    atomic_bool *stop;
+    atomic_uint rounds;
+};
+
+static void *count_on(void *argument)
+{
+    struct counter *counter = argument;
+
+    while (!atomic_load(counter->stop)) {
+        for (uint32_t at = 0; at < sizeof(counted) / 4; at += PAGE / 4)
+            counter->words[at]++;
+        atomic_fetch_add(&counter->rounds, 1);
+    }
+    return NULL;
+}
+
+static bool has_counted(const struct counter *counter)
+{
+    for (uint32_t at = 0; at < sizeof(counted) / 4; at += PAGE / 4)
+        if (counter->words[at] != counter->rounds)
+            return false;
+    return true;
+}
+
+/* Variables with a value at the start are memory of the program's file. */
+static void variables_that_threads_write(void)
+{
+    struct counter counters[THREADS];
+    atomic_bool stop = false;
+
+    for (unsigned i = 0; i < THREADS; i++) {
+        counters[i] = (struct counter){.words = counted + 1 + i, .stop = &stop};
+        pthread_create(&counters[i].thread, NULL, count_on, &counters[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        while (!atomic_load(&counters[i].rounds))
+            usleep(100);
+    EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(counted, sizeof(counted), 0));
+    IS_TRUE(word_at(seen_by_device(counted)) == 1);
+    EXPECT(CUDA_SUCCESS, cuMemHostUnregister(counted));
+    EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(counted, sizeof(counted), 0));
+    EXPECT(CUDA_SUCCESS, cuMemHostUnregister(counted));
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(counters[i].thread, NULL);
+        IS_TRUE(has_counted(&counters[i]));
+    }
+}
+
 /* ---- ends ---- */
 
 static void a_child(void)
@@ -451,6 +505,7 @@ int main(void)
     RUN(what_an_address_is);
     RUN(a_file_for_reading);
     RUN(threads_that_write);
+    RUN(variables_that_threads_write);
     RUN(a_child);
     RUN(unmapped_in_between);
     RUN(a_context_that_ends);
