@@ -23,7 +23,8 @@ static int describe_error(const struct paths *paths, int error, char *reason)
     else if (error == -EACCES || error == -EPERM)
         text_format(reason, COMMAND_REASON_MAX, "No permission to reach %.300s", paths->socket);
     else
-        text_format(reason, COMMAND_REASON_MAX, "No daemon listens at %.300s", paths->socket);
+        text_format(reason, COMMAND_REASON_MAX,
+                    "No daemon listens at %.300s; funnel start starts one there", paths->socket);
     return error;
 }
 

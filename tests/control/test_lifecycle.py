@@ -43,6 +43,11 @@ class Lifecycle(harness.TestCase):
         done = self.run_program("nvidia-cuda-mps-control", input="get_server_list\n")
         self.assertEqual((done.returncode, done.stdout),
                          (1, "Cannot find MPS control daemon process\n"))
+        for words in (("ps",), ("limits",), ("metrics",), ("top", "--plain", "-n", "1")):
+            done = self.funnel(*words)
+            self.assertEqual((done.returncode, done.stderr),
+                             (1, f"funnel {words[0]}: No daemon listens at {self.socket_path}; "
+                                 "funnel start starts one there\n"))
 
     def test_leftovers_of_a_killed_daemon(self):
         self.start()
