@@ -157,5 +157,23 @@ assert cuda.cuCoredumpGetAttribute(5, None, ctypes.byref(size)) == 0 and size.va
         self.assertEqual(self.funnel("why").returncode, 0)
 
 
+class SlowStart(harness.TestCase):
+    """With a server that takes three seconds to start."""
+    def install(self):
+        super().install()
+        os.symlink(os.path.join(harness.BUILD, "lib"), os.path.join(self.root, "lib"))
+        server = os.path.join(self.root, "bin/funnel-server")
+        with open(server, "w") as script:
+            script.write(f'#!/bin/sh\nsleep 3\nexec {harness.BUILD}/bin/funnel-server "$@"\n')
+
+    def test_queued_behind_a_start(self):
+        self.start("--device", "soft")
+        done = self.funnel("run", "-v", "--", os.path.join(harness.BUILD, "examples/vector_add"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        reason = "s until the server took this program: it was starting, or ended after a fault"
+        self.assertRegex(self.funnel("log").stdout, rf"\] waited [0-9.]+ {reason}\n")
+        self.assertRegex(done.stderr, rf"(?m)^funnel: waited [0-9.]+ {reason}$")
+
+
 if __name__ == "__main__":
     harness.main()
