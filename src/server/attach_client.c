@@ -15,6 +15,7 @@
 #include "log.h"
 #include "memory.h"
 #include "placement.h"
+#include "quiesce.h"
 #include "region.h"
 #include "server_life.h"
 #include "session_life.h"
@@ -32,6 +33,7 @@
 
 #define WINDOW_TIMEOUT_NS (5 * NS_PER_SEC)
 #define WINDOW_PAUSE_NS (20 * NS_PER_MS)
+#define WINDOW_TRIM_NS (10 * NS_PER_MS)
 
 void attach_refuse(int socket, CUresult status, const char *format, ...)
 {
@@ -239,6 +241,22 @@ static bool find_own_window(struct session *session, uint64_t base)
     return session->window;
 }
 
+/* At the price of waiting for kernels, with all clients: some may never be without work. */
+static CUresult take_window_at_last(struct session *session, struct window **ret_window)
+{
+    struct quiesce *quiesce = session->server->devices.quiesce;
+    struct windows *windows = server_windows(session->server);
+    uint64_t end = clock_ns() + WINDOW_TRIM_NS;
+    CUresult result = quiesce_begin(quiesce, "cuMemHostUnregister");
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    while (windows_trim(windows) && clock_ns() < end)
+        ;
+    quiesce_end(quiesce);
+    return windows_take(windows, ret_window);
+}
+
 /* Where no addresses are left but those of clients that have gone, waits until some are renewed. */
 static CUresult take_window(struct session *session, struct window **ret_window)
 {
@@ -253,6 +271,9 @@ static CUresult take_window(struct session *session, struct window **ret_window)
         nanosleep(&pause, NULL);
         result = windows_take(windows, ret_window);
     }
+    if (result == CUDA_ERROR_MPS_MAX_CLIENTS_REACHED && windows_have_used(windows) &&
+        !session->stop)
+        result = take_window_at_last(session, ret_window);
     return result;
 }
 
