@@ -15,6 +15,7 @@
 #include "client_socket.h"
 #include "fd.h"
 #include "ranges.h"
+#include "recovery_hook.h"
 #include "region.h"
 #include "shm.h"
 #include "wire_calls.h"
@@ -235,12 +236,23 @@ static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *re
     return CUDA_SUCCESS;
 }
 
+/* A server that has ended since the last call is noticed only here; the next one gets it. */
+static CUresult send_file(int fd, uint64_t size, uint32_t *ret_blob)
+{
+    CUresult result = client_send_descriptor(fd, size, ret_blob);
+
+    if (result == CUDA_SUCCESS || channel_alive(&client->channel))
+        return result;
+    result = recovery_error_slowly();
+    return result == CUDA_SUCCESS ? client_send_descriptor(fd, size, ret_blob) : result;
+}
+
 static CUresult ask_for_file(int fd, uint64_t offset, uint64_t address, uint64_t size,
                              uint64_t *ret_address)
 {
     struct wire_fnHostFileMap in = {.offset = offset, .address = address, .size = size};
     struct wire_fnHostFileMap_reply out;
-    CUresult result = client_send_descriptor(fd, size, &in.blob);
+    CUresult result = send_file(fd, size, &in.blob);
 
     if (result == CUDA_SUCCESS)
         result = wire_fnHostFileMap(&client->channel, &in, &out);
