@@ -5,24 +5,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "attach.h"
 #include "cleanup.h"
-#include "clock.h"
 #include "fd.h"
+#include "host_memory.h"
 #include "limits_text.h"
 #include "log.h"
 #include "memory.h"
 #include "placement.h"
-#include "quiesce.h"
 #include "region.h"
 #include "server_life.h"
 #include "session_life.h"
 #include "shm.h"
 #include "sm_share.h"
 #include "sock.h"
-#include "upkeep.h"
 #include "window.h"
 #include "window_claim.h"
 
@@ -30,10 +27,6 @@
 
 #define HELLO_TIMEOUT_MS 10000
 #define REPLY_TIMEOUT_MS 30000
-
-#define WINDOW_TIMEOUT_NS (5 * NS_PER_SEC)
-#define WINDOW_PAUSE_NS (20 * NS_PER_MS)
-#define WINDOW_TRIM_NS (10 * NS_PER_MS)
 
 void attach_refuse(int socket, CUresult status, const char *format, ...)
 {
@@ -217,6 +210,23 @@ static uint32_t offer_window(struct session *session, struct window *window)
     return verdict;
 }
 
+static CUresult take_window_once(struct windows *windows, uint64_t base, struct window **ret_window)
+{
+    return base ? windows_take_at(windows, base, ret_window) : windows_take(windows, ret_window);
+}
+
+/* The window at `base`, or any for 0. What clients that have gone have left there may have to be
+ * given back before, which waits for the work of the others. */
+static CUresult take_window(struct session *session, uint64_t base, struct window **ret_window)
+{
+    struct windows *windows = server_windows(session->server);
+    CUresult result = take_window_once(windows, base, ret_window);
+
+    while (result == CUDA_ERROR_NOT_READY && host_memory_trim_windows(session))
+        result = take_window_once(windows, base, ret_window);
+    return result == CUDA_ERROR_NOT_READY ? CUDA_ERROR_MPS_MAX_CLIENTS_REACHED : result;
+}
+
 /* The client's memory has these addresses, so it needs this window. */
 static bool find_own_window(struct session *session, uint64_t base)
 {
@@ -229,7 +239,7 @@ static bool find_own_window(struct session *session, uint64_t base)
             "no earlier server of this daemon has given this client the window that it asks for");
         return false;
     }
-    CUresult result = windows_take_at(windows, base, &window);
+    CUresult result = take_window(session, base, &window);
     if (result != CUDA_SUCCESS) {
         refuse(session, result,
                "the window that the client had with the previous server is taken: %s",
@@ -239,42 +249,6 @@ static bool find_own_window(struct session *session, uint64_t base)
     if (offer_window(session, window) != ATTACH_OK)
         windows_put_back(windows, window);
     return session->window;
-}
-
-/* At the price of waiting for kernels, with all clients: some may never be without work. */
-static CUresult take_window_at_last(struct session *session, struct window **ret_window)
-{
-    struct quiesce *quiesce = session->server->devices.quiesce;
-    struct windows *windows = server_windows(session->server);
-    uint64_t end = clock_ns() + WINDOW_TRIM_NS;
-    CUresult result = quiesce_begin(quiesce, "cuMemHostUnregister");
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    while (windows_trim(windows) && clock_ns() < end)
-        ;
-    quiesce_end(quiesce);
-    return windows_take(windows, ret_window);
-}
-
-/* Where no addresses are left but those of clients that have gone, waits until some are renewed. */
-static CUresult take_window(struct session *session, struct window **ret_window)
-{
-    const struct timespec pause = {.tv_nsec = WINDOW_PAUSE_NS};
-    struct windows *windows = server_windows(session->server);
-    uint64_t deadline = clock_ns() + WINDOW_TIMEOUT_NS;
-
-    CUresult result = windows_take(windows, ret_window);
-    while (result == CUDA_ERROR_MPS_MAX_CLIENTS_REACHED && windows_have_used(windows) &&
-           !session->stop && clock_ns() < deadline) {
-        upkeep_make_room(session->server);
-        nanosleep(&pause, NULL);
-        result = windows_take(windows, ret_window);
-    }
-    if (result == CUDA_ERROR_MPS_MAX_CLIENTS_REACHED && windows_have_used(windows) &&
-        !session->stop)
-        result = take_window_at_last(session, ret_window);
-    return result;
 }
 
 /* Windows that a client has refused are put back only when it has decided, because the next offer
@@ -288,7 +262,7 @@ static bool find_any_window(struct session *session)
 
     while (verdict == ATTACH_TAKEN && tries < ATTACH_TRIES) {
         struct window *window = NULL;
-        CUresult result = take_window(session, &window);
+        CUresult result = take_window(session, 0, &window);
         if (result != CUDA_SUCCESS) {
             refuse(session, result, "the server has no free window of addresses: %s",
                    driver_error_name(result));

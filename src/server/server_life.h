@@ -32,9 +32,8 @@ struct server_life {
     int control_fd; /* the daemon, or -1 */
     int listen_fd;  /* with --listen, or -1 */
     int log_fd;
-    _Atomic uint64_t room_retry_at; /* clock_ns(): upkeep_make_room() does nothing before */
-    int notify_fd;                  /* eventfd: a session has attached, or its thread has ended */
-    bool leaving; /* no client is taken any more, and the server exits after the last one */
+    int notify_fd; /* eventfd: a session has attached, or its thread has ended */
+    bool leaving;  /* no client is taken any more, and the server exits after the last one */
     uint32_t last_id;
     unsigned session_count;
     unsigned abandoned;            /* as the daemon was told last */

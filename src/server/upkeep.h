@@ -17,15 +17,11 @@ struct upkeep {
     unsigned round;
     uint64_t empty_at; /* clock_ns() since when there are no clients; 0 = there are some */
     bool trimmed;      /* the server has been trimmed since then */
+    uint64_t retry_at; /* clock_ns(): clients are not held back before; 0 = they may be */
 };
 
 /* From any thread: whether a client has work that is not done, or is about to attach. */
 bool server_is_busy(struct server *server);
-
-/* On the watchdog's thread, or that of a client that attaches: renews windows of clients that have
- * gone and unloads retired libraries for some 10 ms, if the work of all clients is done within 20
- * ms, for which they are held back. Does nothing for a second after a time when it was not. */
-void upkeep_make_room(struct server *server);
 
 /* The watchdog's, in each of its rounds. */
 void upkeep_run(struct server *server, struct upkeep *upkeep);

@@ -14,6 +14,7 @@
 #include "blob.h"
 #include "calm.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "fd.h"
 #include "host_file.h"
 #include "page_lock.h"
@@ -32,6 +33,9 @@
 /* What a window may keep locked for later. Beyond it, memory is unlocked at once (quiesce.h). */
 #define IDLE_BYTES_MAX (1ull << 30)
 
+/* The others wait for so long at a time while memory of clients that have gone is unlocked. */
+#define TRIM_NS (10 * NS_PER_MS)
+
 /* Page-locked memory is taken from every process of this machine, so all clients together get no
  * more than three quarters of it. */
 static bool try_reserve(struct page_locker *locker, uint64_t size)
@@ -44,24 +48,40 @@ static bool try_reserve(struct page_locker *locker, uint64_t size)
     return false;
 }
 
+static void trim_windows_for(struct windows *windows, uint64_t ns)
+{
+    uint64_t end = clock_ns() + ns;
+
+    while (windows_trim(windows) && clock_ns() < end)
+        ;
+}
+
+bool host_memory_trim_windows(struct session *session)
+{
+    struct quiesce *quiesce = session->server->devices.quiesce;
+    struct calm calm;
+
+    calm_await_everywhere(session, &calm);
+    bool can = !session->stop && quiesce_begin(quiesce, "cuMemHostUnregister") == CUDA_SUCCESS;
+    if (can) {
+        trim_windows_for(server_windows(session->server), TRIM_NS);
+        quiesce_end(quiesce);
+    }
+    calm_release(session->server, &calm);
+    return can;
+}
+
 /* Clients that have gone may have left memory that is not unlocked yet. */
 static bool reserve_memory(struct session *session, uint64_t size)
 {
     struct page_locker *locker = session->window->page_locker;
-    struct quiesce *quiesce = session->server->devices.quiesce;
-    struct calm calm;
+    struct windows *windows = server_windows(session->server);
 
-    if (try_reserve(locker, size))
-        return true;
-    calm_await_everywhere(session, &calm);
-    CUresult result =
-        session->stop ? CUDA_ERROR_NOT_READY : quiesce_begin(quiesce, "cuMemHostUnregister");
-    while (result == CUDA_SUCCESS && windows_trim(server_windows(session->server)))
-        ;
-    if (result == CUDA_SUCCESS)
-        quiesce_end(quiesce);
-    calm_release(session->server, &calm);
-    return result == CUDA_SUCCESS && try_reserve(locker, size);
+    while (!try_reserve(locker, size)) {
+        if (!windows_have_used(windows) || !host_memory_trim_windows(session))
+            return false;
+    }
+    return true;
 }
 
 /* The smallest idle granule that is large enough and at most twice as large. What is of a file may

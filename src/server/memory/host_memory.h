@@ -16,6 +16,11 @@ void host_memory_refund(struct session *session, uint64_t size);
 /* Takes back a granule, which the window frees. */
 void host_memory_retire(struct session *session, struct granule *granule);
 
+/* On the session's thread: waits for a calm moment and unlocks the memory of some windows of
+ * clients that have gone. False when the session is to end, or a stream waits for a value for too
+ * long. */
+bool host_memory_trim_windows(struct session *session);
+
 /* Unlocks all that a window keeps for later. Called between quiesce_begin() and quiesce_end(). */
 void host_memory_drop_idle(struct window *window);
 

@@ -30,8 +30,10 @@
 /* How many windows have their memory before a client asks for them. */
 #define WINDOWS_WARM 2u
 
-/* Half a gigabyte of page-locked memory is enough for clients that have gone. */
+/* Half a gigabyte of page-locked memory is enough for clients that have gone, and two are the most
+ * where the others always have long work. */
 #define WINDOWS_USED 32u
+#define WINDOWS_USED_MAX 128u
 
 static uint64_t window_size(const struct devices *devices)
 {
@@ -224,13 +226,6 @@ static void release_memory(struct window *window)
     unmap_gpu_region(window);
 }
 
-/* The caller has called quiesce_begin(). */
-static CUresult renew_memory(struct window *window)
-{
-    release_memory(window);
-    return map_gpu_region(window);
-}
-
 static void put_idle(struct windows *windows, struct window *window)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
@@ -253,19 +248,6 @@ static CUresult take_idle(struct windows *windows, struct window *idle, struct w
     return result;
 }
 
-/* The caller has called quiesce_begin(); this calls quiesce_end(). */
-static CUresult take_used(struct windows *windows, struct window *used, struct window **ret_window)
-{
-    CUresult result = renew_memory(used);
-
-    quiesce_end(windows->devices->quiesce);
-    if (result == CUDA_SUCCESS)
-        *ret_window = used;
-    else
-        put_idle(windows, used);
-    return result;
-}
-
 static unsigned count_used(struct windows *windows)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
@@ -281,7 +263,7 @@ static CUresult take_new(struct windows *windows, struct window **ret_window)
     for (;;) {
         uint64_t base = next_base(windows);
         if (!base)
-            return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
+            return count_used(windows) ? CUDA_ERROR_NOT_READY : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
         CUresult result = window_create(windows, base, ret_window);
         if (result != CUDA_ERROR_MAP_FAILED)
             return result;
@@ -293,20 +275,36 @@ CUresult windows_take(struct windows *windows, struct window **ret_window)
 {
     struct window *idle = pop(windows, &windows->idle);
 
-    return idle ? take_idle(windows, idle, ret_window) : take_new(windows, ret_window);
+    if (idle)
+        return take_idle(windows, idle, ret_window);
+    return count_used(windows) < WINDOWS_USED_MAX ? take_new(windows, ret_window)
+                                                  : CUDA_ERROR_NOT_READY;
 }
 
-static struct window *pop_at(struct windows *windows, struct list *from, uint64_t base)
+static struct window *find_at_locked(const struct list *list, uint64_t base)
+{
+    list_for_each (struct window, window, list, link) {
+        if (window->base == base)
+            return window;
+    }
+    return NULL;
+}
+
+static struct window *pop_idle_at(struct windows *windows, uint64_t base)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+    struct window *window = find_at_locked(&windows->idle, base);
+
+    if (window)
+        list_remove(&window->link);
+    return window;
+}
+
+static bool is_used_at(struct windows *windows, uint64_t base)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
 
-    list_for_each (struct window, window, from, link) {
-        if (window->base != base)
-            continue;
-        list_remove(&window->link);
-        return window;
-    }
-    return NULL;
+    return find_at_locked(&windows->used, base);
 }
 
 static bool claim_base(struct windows *windows, uint64_t base)
@@ -319,26 +317,14 @@ static bool claim_base(struct windows *windows, uint64_t base)
            claim_place_locked(windows, (unsigned)(offset / size));
 }
 
-static CUresult take_used_at(struct windows *windows, struct window *used,
-                             struct window **ret_window)
-{
-    CUresult result = quiesce_begin(windows->devices->quiesce, "cuMemHostUnregister");
-
-    if (result == CUDA_SUCCESS)
-        return take_used(windows, used, ret_window);
-    windows_put_back(windows, used);
-    return result;
-}
-
 CUresult windows_take_at(struct windows *windows, uint64_t base, struct window **ret_window)
 {
-    struct window *window = pop_at(windows, &windows->idle, base);
+    struct window *window = pop_idle_at(windows, base);
 
     if (window)
         return take_idle(windows, window, ret_window);
-    window = pop_at(windows, &windows->used, base);
-    if (window)
-        return take_used_at(windows, window, ret_window);
+    if (is_used_at(windows, base))
+        return CUDA_ERROR_NOT_READY;
     if (!claim_base(windows, base))
         return CUDA_ERROR_MAP_FAILED;
     return window_create(windows, base, ret_window);

@@ -55,13 +55,14 @@ struct windows {
 void windows_init(struct windows *windows, const struct devices *devices,
                   struct page_locker *page_locker);
 
-/* A window for a new client, with its shared words zero, and without a call that waits for kernels.
- * CUDA_ERROR_MPS_MAX_CLIENTS_REACHED when no addresses are left but those of used windows, or what
- * the driver says. From any thread that is in a context. */
+/* A window for a new client, with its shared words zero. CUDA_ERROR_NOT_READY when there are too
+ * many used windows, or no other addresses are left: then some have to be trimmed;
+ * CUDA_ERROR_MPS_MAX_CLIENTS_REACHED when there are none at all, or what the driver says. Waits for
+ * no kernel. From any thread that is in a context. */
 CUresult windows_take(struct windows *windows, struct window **ret_window);
 
 /* The window at this address, which the client had with an earlier server. CUDA_ERROR_MAP_FAILED
- * when another client has it. */
+ * when another client has it, CUDA_ERROR_NOT_READY when one has had it, as above. */
 CUresult windows_take_at(struct windows *windows, uint64_t base, struct window **ret_window);
 
 /* A client has been offered the window, and is gone with all its work. NULL is allowed. */

@@ -32,6 +32,12 @@ static CUresult reserve(CUdeviceptr *ret_address, size_t size, size_t alignment,
     return CUDA_SUCCESS;
 }
 
+/* Those of an earlier test are in use. */
+static CUresult give_back(CUdeviceptr address, size_t size)
+{
+    return CUDA_SUCCESS;
+}
+
 static CUresult lock(void *address, size_t size, unsigned flags)
 {
     regions++;
@@ -50,34 +56,65 @@ static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* A client that comes back again and again gets new memory each time, but leaves little behind. */
-static void clients_that_have_gone_hold_little(void **state)
+/* A server's windows live as long as it does. */
+static struct windows *make_windows(const struct fixture *fixture)
 {
-    const struct fixture *fixture = *state;
-    const struct page_lock_options options = {.is_soft = true};
-    const struct devices devices = {
-        .count = 1, .stride = GIB, .quiesce = fixture->server.devices.quiesce};
-    static struct windows windows; /* a server's windows live as long as it does */
+    static const struct page_lock_options options = {.is_soft = true};
+    static struct devices devices;
+    static struct windows windows;
     static struct page_locker locker;
-    struct window *window;
 
+    devices =
+        (struct devices){.count = 1, .stride = GIB, .quiesce = fixture->server.devices.quiesce};
+    regions = 0;
     driver.cuMemAddressReserve = reserve;
+    driver.cuMemAddressFree = give_back;
     driver.cuMemHostRegister_v2 = lock;
     driver.cuMemHostUnregister = unlock;
     driver.cuMemHostGetDevicePointer_v2 = find;
     page_locker_init(&locker, devices.quiesce, &options);
     windows_init(&windows, &devices, &locker);
+    return &windows;
+}
+
+/* A client that comes back again and again gets new memory each time, but leaves little behind. */
+static void clients_that_have_gone_hold_little(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct windows *windows = make_windows(fixture);
+    struct window *window;
+
     for (unsigned i = 0; i < 300; i++) {
         unsigned before = regions;
-        assert_int_equal(windows_take(&windows, &window), CUDA_SUCCESS);
+        assert_int_equal(windows_take(windows, &window), CUDA_SUCCESS);
         assert_true(regions >= before); /* nothing is unlocked beside the others' kernels */
         assert_int_equal(*window_fence(window, 0), 0);
         *window_fence(window, 0) = 1;
-        windows_put_back(&windows, window);
-        while (windows_are_crowded(&windows))
-            assert_true(windows_trim(&windows));
+        windows_put_back(windows, window);
+        while (windows_are_crowded(windows))
+            assert_true(windows_trim(windows));
     }
     assert_in_range(regions, 1, 40);
+}
+
+/* Whoever wants more waits until they are trimmed. */
+static void there_is_a_limit_of_what_they_hold(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct windows *windows = make_windows(fixture);
+    struct window *window;
+    unsigned count = 0;
+    CUresult result;
+
+    for (; (result = windows_take(windows, &window)) == CUDA_SUCCESS; count++)
+        windows_put_back(windows, window);
+    assert_int_equal(result, CUDA_ERROR_NOT_READY);
+    assert_in_range(count, 64, 256);
+    assert_int_equal(windows_take_at(windows, window->base, &window), CUDA_ERROR_NOT_READY);
+    while (windows_trim(windows))
+        ;
+    assert_int_equal(windows_take_at(windows, window->base, &window), CUDA_SUCCESS);
+    assert_int_equal(windows_take(windows, &window), CUDA_SUCCESS);
 }
 
 int main(void)
@@ -85,6 +122,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hundreds_of_clients_on_large_devices),
         cmocka_unit_test_setup_teardown(clients_that_have_gone_hold_little, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(there_is_a_limit_of_what_they_hold, fixture_setup,
                                         fixture_teardown),
     };
 
