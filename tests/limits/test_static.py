@@ -114,6 +114,7 @@ class Static(StaticDaemon):
                       "cut 0 1", "add 0 99999999999"):
             answer = self.mps(f"sm_partition {words}\n")
             self.assertEqual(len(answer), 1, words)
+        self.assertIn("CHUNKS is a number from 1", self.mps("sm_partition add 0 0\n")[0])
         self.assertEqual(len(self.mps("lspart\n")), 3)
 
 
