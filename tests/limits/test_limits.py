@@ -200,7 +200,7 @@ class Memory(limits_harness.TestCase):
 
     def test_held_when_the_server_is_ended_by_force(self):
         self.held_after(lambda: self.mps(f"shutdown_server {self.servers()[0]} -f\n"))
-        self.assertIn("Destroy server context on device 0", self.server_log())
+        wait_until(lambda: "Destroy server context on device 0" in self.server_log())
         self.assertIn(f"Device pinned memory limit for device 0 set to {hex(64 * MIB)} bytes",
                       self.server_log())
         self.assertIn("Server Priority set to 0", self.server_log())
