@@ -13,6 +13,7 @@
 #include "array.h"
 #include "attach_client.h"
 #include "blob.h"
+#include "calm.h"
 #include "cleanup.h"
 #include "copy.h"
 #include "device_printf.h"
@@ -59,7 +60,7 @@ static void *session_thread(void *context)
     abort_launches_own(session);
     activity_own(&session->activity);
     if (attach_client(session)) {
-        session->phase = SESSION_SERVING;
+        calm_admit(session);
         session->life->attached = true;
         server_notify(session->server);
         worker_run(session);

@@ -71,12 +71,14 @@ static void unload_libraries(struct server *server)
 }
 
 /* A kernel that is launched between a look at the clients and a call that waits for all kernels
- * would stop everybody, so the clients are held back before their next commands. */
+ * would stop everybody, so the clients are held back before their next commands, and those that
+ * attach before their first. */
 static void hold_clients(struct server *server, struct calm *calm)
 {
     uint64_t until = clock_ns() + HOLD_NS;
 
     calm->count = 0;
+    calm_bar(server);
     pthread_mutex_lock(&server->lock);
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->phase == SESSION_SERVING)
@@ -84,6 +86,12 @@ static void hold_clients(struct server *server, struct calm *calm)
     }
     pthread_mutex_unlock(&server->lock);
     calm_await_rest(server, calm, REST_TIMEOUT_NS);
+}
+
+static void release_clients(struct server *server, struct calm *calm)
+{
+    calm_unbar(server);
+    calm_release(server, calm);
 }
 
 /* Some milliseconds. False when there is none, or a client is at work. */
@@ -100,7 +108,7 @@ static bool renew_window(struct server *server)
         renewed = windows_trim(windows);
         quiesce_end(server->devices.quiesce);
     }
-    calm_release(server, &calm);
+    release_clients(server, &calm);
     return renewed;
 }
 
@@ -166,7 +174,7 @@ static void make_room(struct server *server, struct upkeep *upkeep)
     hold_clients(server, &calm);
     if (!await_idle(server, deadline) || !give_back_until(server, clock_ns() + ROOM_TRIM_NS))
         upkeep->retry_at = clock_ns() + ROOM_RETRY_NS;
-    calm_release(server, &calm);
+    release_clients(server, &calm);
 }
 
 static void make_spares(struct server *server)

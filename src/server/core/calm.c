@@ -13,6 +13,10 @@
 
 #define REST_PAUSE_NS (20 * NS_PER_US)
 
+/* A call beside which no client begins takes some milliseconds. */
+#define ADMIT_PAUSE_NS (100 * NS_PER_US)
+#define ADMIT_TIMEOUT_NS (1 * NS_PER_SEC)
+
 /* How soon after such a call its client makes the next, where it does. */
 #define NEXT_CALL_NS (5 * NS_PER_MS)
 
@@ -136,6 +140,42 @@ bool calm_is_held(struct session *session)
     return false;
 }
 
+static void change_bars(struct server *server, int change)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    server->bars += (unsigned)change;
+}
+
+void calm_bar(struct server *server)
+{
+    change_bars(server, 1);
+}
+
+void calm_unbar(struct server *server)
+{
+    change_bars(server, -1);
+}
+
+static bool begin_unless_barred(struct session *session, bool anyway)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (session->server->bars && !anyway)
+        return false;
+    session->phase = SESSION_SERVING;
+    return true;
+}
+
+void calm_admit(struct session *session)
+{
+    const struct timespec pause = {.tv_nsec = ADMIT_PAUSE_NS};
+    uint64_t deadline = clock_ns() + ADMIT_TIMEOUT_NS;
+
+    while (!begin_unless_barred(session, clock_ns() >= deadline))
+        nanosleep(&pause, NULL);
+}
+
 /* Waiting ends with the session, but then the moment need not be calm. */
 static CUresult begin(struct session *session, const struct device *device, const char *what,
                       struct calm *calm)
@@ -150,7 +190,10 @@ static CUresult begin(struct session *session, const struct device *device, cons
     CUresult result = server->await_calm && session->stop && !calm->patient
                           ? CUDA_ERROR_NOT_READY
                           : quiesce_begin(device->quiesce, what);
-    if (result != CUDA_SUCCESS)
+    calm->bars = result == CUDA_SUCCESS;
+    if (calm->bars)
+        calm_bar(server);
+    else
         calm_release(server, calm);
     return result;
 }
@@ -184,12 +227,15 @@ void calm_await_everywhere(struct session *session, struct calm *calm)
 CUresult calm_begin_at_once(const struct device *device, const char *what, struct calm *calm)
 {
     calm->count = 0;
+    calm->bars = false;
     return quiesce_begin(device->quiesce, what);
 }
 
 void calm_end(struct session *session, const struct device *device, struct calm *calm)
 {
     quiesce_end(device->quiesce);
+    if (calm->bars)
+        calm_unbar(session->server);
     if (session)
         release(session->server, calm, true);
 }

@@ -26,6 +26,7 @@ struct calm {
     struct calm_held held[CALM_HELD_MAX];
     unsigned count;
     bool patient; /* the caller waits although its session is to end */
+    bool bars;    /* calm_bar() was called */
 };
 
 /* On the session's thread, in the device's context and without any lock: around a call that waits
@@ -51,6 +52,15 @@ CUresult calm_begin_at_once(const struct device *device, const char *what, struc
  * the next such call of the session, which often follows at once, then finds the moment still calm.
  * The others go on at once. */
 void calm_end(struct session *session, const struct device *device, struct calm *calm);
+
+/* Between the two no client that has just attached begins: its first kernel may be long, and would
+ * be waited for by a call that is being made. Both take the server's lock. */
+void calm_bar(struct server *server);
+void calm_unbar(struct server *server);
+
+/* On the thread of a client that has attached: waits until it may begin, for a second at most, and
+ * then it is SESSION_SERVING. Takes the server's lock. */
+void calm_admit(struct session *session);
 
 /* For the function that waits (server.h): a client is held back from its next command on, until it
  * is released, or clock_ns() is `until`; of several times the latest counts. Beyond CALM_HELD_MAX

@@ -37,7 +37,8 @@ struct server {
 
     pthread_mutex_t lock;
     struct list
-        sessions; /* struct session; only the main thread changes the list, under the lock */
+        sessions;  /* struct session; only the main thread changes the list, under the lock */
+    unsigned bars; /* under the lock: calls beside which no new client begins, calm.h */
 
     struct server_ipc *ipc;
     struct server_memory *memory;

@@ -64,7 +64,9 @@ bool host_memory_trim_windows(struct session *session)
     calm_await_everywhere(session, &calm);
     bool can = !session->stop && quiesce_begin(quiesce, "cuMemHostUnregister") == CUDA_SUCCESS;
     if (can) {
+        calm_bar(session->server);
         trim_windows_for(server_windows(session->server), TRIM_NS);
+        calm_unbar(session->server);
         quiesce_end(quiesce);
     }
     calm_release(session->server, &calm);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is held back when a session is about to make a call that waits for all streams. */
+#include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "clock.h"
 #include "fake_driver.h"
@@ -144,11 +146,41 @@ static void a_client_is_held_until_the_next_call(void **state)
     session_destroy(caller);
 }
 
+static void *attach(void *session)
+{
+    calm_admit(session);
+    return NULL;
+}
+
+/* Its first kernel may be long, and a call that waits for all kernels is being made. */
+static void a_new_client_begins_after_the_call(void **state)
+{
+    struct fixture *fixture = *state;
+    struct session *client = fixture->session, *caller = caller_of(fixture);
+    const struct timespec while_it_looks = {.tv_nsec = 5 * NS_PER_MS};
+    struct calm calm;
+    pthread_t thread;
+
+    client->phase = SESSION_ATTACHING;
+    assert_int_equal(calm_begin(caller, &fixture->server.devices.device[0], "loading", &calm),
+                     CUDA_SUCCESS);
+    assert_int_equal(pthread_create(&thread, NULL, attach, client), 0);
+    nanosleep(&while_it_looks, NULL);
+    pthread_mutex_lock(&fixture->server.lock);
+    assert_int_equal(client->phase, SESSION_ATTACHING);
+    pthread_mutex_unlock(&fixture->server.lock);
+    calm_end(caller, &fixture->server.devices.device[0], &calm);
+    pthread_join(thread, NULL);
+    assert_int_equal(client->phase, SESSION_SERVING);
+    session_destroy(caller);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         CASE(a_client_is_held_until_the_next_call),
+        CASE(a_new_client_begins_after_the_call),
         CASE(work_that_ends_at_once_holds_nobody),
         CASE(a_client_without_work_is_not_held),
         CASE(behind_work_of_some_milliseconds_its_client_is_held),
