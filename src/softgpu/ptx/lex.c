@@ -31,11 +31,6 @@ void lexer_unsupported(struct lexer *lexer, const char *what)
     lexer_fail(lexer, "the software GPU does not run %s", what);
 }
 
-static bool is_name_start(char c)
-{
-    return isalpha((unsigned char)c) || c == '_' || c == '$' || c == '%';
-}
-
 static bool is_name_char(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$';
@@ -80,6 +75,14 @@ static void skip_blanks(struct lexer *lexer)
             return;
         }
     }
+}
+
+/* A percent sign alone is the operator. */
+static bool is_name(const struct lexer *lexer, size_t ahead)
+{
+    char c = peek(lexer, ahead);
+    return c == '%' ? is_name_char(peek(lexer, ahead + 1))
+                    : isalpha((unsigned char)c) || c == '_' || c == '$';
 }
 
 static void lex_name(struct lexer *lexer)
@@ -219,9 +222,9 @@ void lexer_next(struct lexer *lexer)
     char c = peek(lexer, 0);
     if (lexer->at >= lexer->end)
         return;
-    if (is_name_start(c))
+    if (is_name(lexer, 0))
         lex_name(lexer);
-    else if (c == '.' && is_name_start(peek(lexer, 1)))
+    else if (c == '.' && is_name(lexer, 1))
         lex_directive(lexer);
     else if (isdigit((unsigned char)c))
         lex_number(lexer);

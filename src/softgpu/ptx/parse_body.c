@@ -105,6 +105,7 @@ static void parse_instruction(struct parser *parser)
     lexer_extend_opcode(lexer);
     parsed.opcode = arena_copy_text(parser->arena, lexer->token.text, lexer->token.length);
     lexer_next(lexer);
+    parser->opcode = parsed.opcode;
     parser->in_call = is_opcode(&parsed, "call");
     parse_operands(parser, &parsed);
     if (is_opcode(&parsed, "ret") && !lexer->failed)
@@ -145,6 +146,19 @@ static void parse_call_prototype(struct parser *parser, const struct token *name
     lexer_expect(&parser->lexer, ';');
 }
 
+/* A list of functions, which are all of one signature. */
+static void parse_call_targets(struct parser *parser, const struct token *name)
+{
+    struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_PROTOTYPE, name);
+    struct ptx_instruction list = {0};
+    parse_operands(parser, &list);
+    const struct ptx_symbol *first = list.operand_count ? list.operands[0].symbol : NULL;
+    if (!first || first->kind != PTX_FUNCTION)
+        lexer_fail(&parser->lexer, ".calltargets needs functions");
+    else if (symbol)
+        symbol->prototype = first->function;
+}
+
 static void skip_statement(struct parser *parser)
 {
     while (!parser->lexer.failed && parser->lexer.token.kind != TOKEN_END &&
@@ -163,9 +177,7 @@ static void parse_label(struct parser *parser, const struct token *name)
     } else if (lexer_accept_directive(lexer, "callprototype")) {
         parse_call_prototype(parser, name);
     } else if (lexer_accept_directive(lexer, "calltargets")) {
-        struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_PROTOTYPE, name);
-        if (symbol)
-            skip_statement(parser);
+        parse_call_targets(parser, name);
     } else {
         struct ptx_symbol *symbol = scope_add_symbol(parser, PTX_LABEL, name);
         if (symbol)

@@ -209,6 +209,32 @@ void parse_function(struct parser *parser, bool is_entry)
     parser->function = NULL;
 }
 
+static struct ptx_symbol *parse_function_name(struct parser *parser)
+{
+    struct token name = parser->lexer.token;
+    struct ptx_symbol *symbol =
+        name.kind == TOKEN_NAME ? scope_own_symbol(parser, name.text, name.length) : NULL;
+    if (!symbol || symbol->kind != PTX_FUNCTION || symbol->function->is_entry) {
+        lexer_fail(&parser->lexer, ".alias needs two functions");
+        return NULL;
+    }
+    lexer_next(&parser->lexer);
+    return symbol;
+}
+
+/* Another name for a function: both have been declared. */
+static void parse_alias(struct parser *parser)
+{
+    struct ptx_symbol *alias = parse_function_name(parser);
+    lexer_expect(&parser->lexer, ',');
+    const struct ptx_symbol *aliasee = parse_function_name(parser);
+    lexer_expect(&parser->lexer, ';');
+    if (alias && alias->function->has_body)
+        lexer_fail(&parser->lexer, "an alias has no body of its own");
+    else if (alias && aliasee)
+        alias->function = aliasee->function;
+}
+
 static void parse_version(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -279,6 +305,8 @@ static void parse_top_level(struct parser *parser)
         parse_function(parser, true);
     else if (lexer_accept_directive(lexer, "func"))
         parse_function(parser, false);
+    else if (lexer_accept_directive(lexer, "alias"))
+        parse_alias(parser);
     else if (lexer_accept_directive(lexer, "version"))
         parse_version(parser);
     else if (lexer_accept_directive(lexer, "target"))

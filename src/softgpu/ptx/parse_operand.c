@@ -5,9 +5,18 @@
  * A name that is not known yet may be a label further down, so names that are not registers,
  * variables or functions are left open and resolved when the whole body has been read.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "parse.h"
+
+/* Refuses the instruction by its name. */
+static void operand_unsupported(struct parser *parser, const char *what)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "%s (%.64s)", what, parser->opcode ? parser->opcode : "");
+    lexer_unsupported(&parser->lexer, text);
+}
 
 /* One register, or the list of a vector's. */
 static void set_registers(struct parser *parser, const struct name_entry *entry,
@@ -43,13 +52,27 @@ static int component(const char *text, size_t length)
     return found ? (int)(found - letters) % 4 : -1;
 }
 
+/* Behind a register: .b0 or .h1, or .b3210 and .h10, as instructions on video have it. */
+static bool is_part_of_register(const struct token *token)
+{
+    if (token->length < 2 || (token->text[0] != 'b' && token->text[0] != 'h'))
+        return false;
+    for (size_t i = 1; i < token->length; i++) {
+        if (token->text[i] < '0' || token->text[i] > '7')
+            return false;
+    }
+    return true;
+}
+
 /* v.x, where v is a vector; the token is behind v. */
 static void parse_component(struct parser *parser, const struct name_entry *entry,
                             struct ptx_operand *operand)
 {
     struct lexer *lexer = &parser->lexer;
     int which = component(lexer->token.text, lexer->token.length);
-    if (which < 0 || (unsigned)which >= entry->width)
+    if (is_part_of_register(&lexer->token))
+        operand_unsupported(parser, "parts of registers");
+    else if (which < 0 || (unsigned)which >= entry->width)
         lexer_fail(lexer, "'.%.*s' is not one of a vector's registers", (int)lexer->token.length,
                    lexer->token.text);
     operand->kind = PTX_OPERAND_REGISTER;
@@ -143,12 +166,13 @@ static void parse_list(struct parser *parser, struct ptx_operand *operand, char 
     lexer_expect(lexer, closing);
 }
 
-/* [base+offset] or [base, coordinates]; the opening bracket has been taken. */
+/* [base+offset], [base, coordinates] or [base, sampler, coordinates]; the opening bracket has been
+ * taken. */
 static void parse_address(struct parser *parser, struct ptx_operand *operand)
 {
     struct lexer *lexer = &parser->lexer;
     operand->kind = PTX_OPERAND_ADDRESS;
-    operand->elements = parser_alloc(parser, 2 * sizeof(*operand->elements));
+    operand->elements = parser_alloc(parser, 3 * sizeof(*operand->elements));
     if (!operand->elements)
         return;
     if (lexer->token.kind == TOKEN_NAME) {
@@ -159,10 +183,8 @@ static void parse_address(struct parser *parser, struct ptx_operand *operand)
     } else {
         operand->bits = parse_constant(parser);
     }
-    if (operand->count == 1 && lexer_accept(lexer, ',')) {
-        parse_operand(parser, &operand->elements[1]);
-        operand->count = 2;
-    }
+    while (operand->count > 0 && operand->count < 3 && lexer_accept(lexer, ','))
+        parse_operand(parser, &operand->elements[operand->count++]);
     lexer_expect(lexer, ']');
 }
 
@@ -209,6 +231,8 @@ void parse_operand(struct parser *parser, struct ptx_operand *ret_operand)
     } else if (lexer_accept(lexer, '!')) {
         parse_operand(parser, ret_operand);
         ret_operand->negated = true;
+    } else if (lexer_is(lexer, '-') && parser->opcode && strncmp(parser->opcode, "vmad", 4) == 0) {
+        operand_unsupported(parser, "negated operands");
     } else if (lexer->token.kind == TOKEN_NAME) {
         parse_name_operand(parser, ret_operand);
     } else {

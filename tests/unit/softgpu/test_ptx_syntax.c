@@ -108,6 +108,19 @@ static void test_register_parameters(void **state)
                      10);
 }
 
+static void test_other_names(void **state)
+{
+    static const char twice[] = ".func (.param .b32 r) twice(.param .b32 a)\n{\n.reg .b32 x;\n"
+                                "ld.param.b32 x, [a];\nshl.b32 x, x, 1;\nst.param.b32 [r], x;\n"
+                                "ret;\n}\n.func (.param .b32 r) same(.param .b32 a);\n"
+                                ".alias same, twice;\n";
+    assert_int_equal(run(twice, "call (%r1), same, (21);\nst.global.b32 [%rd1], %r1;"), 42);
+    assert_int_equal(run(twice, "mov.u64 %rd2, same;\ntg: .calltargets twice, same;\n"
+                                "call (%r1), %rd2, (7), tg;\nst.global.b32 [%rd1], %r1;"),
+                     14);
+    assert_int_equal(run("", "mov.u32 %r1, 17 % 5 + 100 % 3;\nst.global.b32 [%rd1], %r1;"), 3);
+}
+
 static void expect(const char *functions, const char *body, CUresult expected, const char *words)
 {
     char text[4096], log[1024] = "";
@@ -122,6 +135,18 @@ static void test_refused(void **state)
 {
     expect("", "ld.global.u32 %r1, temp[4];", CUDA_ERROR_NOT_SUPPORTED,
            "does not run variables with an index in brackets");
+    expect("", "vadd.u32.u32.u32 %r1, %r1.b0, %r2.h1;", CUDA_ERROR_NOT_SUPPORTED,
+           "does not run parts of registers (vadd.u32.u32.u32)");
+    expect("", "vset2.u32.u32.lt %r1.h10, %r1, %r2, %r2;", CUDA_ERROR_NOT_SUPPORTED,
+           "parts of registers (vset2.u32.u32.lt)");
+    expect("", "vmad.s32.s32.s32 %r1, %r1, %r2, -%r2;", CUDA_ERROR_NOT_SUPPORTED,
+           "negated operands (vmad.s32.s32.s32)");
+    expect("", "tex.1d.v4.f32.f32 {%f1, %f1, %f1, %f1}, [%rd1, %rd2, {%f1}];",
+           CUDA_ERROR_NOT_SUPPORTED, "tex.1d.v4.f32.f32");
+    expect("", "tg: .calltargets %r1;", CUDA_ERROR_INVALID_PTX, "needs functions");
+    expect(".func f() { ret; } .func g() { ret; } .alias f, g;", "", CUDA_ERROR_INVALID_PTX,
+           "no body of its own");
+    expect(".func f(); .alias f, temp;", "", CUDA_ERROR_INVALID_PTX, "two functions");
     expect("", "foo.u32 %r1;", CUDA_ERROR_INVALID_PTX, "not an instruction of PTX");
     expect("", "mov.u32 %r1, %nope;", CUDA_ERROR_INVALID_PTX, "%nope is not declared");
     expect("", "ld.global.u32 %r1, [%rd1-4];", CUDA_ERROR_INVALID_PTX, "expected ']'");
@@ -145,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants), cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_register_parameters), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_register_parameters), cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
