@@ -63,13 +63,6 @@ bool server_is_busy(struct server *server)
     return has_session(server, is_busy);
 }
 
-/* To unload a retired library takes about as long as a short kernel. */
-static void unload_libraries(struct server *server)
-{
-    while (!server_is_busy(server) && module_cache_unload(server_module_cache(server)))
-        ;
-}
-
 /* A kernel that is launched between a look at the clients and a call that waits for all kernels
  * would stop everybody, so the clients are held back before their next commands, and those that
  * attach before their first. */
@@ -94,21 +87,39 @@ static void release_clients(struct server *server, struct calm *calm)
     calm_release(server, calm);
 }
 
-/* Some milliseconds. False when there is none, or a client is at work. */
-static bool renew_window(struct server *server)
+/* Whether `step` could be taken while no client is at work, and did something. */
+static bool step_in_between(struct server *server, bool (*step)(struct server *server))
 {
-    struct windows *windows = server_windows(server);
     struct calm calm;
-    bool renewed = false;
 
-    if (!windows_have_used(windows) || server_is_busy(server))
+    if (server_is_busy(server))
         return false;
     hold_clients(server, &calm);
-    if (!server_is_busy(server) && quiesce_try(server->devices.quiesce)) {
-        renewed = windows_trim(windows);
-        quiesce_end(server->devices.quiesce);
-    }
+    bool taken = !server_is_busy(server) && step(server);
     release_clients(server, &calm);
+    return taken;
+}
+
+/* To unload a retired library takes about as long as a short kernel. */
+static bool unload_library(struct server *server)
+{
+    return module_cache_unload(server_module_cache(server));
+}
+
+static void unload_libraries(struct server *server)
+{
+    while (module_cache_has_retired(server_module_cache(server)) &&
+           step_in_between(server, unload_library))
+        ;
+}
+
+/* Some milliseconds. */
+static bool renew_window(struct server *server)
+{
+    if (!quiesce_try(server->devices.quiesce))
+        return false;
+    bool renewed = windows_trim(server_windows(server));
+    quiesce_end(server->devices.quiesce);
     return renewed;
 }
 
@@ -117,7 +128,7 @@ static void renew_windows(struct server *server)
     struct windows *windows = server_windows(server);
 
     if (device_enter(&server->devices.device[0]) == CUDA_SUCCESS)
-        while (renew_window(server))
+        while (windows_have_used(windows) && step_in_between(server, renew_window))
             ;
     while (!server_is_busy(server) && windows_warm(windows))
         ;
@@ -217,7 +228,9 @@ static void trim_empty_server(struct server *server, struct upkeep *upkeep)
         upkeep->empty_at = now;
     if (upkeep->trimmed || now - upkeep->empty_at < EMPTY_NS)
         return;
+    calm_bar(server);
     upkeep->trimmed = trim(server);
+    calm_unbar(server);
     log_debug("There are no clients: what was kept for them is released");
 }
 

@@ -87,6 +87,11 @@ bool module_cache_unload(struct module_cache *cache)
     return retired_unload(&cache->retired);
 }
 
+bool module_cache_has_retired(struct module_cache *cache)
+{
+    return retired_exist(&cache->retired);
+}
+
 bool module_cache_is_crowded(struct module_cache *cache)
 {
     return retired_is_crowded(&cache->retired);

@@ -91,6 +91,9 @@ void module_cache_put(struct module_cache *cache, struct cached *cached);
 void module_cache_park(struct module_cache *cache, struct cached *cached, struct list *parked);
 void module_cache_put_parked(struct module_cache *cache, struct list *parked);
 
+/* Whether there are libraries that are retired. */
+bool module_cache_has_retired(struct module_cache *cache);
+
 /* Whether so many are retired that some had better be unloaded soon. */
 bool module_cache_is_crowded(struct module_cache *cache);
 

@@ -42,6 +42,13 @@ static bool is_too_much_locked(const struct retired *retired)
     return retired->count > RETIRED_MAX || retired->bytes > RETIRED_BYTES_MAX;
 }
 
+bool retired_exist(struct retired *retired)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);
+
+    return retired->count > 0;
+}
+
 bool retired_is_crowded(struct retired *retired)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);

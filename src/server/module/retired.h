@@ -40,6 +40,9 @@ void retired_fini(struct retired *retired);
  * variables. NULL is allowed. */
 void retired_add(struct retired *retired, struct library *library, uint64_t bytes);
 
+/* Whether there are some. */
+bool retired_exist(struct retired *retired);
+
 /* Whether there are so many that some had better be unloaded soon. */
 bool retired_is_crowded(struct retired *retired);
 
