@@ -7,7 +7,8 @@ explain_seed.py RUN_KERNELS LIBRARIES OTHER_LIBRARIES SEED...
 
 LIBRARIES is what LD_LIBRARY_PATH is set to for a device: build/lib/funnel/softgpu for the software
 GPU, '' for the system's driver. FIRST=VALUE before a path sets a variable as well, for example
-FUNNEL_SOFT_VECTORS=sse2:build/lib/funnel/softgpu.
+FUNNEL_SOFT_VECTORS=sse2:build/lib/funnel/softgpu, and --optimization=0: before it has a GPU's driver
+compile at that level.
 """
 import difflib
 import os
@@ -19,16 +20,20 @@ THREADS_SHOWN = 4
 
 class Device:
     def __init__(self, program, place):
-        self.program = program
+        self.command = [program]
         self.environment = dict(os.environ)
         if "=" in place:
-            variable, place = place.split(":", 1)
-            self.environment.update([variable.split("=", 1)])
+            setting, place = place.split(":", 1)
+            name, value = setting.split("=", 1)
+            if name.startswith("--"):
+                self.command += [name, value]
+            else:
+                self.environment[name] = value
         if place:
             self.environment["LD_LIBRARY_PATH"] = os.path.abspath(place)
 
     def run(self, *words):
-        return subprocess.run([self.program, *map(str, words)], env=self.environment, check=True,
+        return subprocess.run([*self.command, *map(str, words)], env=self.environment, check=True,
                               stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
     def trace(self, seed):

@@ -10,6 +10,9 @@
  *     run_kernels --trace [--seeds A-B]                    what each statement changes
  *     run_kernels --dump SEED [--limit N]                  all registers of all threads
  *     run_kernels --all-rows                               the text of a kernel with all rows
+ *
+ * With --optimization N (0 to 4) a GPU's driver compiles at that level: what is equal to the
+ * software GPU at 0 and differs at 4 is the compiler's doing.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -44,6 +47,7 @@ static struct {
 } cuda;
 
 static unsigned long long memory;
+static unsigned optimization = 4; /* the driver's own default */
 static char log_text[4096];
 
 static void fail(const char *what, int result)
@@ -109,11 +113,12 @@ static uint32_t text_hash(const struct kernel *kernel)
 
 static void *load(const struct kernel *kernel, uint64_t seed)
 {
-    enum { ERROR_LOG_BUFFER = 5, ERROR_LOG_BUFFER_SIZE_BYTES = 6 };
-    int options[] = {ERROR_LOG_BUFFER, ERROR_LOG_BUFFER_SIZE_BYTES};
-    void *values[] = {log_text, (void *)(uintptr_t)sizeof(log_text)};
+    enum { ERROR_LOG_BUFFER = 5, ERROR_LOG_BUFFER_SIZE_BYTES = 6, OPTIMIZATION_LEVEL = 7 };
+    int options[] = {ERROR_LOG_BUFFER, ERROR_LOG_BUFFER_SIZE_BYTES, OPTIMIZATION_LEVEL};
+    void *values[] = {log_text, (void *)(uintptr_t)sizeof(log_text),
+                      (void *)(uintptr_t)optimization};
     void *module;
-    int result = cuda.cuModuleLoadDataEx(&module, kernel->text, 2, options, values);
+    int result = cuda.cuModuleLoadDataEx(&module, kernel->text, 3, options, values);
     if (result) {
         fprintf(stderr, "run_kernels: seed %llu does not load, error %d: %s\n",
                 (unsigned long long)seed, result, log_text);
@@ -414,7 +419,8 @@ static unsigned run_once(const struct request *request)
 static void usage(void)
 {
     fprintf(stderr, "usage: run_kernels [--seeds A-B] [--vectors] [--check FILE] | --trace | "
-                    "--print SEED | --dump SEED | --write DIRECTORY | --all-rows, [--limit N]\n");
+                    "--print SEED | --dump SEED | --write DIRECTORY | --all-rows, [--limit N] "
+                    "[--optimization N]\n");
     exit(2);
 }
 
@@ -432,6 +438,9 @@ static enum action parse(int count, char **words, struct request *request)
             ;
         else if (strcmp(word, "--limit") == 0 && value)
             request->limit = (unsigned)atoi(value);
+        else if (strcmp(word, "--optimization") == 0 && value &&
+                 sscanf(value, "%u", &optimization) == 1 && optimization <= 4)
+            ;
         else if (strcmp(word, "--check") == 0 && value)
             request->check = value;
         else if (strcmp(word, "--write") == 0 && value)
