@@ -80,6 +80,8 @@ static const struct measured measured[] = {
     {"cvt.rn.tf32.f32 %r9, %r0;" NARROWED, {0x7fffffff}, 0x7fffe000},
     {"abs.f32 %r9, %r0;" NARROWED, {0x7f830019}, 0x7fffffff},
     {"cvt.rp.bf16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xfff8000000000000}, 0xffc0},
+    {"cvt.rp.f16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xffffffffffffffff}, 0xffff},
+    {"cvt.rp.f16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xfffd980000000000}, 0xff66},
     {"cvt.rz.relu.tf32.f32 %r9, %r0;" NARROWED, {0x7fc00000}, 0x7fffe000},
 
     /* The predicates of two halves may be the guard, or what they are combined with. */
