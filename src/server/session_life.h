@@ -11,6 +11,7 @@ struct watch;
 struct session_load {
     uint64_t copied_bytes, work;
     unsigned busy_samples;    /* rounds in which the client still counts as busy */
+    bool paused;              /* had no work at some moment since upkeep.c began to look */
     struct channel_load told; /* what the client was told last */
 };
 

@@ -19,6 +19,7 @@
 #include "quiesce.h"
 #include "server_life.h"
 #include "server_module.h"
+#include "session_life.h"
 #include "window.h"
 
 /* Programs that are started one after the other find what the last one left. */
@@ -27,6 +28,9 @@
 /* For how long clients are held back at most, and how long it may take until they are. */
 #define HOLD_NS (250 * NS_PER_MS)
 #define REST_TIMEOUT_NS (20 * NS_PER_MS)
+
+/* A client that launches and waits has no work at some moment within this time. */
+#define PEEK_NS (5 * NS_PER_MS)
 
 /* Where the clients' work was not done within that time, it is not the next time either. */
 #define ROOM_TRIM_NS (10 * NS_PER_MS)
@@ -134,6 +138,40 @@ static void renew_windows(struct server *server)
         ;
 }
 
+static void forget_pauses(struct server *server)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, session, &server->sessions, link)
+        session->life->load.paused = false;
+}
+
+static bool have_paused(struct server *server)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+    bool all = true;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        session->life->load.paused |= !is_at_work(session);
+        all &= session->life->load.paused;
+    }
+    return all;
+}
+
+/* Whether each client has no work at some moment. One with a long kernel has not, and the others
+ * are not held back for nothing. */
+static bool clients_pause(struct server *server)
+{
+    const struct timespec pause = {.tv_nsec = ROOM_PAUSE_NS};
+    uint64_t deadline = clock_ns() + PEEK_NS;
+    bool paused;
+
+    forget_pauses(server);
+    while (!(paused = have_paused(server)) && clock_ns() < deadline)
+        nanosleep(&pause, NULL);
+    return paused;
+}
+
 static bool await_idle(struct server *server, uint64_t deadline)
 {
     const struct timespec pause = {.tv_nsec = ROOM_PAUSE_NS};
@@ -173,19 +211,25 @@ static bool is_crowded(struct server *server)
            module_cache_is_crowded(server_module_cache(server));
 }
 
-/* Clients that always have work lose some 10 ms by it, and 20 ms at most where theirs is long. */
-static void make_room(struct server *server, struct upkeep *upkeep)
+/* Clients that pause often lose some 10 ms by it. */
+static bool give_back_between(struct server *server)
 {
-    uint64_t now = clock_ns(), deadline = now + REST_TIMEOUT_NS;
+    uint64_t deadline = clock_ns() + REST_TIMEOUT_NS;
     struct calm calm;
 
-    if (now < upkeep->retry_at || !is_crowded(server) ||
+    hold_clients(server, &calm);
+    bool done = await_idle(server, deadline) && give_back_until(server, clock_ns() + ROOM_TRIM_NS);
+    release_clients(server, &calm);
+    return done;
+}
+
+static void make_room(struct server *server, struct upkeep *upkeep)
+{
+    if (clock_ns() < upkeep->retry_at || !is_crowded(server) || !clients_pause(server) ||
         device_enter(&server->devices.device[0]) != CUDA_SUCCESS)
         return;
-    hold_clients(server, &calm);
-    if (!await_idle(server, deadline) || !give_back_until(server, clock_ns() + ROOM_TRIM_NS))
+    if (!give_back_between(server))
         upkeep->retry_at = clock_ns() + ROOM_RETRY_NS;
-    release_clients(server, &calm);
 }
 
 static void make_spares(struct server *server)
