@@ -82,6 +82,16 @@ static const struct measured measured[] = {
     {"cvt.rp.bf16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xfff8000000000000}, 0xffc0},
     {"cvt.rp.f16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xffffffffffffffff}, 0xffff},
     {"cvt.rp.f16.f64 %h9, %d0; cvt.u64.u16 %d9, %h9;", {0xfffd980000000000}, 0xff66},
+    /* Of several NaNs the second factor counts first, then the summand. */
+    {"fma.rn.f64 %d9, %d0, %d1, %d2;",
+     {0x7ff8111100000001, 0x7ff0333300000003, 0xfff8222200000002},
+     0x7ff8333300000003},
+    {"fma.rn.f64 %d9, %d0, %d1, %d2;",
+     {0x7ff8111100000001, 0, 0xfff8222200000002},
+     0xfff8222200000002},
+    {"mul.rn.f64 %d9, %d0, %d1;", {0x7ff8111100000001, 0xfff0444400000004}, 0xfff8444400000004},
+    {"add.rn.f64 %d9, %d0, %d1;", {0x7ff8111100000001, 0xfff8222200000002}, 0xfff8222200000002},
+    {"sub.rn.f64 %d9, %d0, %d1;", {0xfff8222200000002, 0x7ff8111100000001}, 0x7ff8111100000001},
     {"cvt.rz.relu.tf32.f32 %r9, %r0;" NARROWED, {0x7fc00000}, 0x7fffe000},
 
     /* The predicates of two halves may be the guard, or what they are combined with. */

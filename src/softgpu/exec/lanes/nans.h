@@ -40,8 +40,8 @@ static inline uint64_t f64_nan_or(uint64_t a, uint64_t otherwise)
     return (a & 0x7fffffffffffffff) > 0x7ff0000000000000 ? a | 0x0008000000000000 : otherwise;
 }
 
-/* The first operand that is a NaN, made quiet, else the result: a GPU gives one of them as well,
- * but compilers change their order. */
+/* The first of these that is a NaN, made quiet, else the result. An H200 looks at the operands in
+ * the order b, c, a; but ptxas exchanges factors. */
 static inline double f64_first_nan(double a, double b, double c, double result)
 {
     uint64_t last = f64_nan_or(double_bits(c), double_bits(result));
