@@ -50,6 +50,8 @@ static void test_sentences(void **state)
     expect(KERNEL("mov.u64 %r1, %rd1;"), CUDA_ERROR_INVALID_PTX, "too narrow");
     expect(KERNEL("@%r1 ret;"), CUDA_ERROR_INVALID_PTX, "predicate");
     expect(KERNEL("ld.param.u64 %rd1, [p+8];"), CUDA_ERROR_INVALID_PTX, "beyond the parameters");
+    expect(KERNEL("ld.param.u64 %rd1, [p+4];"), CUDA_ERROR_INVALID_PTX, "beyond the parameters");
+    expect(KERNEL("ld.param.u64 %rd1, [p+-8];"), CUDA_ERROR_INVALID_PTX, "beyond the parameters");
     expect(KERNEL("call missing;"), CUDA_ERROR_INVALID_PTX, "not declared");
     expect(KERNEL("call k;"), CUDA_ERROR_INVALID_PTX, "a kernel cannot be called");
     expect(KERNEL(".reg .b32 %r<4>; L: L: ret;"), CUDA_ERROR_INVALID_PTX, "declared twice");

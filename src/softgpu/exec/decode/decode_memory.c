@@ -212,7 +212,8 @@ static enum ptx_type lane_type(enum ptx_type type)
 static bool is_fixed_param(struct builder *builder, const struct insn *insn, unsigned size)
 {
     bool fixed = insn->space == PTX_PARAM && !(insn->flags & INSN_WIDE_ADDRESS);
-    if (fixed && insn->imm + size > kernel_params_size(builder->kernel)) {
+    uint32_t all = kernel_params_size(builder->kernel);
+    if (fixed && (size > all || insn->imm > all - size)) {
         decode_malformed(builder, "a load beyond the parameters");
         return false;
     }
