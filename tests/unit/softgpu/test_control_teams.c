@@ -144,6 +144,48 @@ static void test_called(void **state)
     run(called, "called", expected_called);
 }
 
+/* Parameters that are loaded once (%r2, %r3, %a4), in two places (%r4), under a guard (%r5), or
+ * changed afterwards (%r6); each launch has others, and so have blocks that take turns in the same
+ * memory. Each block's threads add to their words. */
+static const char parameters[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry parameters(.param .u64 to, "
+    ".param .u32 one, .param .align 4 .b8 pair[8], .param .u64 wide)\n{\n"
+    ".reg .b64 %a<9>;\n.reg .b32 %r<19>;\n.reg .pred %p<9>;\n"
+    "ld.param.u64 %a2, [to];\ncvta.to.global.u64 %a5, %a2;\nmov.u32 %r1, %tid.x;\n"
+    "mul.wide.u32 %a3, %r1, 4;\nadd.s64 %a1, %a5, %a3;\n"
+    "ld.param.u32 %r2, [one];\nld.param.b32 %r3, [pair+4];\nld.param.u64 %a4, [wide];\n"
+    "and.b32 %r9, %r1, 1;\nsetp.eq.u32 %p1, %r9, 0;\n"
+    "@%p1 bra even;\nld.param.u32 %r4, [one];\nbra both;\neven:\nld.param.u32 %r4, [pair];\n"
+    "both:\nmov.u32 %r5, 1;\n@%p1 ld.param.u32 %r5, [one];\n"
+    "ld.param.u32 %r6, [one];\nadd.u32 %r6, %r6, %r1;\ncvt.u32.u64 %r7, %a4;\n"
+    "add.u32 %r8, %r2, %r3;\nadd.u32 %r8, %r8, %r4;\nadd.u32 %r8, %r8, %r5;\n"
+    "add.u32 %r8, %r8, %r6;\nadd.u32 %r8, %r8, %r7;\n"
+    "red.global.add.u32 [%a1], %r8;\nret;\n}\n";
+
+static uint32_t expected_sum(uint32_t thread, uint32_t one, const uint32_t pair[2], uint64_t wide)
+{
+    bool is_even = thread % 2 == 0;
+    return one + pair[1] + (is_even ? pair[0] : one) + (is_even ? one : 1) + (one + thread) +
+           (uint32_t)wide;
+}
+
+static void test_parameters(void **state)
+{
+    struct machine *machine = machine_create_from(parameters);
+    uint32_t *out = machine_memory(machine, THREADS * sizeof(*out)), expected[THREADS] = {0};
+    for (uint32_t launch = 0; launch < 3; launch++) {
+        uint32_t one = 10 + launch, pair[2] = {1000 * launch, 7 + launch};
+        uint64_t wide = 1ull << 40 | 100000 * launch;
+        void *params[] = {&out, &one, pair, &wide};
+        assert_int_equal(machine_launch(machine, "parameters", 20, THREADS, 0, params), 0);
+        for (uint32_t i = 0; i < THREADS; i++) {
+            expected[i] += 20 * expected_sum(i, one, pair, wide);
+            assert_int_equal(out[i], expected[i]);
+        }
+    }
+    machine_destroy(machine);
+}
+
 /*
  * Two warps raise a flag each, look at the other's, and back off when it is up: done in lockstep,
  * both would back off for ever. `body` is a round: with the mine at %a4 and the other's at %a5 it
@@ -215,7 +257,7 @@ int main(void)
         cmocka_unit_test(test_apart),    cmocka_unit_test(test_leave),
         cmocka_unit_test(test_arrive),   cmocka_unit_test(test_changing),
         cmocka_unit_test(test_called),   cmocka_unit_test(test_backs_off),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_failures), cmocka_unit_test(test_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,24 +84,31 @@ static void release(struct block *block, unsigned number)
         else if (warp->at_barrier)
             release_lanes(warp, number);
     }
-    memset(barrier->arrived, 0, sizeof(barrier->arrived));
-    barrier->in_use = false;
-    barrier->count = 0;
-    barrier->any = false;
-    barrier->not_all = false;
+    block->barriers_in_use &= ~(1u << number);
 }
 
 void barrier_recheck(struct block *block)
 {
-    for (unsigned i = 0; i < BARRIERS; i++) {
-        if (block->barriers[i].in_use && is_complete(block, &block->barriers[i]))
-            release(block, i);
+    for (uint32_t left = block->barriers_in_use; left; left &= left - 1) {
+        unsigned number = (unsigned)__builtin_ctz(left);
+        if (is_complete(block, &block->barriers[number]))
+            release(block, number);
     }
+}
+
+/* Nobody has come yet; what the barrier found when it opened last stays. */
+static void begin_use(struct block *block, unsigned number)
+{
+    struct barrier *barrier = &block->barriers[number];
+    memset(barrier->arrived, 0, block->warp_count * sizeof(*barrier->arrived));
+    barrier->count = 0;
+    barrier->any = false;
+    barrier->not_all = false;
+    block->barriers_in_use |= 1u << number;
 }
 
 static void arrive(struct barrier *barrier, const struct warp *warp, const struct insn *insn)
 {
-    barrier->in_use = true;
     barrier->arrived[warp->index] |= warp->active;
     if (insn->mode < BARRIER_POPC)
         return;
@@ -142,6 +149,8 @@ void run_barrier(struct warp *warp, const struct insn *insn)
         return;
     }
     struct barrier *barrier = &block->barriers[number];
+    if (!(block->barriers_in_use >> number & 1))
+        begin_use(block, number);
     barrier->expected = expected;
     arrive(barrier, warp, insn);
     if (insn->mode != BARRIER_ARRIVE) {
@@ -164,7 +173,7 @@ static bool opens_at_once(struct warp *const *team, unsigned count, const struct
         if (((const uint32_t *)reg(team[i], insn->a))[first] != number)
             return false;
     }
-    return number < BARRIERS && !block->barriers[number].in_use;
+    return number < BARRIERS && !(block->barriers_in_use >> number & 1);
 }
 
 void team_barrier(struct warp *const *team, unsigned count, const struct insn *insn)

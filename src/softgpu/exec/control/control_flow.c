@@ -177,6 +177,10 @@ void run_call_pointer(struct warp *warp, const struct insn *insn)
 
 void run_ret(struct warp *warp, const struct insn *insn)
 {
+    if (!warp->block->grid->program->calls) {
+        warp_exit_lanes(warp, warp->active);
+        return;
+    }
     const struct insn *code = warp->code;
     uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
     uint32_t target[LANES] = {0};

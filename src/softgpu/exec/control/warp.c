@@ -282,9 +282,10 @@ bool warps_run(struct warp *const *warps, unsigned count, int32_t budget)
 {
     struct warp *team[MAX_TEAM];
     unsigned going = count;
-    memcpy(team, warps, count * sizeof(*team));
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
+        team[i] = warps[i];
         team[i]->budget = budget;
+    }
     while ((going = keep(team, going, begins_path)) > 0) {
         if (going > 1)
             run_team(team, going);
@@ -315,19 +316,40 @@ bool warp_can_run(const struct warp *warp)
     return warp->path_count > 0 || warp->at_sync != 0;
 }
 
+/* By vectors: blocks of different grids may take turns in the same memory, so this happens often.
+ */
+static void fill_row(void *row, uint64_t bits, bool is_wide)
+{
+    typedef uint64_t pair __attribute__((vector_size(16)));
+    uint64_t two = is_wide ? bits : (uint32_t)bits | bits << 32;
+    pair *to = __builtin_assume_aligned(row, sizeof(pair));
+    unsigned count = LANES * (is_wide ? 8 : 4) / sizeof(pair);
+    for (unsigned i = 0; i < count; i++)
+        to[i] = (pair){two, two};
+}
+
 static void fill_constants(struct warp *warp, const struct program *program)
 {
     for (uint32_t i = 0; i < program->constant_count; i++) {
         const struct constant *constant = &program->constants[i];
-        uint32_t *narrow = reg(warp, constant->offset);
-        uint64_t *wide = reg(warp, constant->offset);
-        for (unsigned lane = 0; lane < LANES; lane++) {
-            if (constant->is_wide)
-                wide[lane] = constant->bits;
-            else
-                narrow[lane] = (uint32_t)constant->bits;
-        }
+        fill_row(reg(warp, constant->offset), constant->bits, constant->is_wide);
     }
+}
+
+static void fill_params(struct warp *warp, const struct program *program)
+{
+    for (uint32_t i = 0; i < program->param_count; i++) {
+        const struct param_register *param = &program->params[i];
+        uint64_t bits = 0;
+        memcpy(&bits, warp->block->grid->params + param->at, param->is_wide ? 8 : 4);
+        fill_row(reg(warp, param->offset), bits, param->is_wide);
+    }
+}
+
+/* Everyone's stack is empty. */
+static void reset_stack(struct warp *warp, const struct program *program)
+{
+    memset(reg(warp, program->stack_pointer), 0, LANES * sizeof(uint32_t));
 }
 
 void warp_start(struct warp *warp, uint32_t lanes, bool same_grid)
@@ -339,11 +361,12 @@ void warp_start(struct warp *warp, uint32_t lanes, bool same_grid)
     warp->at_sync = 0;
     warp->code = program->code;
     warp_add_path(warp, program->code + program->entry, warp->alive);
-    if (!same_grid)
+    if (!same_grid) {
         fill_constants(warp, program);
-    uint32_t *stack = reg(warp, program->stack_pointer);
-    for (unsigned lane = 0; lane < LANES; lane++)
-        stack[lane] = 0;
+        fill_params(warp, program);
+    }
+    if (!same_grid || program->calls)
+        reset_stack(warp, program);
     uint32_t *room = program->room ? reg(warp, program->room) : NULL;
     for (unsigned lane = 0; room && lane < LANES; lane++)
         room[lane] = (uint32_t)warp->local_stride;

@@ -20,7 +20,6 @@ struct barrier {
     uint32_t count; /* what bar.red gathers */
     bool any;
     bool not_all;
-    bool in_use;
     uint32_t last_count; /* what it found when the barrier opened last */
     bool last_any;
     bool last_all;
@@ -46,9 +45,11 @@ struct block {
     unsigned char *shared;
     uint32_t shared_size;
     struct block_memory memory;
-    struct barrier barriers[BARRIERS];
     uint32_t sm;
-    uint32_t turns; /* that used up a warp's budget */
+    uint32_t turns;           /* that used up a warp's budget */
+    uint32_t barriers_in_use; /* a bit each: some lane has come to it */
+    /* What is above is cleared when a block starts, a barrier when it comes into use. */
+    struct barrier barriers[BARRIERS];
 };
 
 #define RESERVED_SHARED 1024

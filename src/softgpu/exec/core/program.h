@@ -22,6 +22,13 @@ struct constant {
     uint64_t bits;
 };
 
+/* A register that holds a parameter of the kernel for as long as the grid runs. */
+struct param_register {
+    uint32_t offset; /* of its row */
+    bool is_wide;
+    uint32_t at; /* in the parameter buffer */
+};
+
 struct program_function {
     uint32_t start; /* instruction */
     uint32_t frame; /* bytes of local memory */
@@ -40,6 +47,8 @@ struct program {
     uint32_t special_count;
     struct constant *constants;
     uint32_t constant_count;
+    struct param_register *params;
+    uint32_t param_count;
     struct program_function *functions; /* by index in the module */
     uint32_t function_count;
     struct matrix_op *matrices; /* what instructions on matrices need to know */
@@ -49,6 +58,7 @@ struct program {
     uint32_t local_size; /* bytes a thread when nothing recurses */
     uint32_t static_shared;
     uint32_t dynamic_shared_start;
+    bool calls;         /* some function, so the stack pointer moves */
     bool recursive;     /* or calls through pointers */
     bool uses_reserved; /* the shared memory that is the system's, where cooperative groups meet */
     const char *name;

@@ -402,6 +402,7 @@ void program_destroy(struct program *program)
     free(program->code);
     free(program->specials);
     free(program->constants);
+    free(program->params);
     free(program->functions);
     free(program->matrices);
     free(program->wgmmas);

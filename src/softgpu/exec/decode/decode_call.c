@@ -72,6 +72,7 @@ static void copy_values(struct builder *builder, const struct ptx_operand *list,
                         bool to_callee)
 {
     uint32_t frame = layout_of(builder, builder->function)->frame;
+    builder->program->calls = true;
     uint64_t at = start;
     for (uint32_t i = 0; i < count && !builder->failed; i++) {
         uint32_t actual;

@@ -179,16 +179,15 @@ static struct block *block_create(struct grid *grid, uint64_t cluster, uint32_t 
     if (!provide(pool, parts.end, grid->launch.space, &memory))
         return NULL;
     struct block *block = (struct block *)memory.bytes;
-    *block = (struct block){
-        .grid = grid,
-        .rank = rank,
-        .warp_count = warp_count,
-        .warps = (struct warp *)(memory.bytes + parts.warps),
-        .shared = memory.bytes + parts.shared,
-        .shared_size = shared_size(grid),
-        .memory = memory,
-        .sm = sm,
-    };
+    memset(block, 0, offsetof(struct block, barriers));
+    block->grid = grid;
+    block->rank = rank;
+    block->warp_count = warp_count;
+    block->warps = (struct warp *)(memory.bytes + parts.warps);
+    block->shared = memory.bytes + parts.shared;
+    block->shared_size = shared_size(grid);
+    block->memory = memory;
+    block->sm = sm;
     find_index(grid, cluster, rank, block->index);
     return block;
 }
