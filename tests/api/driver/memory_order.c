@@ -14,6 +14,9 @@
  * On a GPU that vectors of plain words are not torn is what hardware does, not what PTX promises;
  * CUB relies on it. For b128 it is promised.
  *
+ * That they can fail is a test of its own: with --swapped the shapes run with two accesses of a
+ * thread exchanged, as a device that reorders them would have them, and each must be found out.
+ *
  * The argument N makes N times as many rounds; --print prints the kernels instead.
  */
 #include "side_by_side.h"
@@ -46,6 +49,7 @@ struct shape {
     const char *name;
     unsigned roles;
     const char *code[MAX_ROLES];
+    const char *swapped[MAX_ROLES]; /* the same in an order that PTX forbids; NULL: as it is */
     bool (*is_allowed)(const struct reads *reads);
 };
 
@@ -87,33 +91,43 @@ static const struct shape shapes[] = {
      2,
      {ST("relaxed.gpu", "x", "one") PAUSE FENCE_SC LD("relaxed.gpu", "r0", "y"),
       ST("relaxed.gpu", "y", "one") PAUSE FENCE_SC LD("relaxed.gpu", "r0", "x")},
+     {LD("relaxed.gpu", "r0", "y") PAUSE ST("relaxed.gpu", "x", "one"),
+      LD("relaxed.gpu", "r0", "x") PAUSE ST("relaxed.gpu", "y", "one")},
      one_store_is_first},
     {"store buffering, membar",
      2,
      {ST("volatile", "x", "one") PAUSE "membar.gl;\n" LD("volatile", "r0", "y"),
       ST("volatile", "y", "one") PAUSE "membar.sys;\n" LD("volatile", "r0", "x")},
+     {LD("volatile", "r0", "y") PAUSE ST("volatile", "x", "one"),
+      LD("volatile", "r0", "x") PAUSE ST("volatile", "y", "one")},
      one_store_is_first},
     {"load buffering",
      2,
      {LD("acquire.gpu", "r0", "x") PAUSE ST("release.gpu", "y", "one"),
       LD("acquire.gpu", "r0", "y") PAUSE ST("release.gpu", "x", "one")},
+     {ST("release.gpu", "y", "one") PAUSE LD("acquire.gpu", "r0", "x"),
+      ST("release.gpu", "x", "one") PAUSE LD("acquire.gpu", "r0", "y")},
      one_load_is_first},
     {"message passing by an exchange",
      2,
      {ST("relaxed.gpu", "x", "one") PAUSE "atom.release.gpu.global.exch.b32 %r0, [%y], %one;\n",
       "atom.acquire.gpu.global.or.b32 %r0, [%y], 0;\n" PAUSE LD("relaxed.gpu", "r1", "x")},
+     {"atom.release.gpu.global.exch.b32 %r0, [%y], %one;\n" PAUSE ST("relaxed.gpu", "x", "one")},
      message_is_there},
     {"write to read causality",
      3,
      {ST("relaxed.gpu", "x", "one"),
       LD("acquire.gpu", "r0", "x") PAUSE ST("release.gpu", "y", "one"),
       LD("acquire.gpu", "r0", "y") PAUSE LD("relaxed.gpu", "r1", "x")},
+     {NULL, NULL, LD("relaxed.gpu", "r1", "x") PAUSE LD("acquire.gpu", "r0", "y")},
      message_is_passed_on},
     {"independent reads of independent writes",
      4,
      {ST("relaxed.gpu", "x", "one"), ST("relaxed.gpu", "y", "one"),
       LD("relaxed.gpu", "r0", "x") PAUSE FENCE_SC LD("relaxed.gpu", "r1", "y"),
       LD("relaxed.gpu", "r0", "y") PAUSE FENCE_SC LD("relaxed.gpu", "r1", "x")},
+     {NULL, NULL, LD("relaxed.gpu", "r1", "y") PAUSE LD("relaxed.gpu", "r0", "x"),
+      LD("relaxed.gpu", "r1", "x") PAUSE LD("relaxed.gpu", "r0", "y")},
      readers_agree},
 };
 
@@ -126,15 +140,16 @@ static const char shape_before[] = "mad.wide.u32 %x, %lane, " TEXT(
           "mov.u32 %one, 1;\nadd.u32 %seed, %role, 77;\n";
 
 /* The delays are random, so that the threads are not always the same distance apart. */
-static void write_shape(const struct shape *shape, char *text)
+static void write_shape(const struct shape *shape, bool swapped, char *text)
 {
     int n = sprintf(text, "mov.u32 %%position, 0;\nnext:\nmov.u32 %%r0, 0;\nmov.u32 %%r1, 0;\n"
                           "mad.lo.u32 %%seed, %%seed, 1664525, 1013904223;\n"
                           "shr.u32 %%a, %%seed, 28;\ndelay:\nsub.s32 %%a, %%a, 1;\n"
                           "setp.ge.s32 %%p, %%a, 0;\n@%%p bra delay;\n");
     for (unsigned role = 0; role < shape->roles; role++)
-        n += sprintf(text + n, "setp.ne.u32 %%p, %%role, %u;\n@%%p bra after%u;\n%safter%u:\n",
-                     role, role, shape->code[role], role);
+        n += sprintf(
+            text + n, "setp.ne.u32 %%p, %%role, %u;\n@%%p bra after%u;\n%safter%u:\n", role, role,
+            swapped && shape->swapped[role] ? shape->swapped[role] : shape->code[role], role);
     sprintf(text + n,
             "%sst.global.v2.u32 [%%to], {%%r0, %%r1};\nadd.u64 %%x, %%x, %u;\n"
             "add.u64 %%y, %%y, %u;\nadd.u64 %%to, %%to, %u;\n"
@@ -143,14 +158,16 @@ static void write_shape(const struct shape *shape, char *text)
             PAUSE, LANES * CELL, LANES * CELL, LANES * (unsigned)sizeof(struct reads), POSITIONS);
 }
 
-static void check_shape(const struct shape *shape, bool takes_turns)
+/* How many of the outcomes are forbidden, of how many; false when they could not be had. */
+static bool run_shape(const struct shape *shape, bool takes_turns, bool swapped, size_t *ret_wrong,
+                      size_t *ret_count)
 {
     char each[4096];
     size_t count = (size_t)SHAPE_ROUNDS * POSITIONS * LANES, wrong = 0;
     struct reads *reads = calloc(count, sizeof(*reads));
     void *cells = calloc(count, CELL);
 
-    write_shape(shape, each);
+    write_shape(shape, swapped, each);
     struct side_by_side test = {.name = shape->name,
                                 .roles = shape->roles,
                                 .rounds = SHAPE_ROUNDS,
@@ -158,17 +175,27 @@ static void check_shape(const struct shape *shape, bool takes_turns)
                                 .registers = shape_registers,
                                 .before = shape_before,
                                 .each = each};
-    if (run_side_by_side(&test, (struct shared_area){cells, count * CELL},
-                         (struct shared_area){reads, count * sizeof(*reads)})) {
-        for (size_t i = 0; i < count; i++)
-            wrong += !shape->is_allowed(&reads[i]);
-        if (wrong)
-            printf("%s%s: %zu times of %zu\n", shape->name, takes_turns ? ", in turns" : "", wrong,
-                   count);
-        IS_TRUE(wrong == 0);
-    }
+    bool ran = run_side_by_side(&test, (struct shared_area){cells, count * CELL},
+                                (struct shared_area){reads, count * sizeof(*reads)});
+    for (size_t i = 0; ran && i < count; i++)
+        wrong += !shape->is_allowed(&reads[i]);
     free(reads);
     free(cells);
+    *ret_wrong = wrong;
+    *ret_count = count;
+    return ran;
+}
+
+static void check_shape(const struct shape *shape, bool takes_turns)
+{
+    size_t wrong, count;
+
+    if (!run_shape(shape, takes_turns, false, &wrong, &count))
+        return;
+    if (wrong)
+        printf("%s%s: %zu times of %zu\n", shape->name, takes_turns ? ", in turns" : "", wrong,
+               count);
+    IS_TRUE(wrong == 0);
 }
 
 static void classic_shapes(void)
@@ -176,6 +203,22 @@ static void classic_shapes(void)
     for (unsigned i = 0; i < factor * (sizeof(shapes) / sizeof(shapes[0])); i++) {
         check_shape(&shapes[i / factor], false);
         check_shape(&shapes[i / factor], true);
+    }
+}
+
+#define TRIES 100
+
+/* Taking turns, as the threads then are often between each other's accesses on any machine. */
+static void swapped_accesses(void)
+{
+    for (unsigned i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+        size_t wrong = 0, count;
+        bool ran = true;
+        for (unsigned j = 0; j < TRIES && ran && !wrong; j++)
+            ran = run_shape(&shapes[i], true, true, &wrong, &count);
+        if (ran && !wrong)
+            printf("%s: nobody noticed that accesses were exchanged\n", shapes[i].name);
+        IS_TRUE(ran && wrong > 0);
     }
 }
 
@@ -403,9 +446,14 @@ static void mutual_exclusion(void)
 int main(int argc, char **argv)
 {
     side_by_side_prints = argc > 1 && strcmp(argv[1], "--print") == 0;
-    if (argc > 1 && !side_by_side_prints)
+    bool swaps = argc > 1 && strcmp(argv[1], "--swapped") == 0;
+    if (argc > 1 && !side_by_side_prints && !swaps)
         factor = (unsigned)atoi(argv[1]);
     check_open();
+    if (swaps) {
+        RUN(swapped_accesses);
+        return check_close();
+    }
     RUN(classic_shapes);
     RUN(messages_in_a_row);
     RUN(torn_vectors);
