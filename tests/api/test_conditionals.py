@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Graphs with conditional nodes that programs destroy while they run: the driver below gets to see
-that only when the launches have ended. Run as: python3 test_conditionals.py BUILD."""
+that only when the launches have ended. And programs beside them that set nodes, or launch so much
+that the server sets nodes of its own graphs. Run as: python3 test_conditionals.py BUILD."""
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ BUILD = None
 DEVICE = os.environ.get("FUNNEL_TEST_DEVICE", "soft")
 TIMEOUT_S = 120
 COPIES = 3
+ROUNDS = 3
 
 
 class Conditionals(unittest.TestCase):
@@ -28,9 +30,9 @@ class Conditionals(unittest.TestCase):
         subprocess.run([self.funnel, "stop", "--force"], env=self.environment, timeout=TIMEOUT_S,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def begin(self, *options):
+    def begin(self, *options, program="conditionals"):
         command = [self.funnel, "run", "-q", *options, "--device", DEVICE, "--",
-                   os.path.join(BUILD, "tests/api/conditionals")]
+                   os.path.join(BUILD, "tests/api", program)]
         process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
         self.addCleanup(process.kill)
@@ -40,6 +42,13 @@ class Conditionals(unittest.TestCase):
         for process in [self.begin() for _ in range(COPIES)]:
             out, _ = process.communicate(timeout=TIMEOUT_S)
             self.assertEqual(process.returncode, 0, out)
+
+    def test_others_set_nodes_meanwhile(self):
+        for _ in range(ROUNDS):
+            programs = ["conditionals", "graphs", "launches", "talk_calls"]
+            for process in [self.begin(program=name) for name in programs]:
+                out, _ = process.communicate(timeout=TIMEOUT_S)
+                self.assertEqual(process.returncode, 0, out)
 
     @unittest.skipIf(DEVICE != "soft", "a GPU says nothing, or loses the context")
     def test_software_gpu_notices_where_none_waits(self):

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 
+#include "batch_pause.h"
 #include "graph_state.h"
 #include "spare_events.h"
 #include "stream.h"
@@ -35,6 +36,7 @@ CUresult graph_prepare_ending(struct graph *graph)
         free(ending);
         return result;
     }
+    graph_pause_batches(graph);
     list_init(&ending->link);
     ending->device = graph->device;
     graph->ending = ending;
@@ -56,6 +58,7 @@ static void destroy(struct session *session, struct graph_ending *ending)
     if (ending->driver)
         driver.cuGraphDestroy(ending->driver);
     spare_event_keep(ending->device, ending->behind);
+    batch_pause_end(ending->device);
     quota_give(session, QUOTA_GRAPH_MEMORY, ending->bytes);
     list_remove(&ending->link);
     free(ending);

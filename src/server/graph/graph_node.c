@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_pause.h"
 #include "copy.h"
 #include "copy_chunks.h"
 #include "function.h"
@@ -76,6 +77,21 @@ bool graph_addresses_hold(struct graph *graph)
     return true;
 }
 
+/* Sets a node of the driver's graph, or gives that up, so that the next launch builds it anew: see
+ * batch_pause.h. */
+static CUresult set(struct graph *graph, const struct graph_node *node,
+                    CUresult (*in_place)(const struct graph *, const struct graph_node *))
+{
+    CUresult result = session_enter(graph->session, graph->device);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!batch_pause_is_on(graph->device))
+        return in_place(graph, node);
+    graph_unbuild(graph);
+    return CUDA_SUCCESS;
+}
+
 /* A graph with a node that is split is launched node by node, and not by the driver's graph. */
 static CUresult change(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
@@ -83,8 +99,7 @@ static CUresult change(struct graph *graph, struct graph_node *node, const struc
     graph->is_split |= splits(graph->session->window, what);
     if (!graph->exec || graph->is_split)
         return CUDA_SUCCESS;
-    CUresult result = session_enter(graph->session, graph->device);
-    return result != CUDA_SUCCESS ? result : graph_update_node(graph, node);
+    return set(graph, node, graph_update_node);
 }
 
 /* ---- kernels ---- */
@@ -306,6 +321,11 @@ CUresult serve_fnGraphEdges(struct session *session, const struct wire_fnGraphEd
 
 /* ---- enabling nodes ---- */
 
+static CUresult enable(const struct graph *graph, const struct graph_node *node)
+{
+    return driver.cuGraphNodeSetEnabled(graph->exec, node->driver, !node->disabled);
+}
+
 CUresult serve_cuGraphNodeSetEnabled(struct session *session,
                                      const struct wire_cuGraphNodeSetEnabled *in,
                                      struct graph *graph)
@@ -320,8 +340,5 @@ CUresult serve_cuGraphNodeSetEnabled(struct session *session,
         return CUDA_SUCCESS;
     if (!driver.cuGraphNodeSetEnabled)
         return CUDA_ERROR_NOT_SUPPORTED;
-    CUresult result = session_enter(session, graph->device);
-    return result != CUDA_SUCCESS
-               ? result
-               : driver.cuGraphNodeSetEnabled(graph->exec, node->driver, in->enabled != 0);
+    return set(graph, node, enable);
 }

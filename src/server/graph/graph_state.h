@@ -173,6 +173,10 @@ void graph_endings_collect(struct session *session, bool all);
 
 /* ---- graph_turn.c ---- */
 
+/* Before the driver's graph is made, which has conditional nodes: begins a pause of graph batches,
+ * and waits for those that were launched. */
+void graph_pause_batches(const struct graph *graph);
+
 /* Launches the driver's graph, which has conditional nodes, behind the last one of this context
  * that has some. What the driver says. */
 CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream);

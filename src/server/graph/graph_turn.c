@@ -4,16 +4,65 @@
  * by side: loops of several threads end with CUDA_ERROR_LAUNCH_FAILED there without Funnel, too.
  * All clients are in one context, so each such launch waits on the GPU for the one before, whoever
  * made that. Nobody waits on the CPU.
+ *
+ * Nor can it run one beside a graph whose nodes are set: batch_pause.h.
  */
+#include "batch_pause.h"
+#include "calm.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "graph_state.h"
 #include "spare_events.h"
 #include "stream.h"
+#include "stream_probe.h"
+
+#define COMMANDS_TIMEOUT_NS (20 * NS_PER_MS)
+
+/* A kernel that takes longer is hardly in a batch with others. */
+#define BATCHES_TIMEOUT_NS (1 * NS_PER_SEC)
 
 static CUresult wait_for_the_last(struct graph_turn *turn, const struct stream *stream)
 {
     return turn->behind ? driver.cuStreamWaitEvent(stream->driver, turn->behind, 0)
                         : spare_event_take(stream->device, &turn->behind);
+}
+
+/* Every other client's thread ends the command that it is in, which may be to launch a batch. */
+static void await_commands(struct session *session)
+{
+    struct server *server = session->server;
+    uint64_t until = clock_ns() + COMMANDS_TIMEOUT_NS;
+    struct calm calm = {.count = 0};
+
+    pthread_mutex_lock(&server->lock);
+    list_for_each (struct session, other, &server->sessions, link) {
+        if (other != session && other->phase == SESSION_SERVING)
+            calm_hold(&calm, other, until);
+    }
+    pthread_mutex_unlock(&server->lock);
+    calm_await_rest(server, &calm, COMMANDS_TIMEOUT_NS);
+    calm_release(server, &calm);
+}
+
+static void await_batches(struct session *session, const struct device *device)
+{
+    struct stream_probe probe;
+
+    stream_probe_begin(&probe, session, device);
+    stream_probe_await(&probe, BATCHES_TIMEOUT_NS);
+    stream_probe_end(&probe);
+}
+
+/* The lock lets no graph be made, or launched, before that is done. */
+void graph_pause_batches(const struct graph *graph)
+{
+    struct graph_turn *turn = &graph->session->server->graphs->turns[graph->device->index];
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&turn->lock);
+
+    if (batch_pause_begin(graph->device))
+        return;
+    await_commands(graph->session);
+    await_batches(graph->session, graph->device);
 }
 
 CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream)

@@ -98,18 +98,25 @@ static void launch_alone(struct session *session, const struct stream *stream,
     session_async_failed(session, "cuLaunchKernelEx", result);
 }
 
+/* Mostly it is 0, and no call is needed. */
+static bool are_paused(const struct device *device)
+{
+    return atomic_load_explicit(&device->launch->batch_pause.until, memory_order_relaxed) &&
+           batch_pause_is_on(device);
+}
+
 static void launch_all(struct session *session, struct stream *stream,
                        const struct launch *launches, unsigned count)
 {
     /* A node of a graph runs in the context that it was created for, and not in its stream's. */
-    bool confined = stream_is_confined(stream);
+    bool alone = stream_is_confined(stream) || are_paused(stream->device);
     unsigned done = 0;
 
     while (done < count) {
         unsigned batched =
-            confined ? 0
-                     : graph_batches_launch(&stream->launch->graph_batches, stream->driver,
-                                            &launches[done], count - done);
+            alone ? 0
+                  : graph_batches_launch(&stream->launch->graph_batches, stream->driver,
+                                         &launches[done], count - done);
         if (!batched)
             launch_alone(session, stream, &launches[done++]);
         done += batched;
@@ -137,7 +144,7 @@ bool launch_batch_awaits_fence(struct session *session)
 static bool takes_fence_kernel(const struct stream *stream)
 {
     return stream->device->launch->fence_kernel && !stream_is_confined(stream) &&
-           !fences_are_deferred(stream->session);
+           !are_paused(stream->device) && !fences_are_deferred(stream->session);
 }
 
 static void trust_more(struct stream *stream)

@@ -78,6 +78,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         device->launch = calloc(1, sizeof(*device->launch));
         if (!device->launch)
             return -ENOMEM;
+        batch_pause_init(&device->launch->batch_pause);
         load_fence_kernel(device, options);
     }
     return 0;

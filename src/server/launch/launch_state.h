@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "batch_pause.h"
 #include "graph_batch.h"
 #include "launch_batch.h"
 #include "server.h"
@@ -51,4 +52,5 @@ struct stream_launch {
 struct device_launch {
     struct function *fence_kernel;         /* NULL: the driver writes all fences */
     struct fence_counters *fence_counters; /* NULL: the kernel is given each number */
+    struct batch_pause batch_pause;
 };

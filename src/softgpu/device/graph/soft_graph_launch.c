@@ -32,6 +32,11 @@ struct head {
 /* The launch with conditional nodes that began last. */
 static struct operation *deciding;
 
+static bool decides_now_locked(const struct context *context)
+{
+    return deciding && deciding->context == context && deciding->state != OPERATION_FINISHED;
+}
+
 /* A GPU cannot run two of these in one context. */
 static void check_turn_locked(const struct head *head)
 {
@@ -39,7 +44,7 @@ static void check_turn_locked(const struct head *head)
 
     if (!head->tail || !switch_is_on("FUNNEL_SOFT_STRICT_GRAPHS"))
         return;
-    if (deciding && deciding->context == context && deciding->state != OPERATION_FINISHED)
+    if (decides_now_locked(context))
         context_fail_locked(context, CUDA_ERROR_LAUNCH_FAILED,
                             "two graphs with conditional nodes ran side by side");
     operation_unref_locked(deciding);
@@ -365,8 +370,19 @@ void graph_later_locked(const struct graph_exec *after, CUhostFn function, void 
     host_function_later_locked(after ? after->owner : NULL, function, user);
 }
 
+/* Nor does a GPU bear that nodes are set while one of these runs. */
+static void check_set_locked(const struct graph_exec *exec)
+{
+    const struct operation *last = exec->owner;
+
+    if (last && decides_now_locked(last->context) && switch_is_on("FUNNEL_SOFT_STRICT_GRAPHS"))
+        context_fail_locked(last->context, CUDA_ERROR_LAUNCH_FAILED,
+                            "a node of a graph was set while one with conditional nodes ran");
+}
+
 /* Operations are made when the graph is launched, of what its nodes say then. */
 CUresult graph_exec_set_locked(struct graph_exec *exec, struct graph_node *node)
 {
+    check_set_locked(exec);
     return CUDA_SUCCESS;
 }

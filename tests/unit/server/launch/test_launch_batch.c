@@ -263,6 +263,27 @@ static void a_share_of_the_device_has_no_graphs(void **state)
     scene->stream[0]->sm_share = share;
 }
 
+static void graphs_pause(void **state)
+{
+    struct scene *scene = *state;
+    const struct device *device = &scene->fixture->server.devices.device[0];
+
+    want(scene, 4);
+    run(scene, 4, 0);
+    assert_false(batch_pause_begin(device));
+    assert_true(batch_pause_begin(device));
+    assert_null(strstr(run(scene, 4, 0), "graph"));
+    batch_pause_end(device);
+    assert_null(strstr(run(scene, 4, 0), "graph"));
+    batch_pause_end(device);
+    assert_true(batch_pause_is_on(device));
+    atomic_store(&device->launch->batch_pause.until, clock_ns());
+    assert_string_equal(run(scene, 4, 0), "graph s1 x1; ");
+    assert_false(batch_pause_is_on(device));
+    assert_false(batch_pause_begin(device));
+    batch_pause_end(device);
+}
+
 static void it_can_be_switched_off(void **state)
 {
     struct scene *scene = *state;
@@ -446,6 +467,7 @@ int main(void)
         CASE(graphs_go_with_the_stream),
         CASE(a_failed_launch_is_reported),
         CASE(a_share_of_the_device_has_no_graphs),
+        CASE(graphs_pause),
         CASE(it_can_be_switched_off),
         CASE(a_launch_and_its_fence_become_a_graph),
         CASE(consecutive_fences_are_counted_by_the_kernel),

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Times in which launches go to the driver one by one and not in graph batches. NVIDIA's driver
+ * (580) is the reason: where the parameters of a graph's kernels are set anew while a graph with
+ * conditional nodes runs in the same context, the GPU may stand still for some seconds and then
+ * fail with CUDA_ERROR_LAUNCH_FAILED, without Funnel, too. So no batch is launched to a device, and
+ * no node is set, while there are graphs with conditional nodes, and for a second after the last.
+ *
+ * All functions are for any thread.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct device;
+
+struct batch_pause {
+    pthread_mutex_t lock;       /* graphs, and changes of `until` other than to 0 */
+    unsigned graphs;            /* those that have begun a pause and not ended it */
+    atomic_uint_fast64_t until; /* clock_ns(); 0 = batches may be launched */
+};
+
+void batch_pause_init(struct batch_pause *pause);
+
+/* Each call is followed by one of batch_pause_end(). True when there was a pause already; else a
+ * thread that has just looked may still launch a batch. */
+bool batch_pause_begin(const struct device *device);
+void batch_pause_end(const struct device *device);
+
+bool batch_pause_is_on(const struct device *device);
