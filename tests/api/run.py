@@ -13,6 +13,7 @@ import difflib
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ sys.path.insert(0, str(HERE.parent))
 import guardian  # noqa: E402  (found through the path above)
 
 SKIPPED = 77
+TELLING = re.compile("fatal GPU|Fatal GPU|last kernel|has been in")
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
 DRIVER = ["startup", "contexts", "memory", "registers", "shared_files", "modules", "links", "starts", "launches",
@@ -238,8 +240,8 @@ class Runner:
     def show_logs(self):
         for log in sorted(pathlib.Path(self.folder, "log").glob("*.log")):
             lines = log.read_text(errors="replace").splitlines()
-            print(f"--- {log.name} (last lines)")
-            print("\n".join(lines[-20:]))
+            print(f"--- {log.name} (faults and stalls, and the last lines)")
+            print("\n".join([line for line in lines[:-20] if TELLING.search(line)] + lines[-20:]))
 
 
 def explain(where, result):

@@ -228,8 +228,8 @@ static void kernel_nodes_keep_theirs(void)
     MUST(cuGraphDestroy(graph));
 }
 
-/* The data of the only edge, and what the graph leaves. */
-static CUgraphEdgeData end_and_run(uint32_t expected)
+/* The data of the only edge, and what the graph leaves: `either` where two kernels may overlap. */
+static CUgraphEdgeData end_and_run_either(uint32_t expected, uint32_t either)
 {
     CUgraphEdgeData data[4] = {{0}};
     CUgraphNode from[4], to[4];
@@ -244,10 +244,19 @@ static CUgraphEdgeData end_and_run(uint32_t expected)
     MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
-    IS_TRUE(words_are(out, 64, expected));
+    for (unsigned i = 0; i < 64; i++) {
+        uint32_t word = word_at(out + i * sizeof(word));
+
+        IS_TRUE(word == expected || word == either);
+    }
     MUST(cuGraphExecDestroy(exec));
     MUST(cuGraphDestroy(graph));
     return data[0];
+}
+
+static CUgraphEdgeData end_and_run(uint32_t expected)
+{
+    return end_and_run_either(expected, expected);
 }
 
 static bool is_edge(CUgraphEdgeData data, unsigned port, unsigned type)
@@ -280,7 +289,7 @@ static void programmatic_launches_are_edges(void)
 }
 
 /* Another stream joins by the event of a launch: a kernel there, or something else, and back by an
- * ordinary event. */
+ * ordinary event. Most such events come before the end of the launch, so the two may overlap. */
 static CUgraphEdgeData join_by(CUlaunchAttribute attribute, bool by_kernel)
 {
     uint32_t value = 12, n = 64;
@@ -295,7 +304,7 @@ static CUgraphEdgeData join_by(CUlaunchAttribute attribute, bool by_kernel)
         MUST(cuMemsetD32Async(out, value, 64, other));
     MUST(cuEventRecord(event, other));
     MUST(cuStreamWaitEvent(stream, event, 0));
-    return end_and_run(12);
+    return end_and_run_either(12, 11);
 }
 
 static void events_of_launches_are_edges(void)
