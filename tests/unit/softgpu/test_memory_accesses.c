@@ -150,7 +150,7 @@ static void check_offsets(struct machine *machine, unsigned size, const struct o
 static void check_groups(const char *type, const char *kind, unsigned size)
 {
     struct machine *machine = make_scatterer(type, kind);
-    struct offsets tile, same, places, mixed, meets, odd;
+    struct offsets tile, same, places, mixed, meets, odd, halves, turned;
     for (unsigned lane = 0; lane < 32; lane++) {
         unsigned eight = lane / 8, in_eight = lane % 8;
         tile.to[lane] = (lane / 16 * 40 + lane % 16) * size;
@@ -163,6 +163,10 @@ static void check_groups(const char *type, const char *kind, unsigned size)
         mixed.from[lane] = (eight * 7 + (eight % 2 ? in_eight : 0)) * size;
         meets.to[lane] = (eight * 3 + in_eight) * size;
         meets.from[lane] = lane * size;
+        halves.to[lane] = (lane < 16 ? 50 : 3) * size;
+        halves.from[lane] = (lane < 16 ? lane : 40) * size;
+        turned.to[lane] = (lane < 16 ? lane + 30 : lane - 16) * size;
+        turned.from[lane] = (lane < 16 ? 7 : lane + (lane == 29 ? 50 : 0)) * size;
         odd.to[lane] = (lane / 16 * 40 + lane % 16) * size + (lane == 13 ? 100 * size : 0);
         odd.from[lane] = (lane / 16 * 40 + lane % 16) * size + (lane == 21 ? 100 * size : 0);
     }
@@ -171,6 +175,8 @@ static void check_groups(const char *type, const char *kind, unsigned size)
     check_offsets(machine, size, &places, "from one place each");
     check_offsets(machine, size, &mixed, "rows and places");
     check_offsets(machine, size, &meets, "rows that overlap");
+    check_offsets(machine, size, &halves, "halves at one place each");
+    check_offsets(machine, size, &turned, "a place and a row but for one lane");
     check_offsets(machine, size, &odd, "one lane elsewhere");
     machine_destroy(machine);
 }

@@ -19,11 +19,13 @@ enum fast_shape {
 
 #define GROUP 8 /* lanes */
 #define GROUPS (LANES / GROUP)
+#define HALF (LANES / 2)
 
 /* Where each group's elements are: a row of them, or the same for all of its lanes. */
 struct fast_groups {
     unsigned char *at[GROUPS];
     bool same[GROUPS];
+    bool are_halves; /* the same holds for each half of the warp: two groups are one */
 };
 
 static inline bool fast_groups_are_same(const struct fast_groups *groups)
@@ -94,7 +96,51 @@ static inline bool fast_wide_groups(const uint64_t *base, uint64_t size, bool *s
     }
     return !apart;
 }
+
+/* With halves of a warp as groups. */
+static inline bool fast_narrow_halves(const uint32_t *base, uint32_t size, bool *same)
+{
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i steps = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)size));
+    unsigned apart = 0;
+    for (unsigned half = 0; half < 2; half++, base += HALF) {
+        __m512i first = _mm512_set1_epi32((int)base[0]);
+        same[half] = base[HALF - 1] == base[0];
+        __m512i expected = same[half] ? first : _mm512_add_epi32(first, steps);
+        apart |= _mm512_cmpneq_epi32_mask(_mm512_load_si512(base), expected);
+    }
+    return !apart;
+}
+
+static inline bool fast_wide_halves(const uint64_t *base, uint64_t size, bool *same)
+{
+    const __m512i lane = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i steps = _mm512_mullo_epi64(lane, _mm512_set1_epi64((long long)size));
+    unsigned apart = 0;
+    for (unsigned half = 0; half < 2; half++, base += HALF) {
+        __m512i first = _mm512_set1_epi64((long long)base[0]);
+        same[half] = base[HALF - 1] == base[0];
+        uint64_t second = same[half] ? base[0] : base[0] + HALF / 2 * size;
+        __m512i begin = same[half] ? first : _mm512_add_epi64(first, steps);
+        __m512i end = _mm512_set1_epi64((long long)second);
+        end = same[half] ? end : _mm512_add_epi64(end, steps);
+        apart |= _mm512_cmpneq_epi64_mask(_mm512_load_si512(base), begin);
+        apart |= _mm512_cmpneq_epi64_mask(_mm512_load_si512(base + HALF / 2), end);
+    }
+    return !apart;
+}
 #else
+/* Narrower vectors gain nothing by halves. */
+static inline bool fast_narrow_halves(const uint32_t *base, uint32_t size, bool *same)
+{
+    return false;
+}
+
+static inline bool fast_wide_halves(const uint64_t *base, uint64_t size, bool *same)
+{
+    return false;
+}
+
 #define FAST_STEPS(name, type, any)                                              \
     /* Whether each lane's value is `step` more than that of the lane before. */ \
     static inline bool name##_steps(const type *base, type step)                 \
@@ -121,20 +167,19 @@ FAST_STEPS(fast_narrow, uint32_t, any_set32)
 #undef FAST_STEPS
 #endif
 
-#define FAST_SHAPE(name, type)                                                         \
-    static inline enum fast_shape name##_shape(const type *base, unsigned size)        \
-    {                                                                                  \
-        if (base[LANES - 1] == base[0])                                                \
-            return name##_steps(base, 0) ? FAST_SAME : FAST_NONE;                      \
-        if (base[LANES - 1] != base[0] + (LANES - 1) * size)                           \
-            return FAST_NONE;                                                          \
-        return name##_steps(base, size) ? FAST_ROW : FAST_NONE;                        \
-    }                                                                                  \
-    static inline bool name##_shape_of_groups(const type *base, type size, bool *same) \
-    {                                                                                  \
-        if (base[1] != base[0] && base[1] != base[0] + size)                           \
-            return false;                                                              \
-        return name##_groups(base, size, same);                                        \
+#define FAST_SHAPE(name, type)                                                  \
+    static inline enum fast_shape name##_shape(const type *base, unsigned size) \
+    {                                                                           \
+        if (base[LANES - 1] == base[0])                                         \
+            return name##_steps(base, 0) ? FAST_SAME : FAST_NONE;               \
+        if (base[LANES - 1] != base[0] + (LANES - 1) * size)                    \
+            return FAST_NONE;                                                   \
+        return name##_steps(base, size) ? FAST_ROW : FAST_NONE;                 \
+    }                                                                           \
+    /* Whether the first two lanes may belong to a group. */                    \
+    static inline bool name##_begins_group(const type *base, type size)         \
+    {                                                                           \
+        return base[1] == base[0] || base[1] == base[0] + size;                 \
     }
 FAST_SHAPE(fast_wide, uint64_t)
 FAST_SHAPE(fast_narrow, uint32_t)
@@ -180,28 +225,56 @@ static inline unsigned char *fast_shared(const struct warp *warp, uint64_t at, u
     return block->shared + at;
 }
 
+/* Where the bytes are that begin at a lane's address; NULL: not aligned, or not known. */
+static inline unsigned char *fast_place(const struct warp *warp, const struct insn *insn,
+                                        unsigned lane, unsigned size, unsigned extent,
+                                        unsigned access)
+{
+    const uint64_t *wide = (const uint64_t *)(warp->regs + insn->a);
+    const uint32_t *narrow = (const uint32_t *)(warp->regs + insn->a);
+    bool is_wide = insn->flags & INSN_WIDE_ADDRESS;
+    uint64_t at = is_wide ? wide[lane] + insn->imm : (uint32_t)(narrow[lane] + (uint32_t)insn->imm);
+    if (at & (size - 1))
+        return NULL;
+    if (insn->space == PTX_SHARED)
+        return fast_shared(warp, at, extent);
+    const struct range_cache *range = &warp->ranges[range_slot(insn)];
+    return fast_knows(warp, range, at, extent, access) ? (unsigned char *)(uintptr_t)at : NULL;
+}
+
+__attribute__((always_inline)) static inline bool
+fast_translate_halves(const struct warp *warp, const struct insn *insn, unsigned size,
+                      unsigned access, struct fast_groups *groups)
+{
+    bool same[2];
+    if (insn->flags & INSN_WIDE_ADDRESS
+            ? !fast_wide_halves((const uint64_t *)(warp->regs + insn->a), size, same)
+            : !fast_narrow_halves((const uint32_t *)(warp->regs + insn->a), size, same))
+        return false;
+    for (unsigned half = 0; half < 2; half++) {
+        unsigned extent = same[half] ? size : HALF * size;
+        unsigned char *at = fast_place(warp, insn, half * HALF, size, extent, access);
+        if (!at)
+            return false;
+        groups->at[2 * half] = at;
+        groups->at[2 * half + 1] = same[half] ? at : at + GROUP * size;
+        groups->same[2 * half] = groups->same[2 * half + 1] = same[half];
+    }
+    return true;
+}
+
 /* Any address that is not aligned, or not known, leaves it all to translate(). */
 static inline bool fast_translate_groups(const struct warp *warp, const struct insn *insn,
                                          unsigned size, unsigned access, struct fast_groups *groups)
 {
-    bool is_wide = insn->flags & INSN_WIDE_ADDRESS;
-    const uint64_t *wide = (const uint64_t *)(warp->regs + insn->a);
-    const uint32_t *narrow = (const uint32_t *)(warp->regs + insn->a);
-    const struct range_cache *range = &warp->ranges[range_slot(insn)];
-    if (is_wide ? !fast_wide_shape_of_groups(wide, size, groups->same)
-                : !fast_narrow_shape_of_groups(narrow, size, groups->same))
+    if (insn->flags & INSN_WIDE_ADDRESS
+            ? !fast_wide_groups((const uint64_t *)(warp->regs + insn->a), size, groups->same)
+            : !fast_narrow_groups((const uint32_t *)(warp->regs + insn->a), size, groups->same))
         return false;
     for (unsigned group = 0; group < GROUPS; group++) {
-        unsigned lane = group * GROUP;
         unsigned extent = groups->same[group] ? size : GROUP * size;
-        uint64_t at =
-            is_wide ? wide[lane] + insn->imm : (uint32_t)(narrow[lane] + (uint32_t)insn->imm);
-        if (insn->space == PTX_SHARED)
-            groups->at[group] = fast_shared(warp, at, extent);
-        else
-            groups->at[group] =
-                fast_knows(warp, range, at, extent, access) ? (unsigned char *)(uintptr_t)at : NULL;
-        if (!groups->at[group] || (at & (size - 1)))
+        groups->at[group] = fast_place(warp, insn, group * GROUP, size, extent, access);
+        if (!groups->at[group])
             return false;
     }
     return true;
@@ -228,8 +301,13 @@ fast_translate(struct warp *warp, const struct insn *insn, unsigned size, unsign
     uint64_t at = is_wide ? wide[0] + insn->imm : (uint32_t)(narrow[0] + (uint32_t)insn->imm);
     enum fast_shape shape = is_wide ? fast_wide_shape(wide, size) : fast_narrow_shape(narrow, size);
     unsigned extent = shape == FAST_ROW ? LANES * size : size;
-    if (shape == FAST_NONE && groups)
-        return fast_translate_groups(warp, insn, size, access, groups) ? FAST_GROUPS : FAST_NONE;
+    if (shape == FAST_NONE && groups &&
+        (is_wide ? fast_wide_begins_group(wide, size) : fast_narrow_begins_group(narrow, size))) {
+        groups->are_halves = fast_translate_halves(warp, insn, size, access, groups);
+        return groups->are_halves || fast_translate_groups(warp, insn, size, access, groups)
+                   ? FAST_GROUPS
+                   : FAST_NONE;
+    }
     if (shape == FAST_NONE || (at & (size - 1)))
         return FAST_NONE;
     *ret_at = insn->space == PTX_SHARED ? fast_shared(warp, at, extent)

@@ -25,6 +25,8 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
 /* Memory and registers never overlap. */
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
 /* Not unrolled, for then the compiler does not see the vector any more. */
+#define EACH_OF_HALF \
+    _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (unsigned i = 0; i < HALF; i++)
 #define EACH_OF_GROUP \
     _Pragma("GCC ivdep") _Pragma("GCC unroll 1") for (unsigned i = 0; i < GROUP; i++)
 
@@ -42,8 +44,26 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
             to[lane] = full || on[lane] ? value : to[lane];                                    \
         }                                                                                      \
     }                                                                                          \
+    static inline void load_halves_##name(const struct fast_groups *groups, register_type *to) \
+    {                                                                                          \
+        for (unsigned half = 0; half < 2; half++, to += HALF) {                                \
+            const memory_type *from = (const memory_type *)groups->at[2 * half];               \
+            if (groups->same[2 * half]) {                                                      \
+                register_type value = (register_type)*from;                                    \
+                EACH_OF_HALF                                                                   \
+                to[i] = value;                                                                 \
+            } else {                                                                           \
+                EACH_OF_HALF                                                                   \
+                to[i] = (register_type)from[i];                                                \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
     static inline void load_groups_##name(const struct fast_groups *groups, register_type *to) \
     {                                                                                          \
+        if (groups->are_halves) {                                                              \
+            load_halves_##name(groups, to);                                                    \
+            return;                                                                            \
+        }                                                                                      \
         for (unsigned group = 0; group < GROUPS; group++, to += GROUP) {                       \
             const memory_type *from = (const memory_type *)groups->at[group];                  \
             if (groups->same[group]) {                                                         \
@@ -153,7 +173,7 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
     {                                                                                          \
         const unsigned size = width * sizeof(memory_type);                                     \
         struct vectors vectors;                                                                \
-        struct fast_groups groups;                                                             \
+        struct fast_groups groups = {0};                                                       \
         unsigned char *at;                                                                     \
         enum fast_shape shape = fast_translate(warp, insn, size, SG_READ, &at, &groups);       \
         if (shape == FAST_SAME) {                                                              \
