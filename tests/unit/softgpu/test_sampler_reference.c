@@ -174,6 +174,42 @@ static void kernels_read_objects_by_number(void **state)
     machine_destroy(machine);
 }
 
+static const char *const fetching_kernel =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .entry fetch(.param .u64 t, .param .u64 out, .param .u32 from)\n{\n"
+    ".reg .f32 %f<5>; .reg .b32 %r<4>; .reg .b64 %rd<5>;\n"
+    "ld.param.u64 %rd1, [t]; ld.param.u64 %rd2, [out]; ld.param.u32 %r1, [from];\n"
+    "mov.u32 %r2, %tid.x; add.u32 %r3, %r1, %r2;\n"
+    "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r3}];\n"
+    "mul.wide.u32 %rd3, %r2, 4; add.s64 %rd4, %rd2, %rd3; st.global.f32 [%rd4], %f1; ret;\n}\n";
+
+/* Where linear memory is said to be longer than it is, what is not there faults; what is not said
+ * to be there is zero, as ever. */
+static void elements_beyond_the_memory_fault(void **state)
+{
+    struct machine *machine = machine_create_from(fetching_kernel);
+    struct sg_texture texture = plane();
+    float *out = machine_memory(machine, 4 * sizeof(*out));
+    uint64_t number;
+    uint32_t from = WIDTH - 4;
+    void *params[] = {&number, &out, &from};
+
+    (void)state;
+    texture.is_linear = true;
+    texture.beyond = 10;
+    texture.levels[0].height = 1;
+    assert_int_equal(sg_space_add_texture(machine->space, &texture, &number), 0);
+    assert_int_equal(machine_launch(machine, "fetch", 1, 4, 0, params), CUDA_SUCCESS);
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(out[i], pixels[0][WIDTH - 4 + i], 0);
+    from = WIDTH + 10;
+    assert_int_equal(machine_launch(machine, "fetch", 1, 4, 0, params), CUDA_SUCCESS);
+    assert_float_equal(out[0], 0, 0);
+    from = WIDTH + 6;
+    assert_int_equal(machine_launch(machine, "fetch", 1, 4, 0, params), CUDA_ERROR_ILLEGAL_ADDRESS);
+    machine_destroy(machine);
+}
+
 /* Each lane adds one to its element, x bytes from the left. */
 static const char *const surface_kernel =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -265,6 +301,7 @@ int main(void)
         cmocka_unit_test(fractions_have_eight_bits),
         cmocka_unit_test(integers_become_fractions),
         cmocka_unit_test(kernels_read_objects_by_number),
+        cmocka_unit_test(elements_beyond_the_memory_fault),
         cmocka_unit_test(surfaces_trap_outside),
         cmocka_unit_test(surfaces_are_written),
         cmocka_unit_test(kinds_are_told_apart),

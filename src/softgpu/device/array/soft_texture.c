@@ -25,6 +25,13 @@ static CUresult use_array(struct array *array, struct texture *texture)
     return CUDA_SUCCESS;
 }
 
+/* Linear memory may be said to be longer than it is, as NVIDIA's driver has it: kernels must not
+ * read what is beyond. */
+static uint64_t texels_in_memory(uint64_t address, uint64_t width, unsigned size)
+{
+    return memory_covered_locked(address, width * size) / size;
+}
+
 static CUresult use_memory(struct texture *texture, uint64_t address, uint64_t width,
                            uint64_t height, uint64_t pitch)
 {
@@ -47,10 +54,14 @@ static CUresult use_linear(const CUDA_RESOURCE_DESC *resource, struct texture *t
 
     if (!array_format(resource->res.linear.format, resource->res.linear.numChannels, format))
         return CUDA_ERROR_INVALID_VALUE;
-    uint64_t width = resource->res.linear.sizeInBytes / sg_texel_size(format);
+    unsigned size = sg_texel_size(format);
+    uint64_t width = resource->res.linear.sizeInBytes / size;
+    if (width > 1u << 28)
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t there = texels_in_memory(resource->res.linear.devPtr, width, size);
     texture->unit.is_linear = true;
-    return use_memory(texture, resource->res.linear.devPtr, width, 1,
-                      width * sg_texel_size(format));
+    texture->unit.beyond = (uint32_t)(width - there);
+    return use_memory(texture, resource->res.linear.devPtr, there, 1, there * size);
 }
 
 static CUresult use_pitch2d(const CUDA_RESOURCE_DESC *resource, struct texture *texture)

@@ -243,24 +243,26 @@ static bool continues(const struct memory *before, const struct memory *memory)
     return before->kind == MEMORY_MAPPED && memory->kind == MEMORY_MAPPED;
 }
 
-bool memory_covers_locked(uint64_t address, uint64_t size)
+uint64_t memory_covered_locked(uint64_t address, uint64_t size)
 {
     const struct memory *before = NULL;
+    uint64_t covered = 0;
 
-    while (size > 0) {
-        const struct range *range = ranges_find(&all_memory, address);
-        uint64_t here;
+    while (covered < size) {
+        const struct range *range = ranges_find(&all_memory, address + covered);
 
         if (!range || (before && !continues(before, range->value)))
-            return false;
-        here = range->start + range->size - address;
-        if (size <= here)
-            return true;
-        size -= here;
-        address += here;
+            return covered;
+        uint64_t here = range->start + range->size - (address + covered);
+        covered += here < size - covered ? here : size - covered;
         before = range->value;
     }
-    return true;
+    return size;
+}
+
+bool memory_covers_locked(uint64_t address, uint64_t size)
+{
+    return memory_covered_locked(address, size) == size;
 }
 
 bool memory_overlaps_locked(uint64_t address, uint64_t size)

@@ -72,6 +72,8 @@ struct memory *memory_find_locked(uint64_t address);
 struct memory *memory_next_locked(uint64_t address);
 /* Whether one memory contains all of [address, address + size), or mapped ranges in a row do. */
 bool memory_covers_locked(uint64_t address, uint64_t size);
+/* How many of these bytes, from the first on, they contain. */
+uint64_t memory_covered_locked(uint64_t address, uint64_t size);
 bool memory_overlaps_locked(uint64_t address, uint64_t size);
 /* Whether other processes can be given it. */
 bool memory_is_in_arena(const struct memory *memory);

@@ -49,6 +49,7 @@ struct sg_texture {
     uint32_t level_count;
     uint32_t layers;       /* or faces; 1 where there are none */
     uint64_t checked_size; /* not 0: memory that kernels must be allowed to read at levels[0] */
+    uint32_t beyond;       /* elements of a row that follow, and that kernels must not read */
     bool is_surface;
     bool is_linear;  /* one row: what lies outside reads as zero */
     bool normalized; /* coordinates from 0 to 1 */

@@ -10,7 +10,7 @@ static uint32_t answer(const struct sg_texture *texture, enum tex_query query, u
 
     switch (query) {
     case QUERY_WIDTH:
-        return at < texture->level_count ? level->width : 0;
+        return at < texture->level_count ? level->width + texture->beyond : 0;
     case QUERY_HEIGHT:
         return at < texture->level_count ? level->height : 0;
     case QUERY_DEPTH:

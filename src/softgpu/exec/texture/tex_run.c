@@ -51,6 +51,20 @@ static float level_of_detail(struct warp *warp, const struct insn *insn,
     return sg_texture_lod(texture, insn->space, dx, dy);
 }
 
+/* Whether a fetch stays in the memory of a texture that is said to be longer. */
+static bool is_in_memory(struct warp *warp, const struct insn *insn,
+                         const struct sg_texture *texture, unsigned lane)
+{
+    if (texture->beyond == 0 || !(insn->flags & TEX_COUNTS_ELEMENTS))
+        return true;
+    uint32_t element = lane_bits(warp, insn[1].d, lane), width = texture->levels[0].width;
+    if (element < width || element - width >= texture->beyond)
+        return true;
+    warp_fault(warp, insn, lane, CUDA_ERROR_ILLEGAL_ADDRESS,
+               "element %u of a texture whose memory ends before", element);
+    return false;
+}
+
 static void sample_lane(struct warp *warp, const struct insn *insn,
                         const struct sg_texture *texture, unsigned lane, uint32_t ret_bits[4])
 {
@@ -171,6 +185,8 @@ static void run_tex_by_lanes(struct warp *warp, const struct insn *insn)
             return;
         any = true;
         known = number;
+        if (!is_in_memory(warp, insn, &texture, lane))
+            return;
         sample_lane(warp, insn, &texture, lane, bits);
         write_lane(warp, insn, lane, bits);
     }
