@@ -32,9 +32,9 @@ class TestCase(harness.TestCase):
         return [os.path.join(self.root, "bin/funnel"), "run", "-q", "--no-start", "--",
                 os.path.join(harness.BUILD, "tests/limits", program), *questions]
 
-    def ask(self, *questions, environment=None, **options):
+    def ask(self, *questions, environment=None, program="limits_probe", **options):
         """The answers of one program, as lists of numbers."""
-        done = subprocess.run(self.command(*questions),
+        done = subprocess.run(self.command(*questions, program=program),
                               env={**self.environment, **(environment or {})},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               timeout=harness.TIMEOUT * 3, **options)

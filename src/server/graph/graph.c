@@ -9,6 +9,7 @@
 #include "function.h"
 #include "memory.h"
 #include "placement.h"
+#include "refused_objects.h"
 #include "server_dispatch.h"
 #include "window.h"
 
@@ -67,6 +68,15 @@ static struct graph *graph_create(struct session *session, const struct device *
     return graph;
 }
 
+/* The client describes it and hears of the error when it instantiates it. */
+static CUresult refuse(struct graph *graph, CUresult reason)
+{
+    graph->refused = reason;
+    graph->uncharged = true;
+    object_charge(graph->session, QUOTA_GRAPH_MEMORY, true);
+    return CUDA_SUCCESS;
+}
+
 CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphCreate *in)
 {
     const struct device *device = NULL;
@@ -79,6 +89,8 @@ CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphC
     if (!graph)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = add_nodes(graph, in->nodes);
+    if (result != CUDA_SUCCESS && object_may_be_refused(session))
+        result = refuse(graph, result);
     if (result == CUDA_SUCCESS)
         result = session_put(session, WIRE_GRAPH, in->graph, graph);
     if (result != CUDA_SUCCESS)
@@ -122,6 +134,8 @@ void graph_destroy(struct graph *graph)
         graph_node_become(graph, &graph->nodes[i], &empty);
     graph_conditions_free(graph);
     graph_refund(graph, graph->bytes);
+    if (graph->uncharged)
+        object_uncharge(graph->session, QUOTA_GRAPH_MEMORY, true);
     list_remove(&graph->link);
     free(graph->nodes);
     free(graph->edges);

@@ -89,6 +89,7 @@ struct graph {
     struct session *session;
     const struct device *device;
     CUresult refused; /* the first error in the description */
+    bool uncharged;   /* a quota refused it, so it has no nodes: refused_objects.h */
     uint64_t bytes;   /* charged to the session */
 
     struct graph_node *nodes;

@@ -7,7 +7,7 @@
 
 #include "cleanup.h"
 #include "loader.h"
-#include "quota.h"
+#include "refused_objects.h"
 #include "stream_state.h"
 
 static CUresult record_end(struct stream *stream)
@@ -29,7 +29,7 @@ static bool has_work(const struct stream *stream)
 
 static void forget(struct stream *stream)
 {
-    quota_give(stream->session, QUOTA_STREAMS, 1);
+    object_uncharge(stream->session, QUOTA_STREAMS, stream->uncharged);
     list_remove(&stream->link);
     stream_destroy(stream);
 }

@@ -9,42 +9,44 @@
 
 #include "ipc_share.h"
 #include "placement.h"
+#include "refused_objects.h"
 #include "server_dispatch.h"
 #include "spare_events.h"
 #include "stream_state.h"
 
-static CUresult event_check(struct session *session, const struct wire_cuEventCreate *in,
-                            const struct device **ret_device)
+static CUresult add_event(struct session *session, const struct wire_cuEventCreate *in,
+                          const struct device *device, struct event **ret_event)
 {
-    const struct device *device = session_place(session, "cuEventCreate", in->device);
+    enum object_admission admission = object_admit(session, QUOTA_EVENTS);
+    struct event *event = admission == OBJECT_DROPPED ? NULL : calloc(1, sizeof(*event));
 
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
-    if (!quota_allows(session, QUOTA_EVENTS, 1))
+    if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *ret_device = device;
+    event->device = device;
+    event->uncharged = admission == OBJECT_REFUSED;
+    CUresult result = session_put(session, WIRE_EVENT, in->hEvent, event);
+    if (result != CUDA_SUCCESS) {
+        free(event);
+        return result;
+    }
+    object_charge(session, QUOTA_EVENTS, event->uncharged);
+    *ret_event = event;
     return CUDA_SUCCESS;
 }
 
 /* As with streams, an event that the driver refuses is kept without the driver's. */
 CUresult serve_cuEventCreate(struct session *session, const struct wire_cuEventCreate *in)
 {
-    const struct device *device;
-    CUresult result = event_check(session, in, &device);
+    const struct device *device = session_place(session, "cuEventCreate", in->device);
+    struct event *event;
+
+    if (!device)
+        return CUDA_ERROR_INVALID_DEVICE;
+    CUresult result = add_event(session, in, device, &event);
     if (result != CUDA_SUCCESS)
         return result;
-
-    struct event *event = calloc(1, sizeof(*event));
-    if (!event)
+    if (event->uncharged)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    event->device = device;
-    result = session_put(session, WIRE_EVENT, in->hEvent, event);
-    if (result != CUDA_SUCCESS) {
-        free(event);
-        return result;
-    }
-    quota_add(session, QUOTA_EVENTS, 1);
-
     result = session_enter(session, device);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventCreate(&event->driver, in->flags & CU_EVENT_DISABLE_TIMING);
@@ -70,7 +72,7 @@ CUresult serve_cuEventDestroy_v2(struct session *session, const struct wire_cuEv
     CUresult result = session_enter(session, hEvent->device);
 
     session_remove(session, WIRE_EVENT, in->hEvent);
-    quota_give(session, QUOTA_EVENTS, 1);
+    object_uncharge(session, QUOTA_EVENTS, hEvent->uncharged);
     event_destroy(session, hEvent);
     return result;
 }

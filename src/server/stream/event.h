@@ -8,9 +8,10 @@
 struct ipc_share;
 
 struct event {
-    CUevent driver;          /* NULL when the driver refused to create it */
+    CUevent driver;          /* NULL when it was refused: by the driver, or by a quota */
     struct ipc_share *share; /* what `driver` belongs to, once other clients may have it */
     const struct device *device;
+    bool uncharged; /* a quota refused it: refused_objects.h */
 };
 
 /* Gives back what the driver holds for it. No work that uses it may still be running, and it is not

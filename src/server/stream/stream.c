@@ -17,6 +17,7 @@
 #include "fence.h"
 #include "log.h"
 #include "placement.h"
+#include "refused_objects.h"
 #include "server_dispatch.h"
 #include "sm_share.h"
 
@@ -150,9 +151,6 @@ static CUresult stream_check(struct session *session,
         session_log_error(session, "cuStreamCreate: there is no SM share %u", in->share);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    ended_streams_are_idle(session);
-    if (!quota_allows(session, QUOTA_STREAMS, 1))
-        return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_device = device;
     return sm_share_barred(session, in->device);
 }
@@ -204,7 +202,7 @@ static void stream_enlist(struct stream *stream)
     enlist_under_lock(stream);
     if (stream->legacy && !stream->sm_share->legacy)
         stream->sm_share->legacy = stream;
-    quota_add(stream->session, QUOTA_STREAMS, 1);
+    object_charge(stream->session, QUOTA_STREAMS, stream->uncharged);
 }
 
 static struct list *observers_of(const struct stream *stream)
@@ -297,8 +295,32 @@ static void announce_end(struct stream *stream)
     }
 }
 
+/* The stream that the client goes on with, without the driver's. */
+static CUresult add_stream(struct session *session,
+                           const struct wire_cuStreamCreateWithPriority *in,
+                           const struct device *device, struct stream **ret_stream)
+{
+    ended_streams_are_idle(session);
+    enum object_admission admission = object_admit(session, QUOTA_STREAMS);
+    struct stream *stream = admission == OBJECT_DROPPED ? NULL : stream_create(session, device, in);
+    if (!stream)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    stream->uncharged = admission == OBJECT_REFUSED;
+    CUresult result = announce_creation(stream)
+                          ? CUDA_ERROR_OUT_OF_MEMORY
+                          : session_put(session, WIRE_STREAM, in->hStream, stream);
+    if (result != CUDA_SUCCESS) {
+        announce_end(stream);
+        free(stream);
+        return result;
+    }
+    stream_enlist(stream);
+    *ret_stream = stream;
+    return CUDA_SUCCESS;
+}
+
 /* The client goes on as if this had succeeded. So a stream that the driver refuses is kept without
- * the driver's: its work fails, and its fences are still written. */
+ * the driver's, too: its work fails, and its fences are still written. */
 CUresult serve_cuStreamCreateWithPriority(struct session *session,
                                           const struct wire_cuStreamCreateWithPriority *in)
 {
@@ -307,17 +329,12 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
     if (result != CUDA_SUCCESS)
         return result;
 
-    struct stream *stream = stream_create(session, device, in);
-    if (!stream)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    result = announce_creation(stream) ? CUDA_ERROR_OUT_OF_MEMORY
-                                       : session_put(session, WIRE_STREAM, in->hStream, stream);
-    if (result != CUDA_SUCCESS) {
-        announce_end(stream);
-        free(stream);
+    struct stream *stream;
+    result = add_stream(session, in, device, &stream);
+    if (result != CUDA_SUCCESS)
         return result;
-    }
-    stream_enlist(stream);
+    if (stream->uncharged)
+        return CUDA_ERROR_OUT_OF_MEMORY;
 
     CUstream fresh = NULL;
     result = session_enter(session, device);
@@ -399,10 +416,10 @@ static void forget_object(void *context, uint64_t handle, void *object)
 
     if (handle_type(handle) == WIRE_STREAM) {
         session_remove(session, WIRE_STREAM, handle);
-        quota_give(session, QUOTA_STREAMS, 1);
+        object_uncharge(session, QUOTA_STREAMS, ((struct stream *)object)->uncharged);
     } else if (handle_type(handle) == WIRE_EVENT) {
         session_remove(session, WIRE_EVENT, handle);
-        quota_give(session, QUOTA_EVENTS, 1);
+        object_uncharge(session, QUOTA_EVENTS, ((struct event *)object)->uncharged);
         session_enter(session, ((struct event *)object)->device);
         event_destroy(session, object);
     }

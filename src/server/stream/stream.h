@@ -23,7 +23,8 @@ struct stream {
     struct sm_share *sm_share; /* where it runs */
     int priority;              /* as the client wants it */
     int granted_priority;      /* as the driver's stream has it */
-    CUstream driver;           /* NULL when the driver refused to create it */
+    CUstream driver;           /* NULL when it was refused: by the driver, or by a quota */
+    bool uncharged;            /* a quota refused it: refused_objects.h */
     uint32_t word;             /* index of its fence word */
     bool legacy;               /* the client's legacy default stream */
     bool blocking;             /* keeps order with the legacy stream */

@@ -29,6 +29,7 @@ struct session_streams {
     pthread_mutex_t lock; /* changes of the next, and of the driver's streams: long_work.c */
     struct list of_device[SERVER_MAX_DEVICES];     /* struct stream */
     struct list ended;                             /* struct stream: ended_streams.c */
+    unsigned refused;                              /* objects: refused_objects.c */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: fence.c */
     atomic_bool fences_deferred;                   /* fence.h */
 
