@@ -114,7 +114,9 @@ struct device_record {
     uint64_t limits_known;                     /* bit l: limits[l] is there */
     uint32_t peers;                            /* bit d: can reach device d's memory */
     int32_t priority_least, priority_greatest; /* as cuCtxGetStreamPriorityRange */
-    int32_t context_status; /* what making a context on it answers: 0, or a CUresult */
+    int32_t context_status;        /* what making a context on it answers: 0, or a CUresult */
+    uint32_t atomic_peers;         /* bit d: all its atomics work natively on device d's memory */
+    uint32_t partial_atomic_peers; /* bit d: only some of them do */
     int32_t attributes[DEVICE_ATTRIBUTES_MAX];       /* by CUdevice_attribute */
     uint8_t attributes_known[DEVICE_ATTRIBUTES_MAX]; /* 1: attributes[a] is there */
 };

@@ -266,6 +266,9 @@ static void end_texts(struct device_record *records, uint32_t count)
     }
 }
 
+_Static_assert(sizeof(struct device_record) == WIRE_DEVICE_RECORD_BYTES,
+               "a record of another size is another protocol");
+
 /* A copy of the table, which the server cannot change any more, for the caller to free. */
 static int read_device_table(const struct attempt *attempt, struct device_record **ret_records)
 {

@@ -40,7 +40,21 @@ CUresult client_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice
     return CUDA_SUCCESS;
 }
 
-/* The server does not report access by atomics and to arrays, so both are answered with no. */
+/* Arrays are not mapped for other devices, and ranks are not known here: both are 0. */
+static uint32_t peers_with(const struct device *device, CUdevice_P2PAttribute attrib)
+{
+    switch (attrib) {
+    case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
+        return device->record->peers;
+    case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+        return device->record->atomic_peers;
+    case CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED:
+        return device->record->partial_atomic_peers;
+    default:
+        return 0;
+    }
+}
+
 CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib,
                                         CUdevice srcDevice, CUdevice dstDevice)
 {
@@ -51,7 +65,7 @@ CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib
         return CUDA_ERROR_INVALID_VALUE;
     if (!device || !peer || device == peer)
         return CUDA_ERROR_INVALID_DEVICE;
-    *value = attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED && can_reach(device, peer);
+    *value = (int)(peers_with(device, attrib) >> peer->index & 1);
     return CUDA_SUCCESS;
 }
 

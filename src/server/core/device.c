@@ -52,14 +52,36 @@ static void record_limits(struct device *device)
     }
 }
 
+static uint32_t peer_bit(const struct device *device, CUdevice peer,
+                         CUdevice_P2PAttribute attribute)
+{
+    int value = 0;
+
+    if (!driver.cuDeviceGetP2PAttribute ||
+        driver.cuDeviceGetP2PAttribute(&value, attribute, device->ordinal, peer))
+        return 0;
+    return value ? 1u << peer : 0;
+}
+
+static void record_peer(struct device *device, CUdevice peer)
+{
+    struct device_record *record = &device->record;
+    int can = 0;
+
+    if (!driver.cuDeviceCanAccessPeer ||
+        driver.cuDeviceCanAccessPeer(&can, device->ordinal, peer) || !can)
+        return;
+    record->peers |= 1u << peer;
+    record->atomic_peers |= peer_bit(device, peer, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
+    record->partial_atomic_peers |=
+        peer_bit(device, peer, CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED);
+}
+
 static void record_peers(struct device *device, unsigned count)
 {
-    for (unsigned i = 0; i < count; i++) {
-        int can = 0;
-        if ((CUdevice)i != device->ordinal && driver.cuDeviceCanAccessPeer &&
-            !driver.cuDeviceCanAccessPeer(&can, device->ordinal, (CUdevice)i) && can)
-            device->record.peers |= 1u << i;
-    }
+    for (unsigned i = 0; i < count; i++)
+        if ((CUdevice)i != device->ordinal)
+            record_peer(device, (CUdevice)i);
 }
 
 static CUresult record_memory(struct device *device)

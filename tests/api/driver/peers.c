@@ -53,6 +53,21 @@ static void what_reaches_what(void)
     EXPECT(CUDA_ERROR_INVALID_DEVICE, cuDeviceCanAccessPeer(&value, devices[0], 1000));
 }
 
+/* Run directly and through Funnel, the program prints the same. */
+static void what_atomics_reach(void)
+{
+    int all = 9, some = 9;
+
+    EXPECT(CUDA_SUCCESS,
+           cuDeviceGetP2PAttribute(&all, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED,
+                                   devices[0], devices[1]));
+    EXPECT(CUDA_SUCCESS, cuDeviceGetP2PAttribute(
+                             &some, CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED,
+                             devices[0], devices[1]));
+    IS_TRUE((all == 0 || all == 1) && (some == 0 || some == 1));
+    printf("atomics: %d, only some: %d\n", all, some);
+}
+
 static void copies_between_devices(void)
 {
     CUdeviceptr here = make_on(0, 1), there = make_on(1, 2);
@@ -138,6 +153,7 @@ int main(void)
     for (unsigned i = 0; i < 2; i++)
         MUST(cuDevicePrimaryCtxRetain(&contexts[i], devices[i]));
     RUN(what_reaches_what);
+    RUN(what_atomics_reach);
     RUN(copies_between_devices);
     RUN(kernels_touch_a_peer);
     for (unsigned i = 0; i < 2; i++)
