@@ -231,11 +231,14 @@ static CUresult do_variable(void)
     return result ? result : cuCtxSynchronize();
 }
 
+/* In the place of the last, so that it can be asked for often. */
 static CUresult do_allocate(void)
 {
-    CUdeviceptr pointer;
+    static CUdeviceptr pointer;
+    CUresult result = pointer ? cuMemFree_v2(pointer) : CUDA_SUCCESS;
 
-    return cuMemAlloc_v2(&pointer, LARGE);
+    pointer = 0;
+    return result != CUDA_SUCCESS ? result : cuMemAlloc_v2(&pointer, LARGE);
 }
 
 /* The flag in page-locked memory is what the program and the device both see. */
