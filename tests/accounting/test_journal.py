@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage.jsonl: a line for each client that has ended."""
-import json
 import os
 import resource
 import sys
@@ -18,10 +17,7 @@ class JournalTest(harness.TestCase):
         return os.path.join(self.log, "usage.jsonl" + suffix)
 
     def lines(self, suffix=""):
-        if not os.path.exists(self.path(suffix)):
-            return []
-        with open(self.path(suffix)) as file:
-            return [json.loads(line) for line in file]
+        return harness.json_lines(self.path(suffix))
 
     def come_and_go(self, **hello):
         client = self.client(**hello)

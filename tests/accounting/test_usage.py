@@ -2,7 +2,6 @@
 """What clients have used, as `funnel ps --json` says it, against what they know themselves: the
 device's own clock tells programs how long their kernels ran."""
 import functools
-import json
 import os
 import signal
 import sys
@@ -12,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 
 import limits_harness  # noqa: E402  (found through the path above)
 import harness  # noqa: E402
-from harness import wait_until  # noqa: E402
+from harness import json_lines, wait_until  # noqa: E402
 from limits_harness import MIB, SMS  # noqa: E402
 
 # Where kernels are as short as the time between two samples, their sum is exact to a few percent.
@@ -146,13 +145,12 @@ class UsageTest(limits_harness.TestCase):
             time.sleep(seconds)
             os.kill(self.funnel_json("status")["servers"][0]["pid"], signal.SIGKILL)
             wait_until(lambda: not self.funnel_json("ps"), "the end of the server")
-            if os.path.exists(journal):
+            if json_lines(journal):
                 break
             program = self.meter("one", 0.1)
             self.play(program)
             program.answer()
-        with open(journal) as file:
-            line = json.loads(file.readline())
+        line = json_lines(journal)[0]
         self.assertEqual((line["pid"], line["status"], line["launches"]), (program.pid, 806, 1))
         self.assertGreater(line["devices"][0]["gpu_seconds"], 0)
 

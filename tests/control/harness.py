@@ -22,6 +22,15 @@ BUILD = None
 TIMEOUT = 60  # seconds after which something has gone wrong, on the busiest machine
 
 
+def json_lines(path):
+    """What was written to the file so far, which may be in the middle of a line."""
+    try:
+        with open(path) as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+    except FileNotFoundError:
+        return []
+
+
 def wait_until(condition, what="something"):
     end = time.monotonic() + TIMEOUT
     while not condition():
@@ -156,11 +165,8 @@ class TestCase(unittest.TestCase):
 
     def server_events(self, event, *folder):
         """What the fake servers wrote down."""
-        try:
-            with open(os.path.join(self.log, *folder, "server.log")) as file:
-                return [e for e in map(json.loads, file) if e["event"] == event]
-        except FileNotFoundError:
-            return []
+        events = json_lines(os.path.join(self.log, *folder, "server.log"))
+        return [one for one in events if one["event"] == event]
 
     def servers(self):
         return [int(pid) for pid in self.mps("get_server_list\n")]

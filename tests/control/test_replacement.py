@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server with clients ends without an order: another starts at once, beside the old one where the
 device allows that, and else when the old one has gone."""
-import json
 import os
 import signal
 
 import harness
-from harness import alive, wait_until
+from harness import alive, json_lines, wait_until
 
 
 class TestCase(harness.TestCase):
@@ -91,8 +90,7 @@ class Slow(TestCase):
     fake = "slow"
 
     def events(self):
-        with open(os.path.join(self.log, "server.log")) as log:
-            return [event["event"] for event in map(json.loads, log)]
+        return [event["event"] for event in json_lines(os.path.join(self.log, "server.log"))]
 
     def test_departure_when_the_next_is_ready(self):
         server = self.server_with_clients(2)
