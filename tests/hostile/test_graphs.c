@@ -310,8 +310,9 @@ static void graphs_of_impossible_size(void **state)
     assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_DEVICE);
     for (unsigned i = 0; i < 20; i++)
         create(&forger, 0, 1u << 18); /* each alone is allowed */
-    assert_int_equal(deferred(&forger), CUDA_ERROR_OUT_OF_MEMORY);
-    peer_leave(&forger.peer);
+    add_kernel(&forger, 0, 16);       /* it has no such node */
+    assert_int_equal(instantiate(&forger, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    is_refused(&forger, 0);
 }
 
 /* Launched and changed while it is only half described, and after it is gone. */
