@@ -137,21 +137,23 @@ class UsageTest(limits_harness.TestCase):
 
     def test_server_that_is_killed(self):
         """What its clients had told of before stands in the journal."""
-        program = self.meter("one", 0.1)
-        self.play(program)
-        program.answer()
         journal = os.path.join(self.log, "usage.jsonl")
+        pids = []
         for seconds in (3, 10, 30):  # a report comes every two seconds
+            program = self.meter("one", 0.1)
+            pids.append(program.pid)
+            self.play(program)
+            program.answer()
             time.sleep(seconds)
             os.kill(self.funnel_json("status")["servers"][0]["pid"], signal.SIGKILL)
             wait_until(lambda: not self.funnel_json("ps"), "the end of the server")
             if json_lines(journal):
                 break
-            program = self.meter("one", 0.1)
-            self.play(program)
-            program.answer()
+        # The journal may get its line a moment after the list of clients is empty.
+        wait_until(lambda: json_lines(journal), "a line of the journal")
         line = json_lines(journal)[0]
-        self.assertEqual((line["pid"], line["status"], line["launches"]), (program.pid, 806, 1))
+        self.assertIn(line["pid"], pids)
+        self.assertEqual((line["status"], line["launches"]), (806, 1))
         self.assertGreater(line["devices"][0]["gpu_seconds"], 0)
 
     def test_bytes_each_way(self):

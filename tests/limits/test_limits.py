@@ -346,7 +346,9 @@ class Ending(limits_harness.TestCase):
         witness.go_on()
         self.assertEqual(len(witness.answer()), 2)
         self.assertEqual(witness.end(), 0)
-        wait_until(lambda: len(self.funnel_json("ps")) == 1)
+        # A client is missing from the list a moment before the daemon is told that it left.
+        wait_until(lambda: self.control_log().count("has left") == 2)
+        self.assertEqual(len(self.funnel_json("ps")), 1)
         self.assertEqual(self.ask("sms"), [[SMS]])
         self.assertNotIn(first, self.servers())
         self.assertEqual(len(self.servers()), 1)
