@@ -219,7 +219,7 @@ static void kernel_nodes_keep_theirs(void)
     EXPECT(CUDA_ERROR_INVALID_VALUE,
            cuGraphKernelNodeSetAttribute(
                node, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, &attribute));
-    MUST(cuMemsetD32_v2(out, 0, 64));
+    MUST(cuMemsetD32Async(out, 0, 64, stream));
     MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
@@ -240,7 +240,7 @@ static CUgraphEdgeData end_and_run_either(uint32_t expected, uint32_t either)
     MUST(cuStreamEndCapture(stream, &graph));
     MUST(cuGraphGetEdges_v2(graph, from, to, data, &count));
     IS_TRUE(count == 1);
-    MUST(cuMemsetD32_v2(out, 0, 64));
+    MUST(cuMemsetD32Async(out, 0, 64, stream));
     MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
