@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -226,6 +227,17 @@ static int wait_for_child(int ready_fd)
                     : print_error("could not start; see control.log in the log directory", "");
 }
 
+/* A daemon that could not start has let go of the directory when its parent exits, so that the next
+ * one is not told that an instance is running. */
+static int await_start(pid_t child, int ready_fd)
+{
+    int status = wait_for_child(ready_fd);
+
+    if (status)
+        waitpid(child, NULL, 0);
+    return status;
+}
+
 static int run_in_background(struct daemon *daemon, bool prints_directory)
 {
     int ends[2];
@@ -240,7 +252,7 @@ static int run_in_background(struct daemon *daemon, bool prints_directory)
         int status;
 
         fd_close(&ends[1]);
-        status = wait_for_child(ends[0]);
+        status = await_start(pid, ends[0]);
         if (status == 0 && prints_directory)
             printf("To connect CUDA applications to this daemon, set env "
                    "CUDA_MPS_PIPE_DIRECTORY=%s\n",
