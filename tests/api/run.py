@@ -47,10 +47,12 @@ STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "repeated_
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # Programs that call the driver as well; nvcc brings a library to link them with.
 DRIVER_CALLS = {"pointers"}
+# Programs whose kernels launch kernels; nvcc brings the runtime on the device.
+DEVICE_RUNTIME = {"device_launches"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "hopper_matmul": "sm_90a", "settings": "sm_90", "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "device_launches": "sm_90", "hopper_matmul": "sm_90a", "settings": "sm_90", "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
 # With --long: how many rounds, where a few are the default.
 LONG = {"repeated_algorithms": "200"}
 
@@ -90,6 +92,7 @@ def architecture_flags(name):
 def variants_of(name):
     common = ["-O2"] + architecture_flags(ARCHITECTURES.get(name))
     common += ["-lcuda"] if name in DRIVER_CALLS else []
+    common += ["-rdc=true", "-lcudadevrt"] if name in DEVICE_RUNTIME else []
     for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
         yield cudart, common
     for variant, flags in EXTRA_FLAGS.get(name, {}).items():

@@ -48,12 +48,13 @@ static void test_functions(void **state)
 
 static void test_launches(void **state)
 {
-    expect_refusal(".version 8.6\n.target sm_80\n.address_size 64\n"
-                   ".extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2"
-                   "(.param .b64 a, .param .b64 b);\n"
-                   ".visible .entry k()\n{\n.param .b64 r; .param .b64 a;\n"
-                   "call.uni (r), __cudaCDP2GetParameterBufferV2, (a, a);\nret;\n}\n",
-                   "PTX line 8, in k: call.uni: __cudaCDP2GetParameterBufferV2: kernels cannot");
+    expect_refusal(
+        ".version 8.6\n.target sm_80\n.address_size 64\n"
+        ".extern .func (.param .b64 r) __cudaCDP2GetParameterBuffer"
+        "(.param .b64 a, .param .b64 b);\n"
+        ".visible .entry k()\n{\n.param .b64 r; .param .b64 a;\n"
+        "call.uni (r), __cudaCDP2GetParameterBuffer, (a, a);\nret;\n}\n",
+        "PTX line 8, in k: call.uni: __cudaCDP2GetParameterBuffer: the software GPU lacks");
 }
 
 int main(void)

@@ -6,6 +6,7 @@
 
 #include "control_flow.h"
 #include "decode.h"
+#include "device_runtime.h"
 #include "frames.h"
 #include "operand.h"
 #include "system_calls.h"
@@ -140,12 +141,36 @@ static const struct {
     {"malloc", run_malloc, 1, 1},
     {"free", run_free, 1, 0},
     {"cudaGraphSetConditional", run_set_conditional, 2, 0},
+    {"__cudaCDP2GetParameterBufferV2", run_get_parameter_buffer, 4, 1},
+    {"__cudaCDP2LaunchDeviceV2", run_launch_device, 2, 1},
+    {"__cudaCDP2LaunchDeviceV2_ptsz", run_launch_device, 2, 1},
+    {"__cudaCDP2StreamCreateWithFlags", run_device_stream_create, 2, 1},
+    {"__cudaCDP2StreamDestroy", run_device_success, 1, 1},
+    {"__cudaCDP2StreamWaitEvent", run_device_success, 3, 1},
+    {"__cudaCDP2StreamWaitEvent_ptsz", run_device_success, 3, 1},
+    {"__cudaCDP2EventCreateWithFlags", run_device_event_create, 2, 1},
+    {"__cudaCDP2EventRecord", run_device_success, 2, 1},
+    {"__cudaCDP2EventRecord_ptsz", run_device_success, 2, 1},
+    {"__cudaCDP2EventRecordWithFlags", run_device_success, 3, 1},
+    {"__cudaCDP2EventRecordWithFlags_ptsz", run_device_success, 3, 1},
+    {"__cudaCDP2EventDestroy", run_device_success, 1, 1},
+    {"__cudaCDP2MemcpyAsync", run_device_memcpy, 5, 1},
+    {"__cudaCDP2MemcpyAsync_ptsz", run_device_memcpy, 5, 1},
+    {"__cudaCDP2MemsetAsync", run_device_memset, 4, 1},
+    {"__cudaCDP2MemsetAsync_ptsz", run_device_memset, 4, 1},
+    {"__cudaCDP2GetErrorName", run_device_get_error_name, 1, 1},
+    {"__cudaCDP2GetErrorString", run_device_get_error_string, 1, 1},
+    {"__cudaCDP2GetLastError", run_device_get_last_error, 0, 1},
+    {"__cudaCDP2PeekAtLastError", run_device_peek_at_last_error, 0, 1},
+    {"__cudaCDP2Malloc", run_device_malloc, 2, 1},
+    {"__cudaCDP2Free", run_device_free, 1, 1},
 };
 
-/* The device's own runtime, of which programs link a part. */
-static bool launches_kernels(const char *name)
+/* The rest of the device runtime, and that of CUDA 11, which compute capability 9.0 does not have.
+ */
+static bool is_device_runtime(const char *name)
 {
-    static const char *const beginnings[] = {"__cudaCDP", "cudaCDP", "cudaLaunchDevice",
+    static const char *const beginnings[] = {"__cudaCDP2", "cudaCDP", "cudaLaunchDevice",
                                              "cudaGetParameterBuffer"};
     for (unsigned i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
@@ -154,8 +179,7 @@ static bool launches_kernels(const char *name)
     return false;
 }
 
-/* a: where in the frame the first argument is, b the second, d the result; more arguments are not
- * looked at. */
+/* d: where in the frame the result is; a, b, c, p and imm: the arguments in order. */
 static void call_builtin(struct builder *builder, const struct call *call, const char *name)
 {
     for (unsigned i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
@@ -179,11 +203,12 @@ static void call_builtin(struct builder *builder, const struct call *call, const
         insn->b = offsets[1];
         insn->c = offsets[2];
         insn->p = offsets[3];
+        insn->imm = offsets[4];
         return;
     }
-    if (launches_kernels(name))
+    if (is_device_runtime(name))
         decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
-                    "%s: kernels cannot launch kernels on the software GPU", name);
+                    "%s: the software GPU lacks this function of the device runtime", name);
     else
         decode_fail(builder, CUDA_ERROR_NOT_FOUND, "function %s is declared but not defined", name);
 }

@@ -96,7 +96,7 @@ static const struct opcode opcodes[] = {
     {"brx", decode_branch_indexed, true, "brx.idx{.uni}"},
     {"call", decode_call, true,
      "call{.uni}, direct, through pointers; vprintf, __assertfail, malloc, free, "
-     "cudaGraphSetConditional"},
+     "cudaGraphSetConditional, the device runtime"},
     {"ret", decode_ret, true, "ret{.uni}"},
     {"exit", decode_exit, true, "exit"},
     {"trap", decode_trap, true, "trap"},

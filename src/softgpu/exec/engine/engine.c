@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "block.h"
+#include "child_grid.h"
 #include "grid.h"
 #include "residency.h"
 
@@ -123,10 +124,16 @@ static bool has_ended(const struct grid *grid)
     return grid->running == 0 && (grid->stopped || grid->next_block == grid->block_count);
 }
 
-/* Takes a grid that has ended out of flight and tells its owner. The lock is released meanwhile. */
-static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
+static void start_grid_locked(struct sg_engine *engine, struct grid *grid)
 {
-    unlink_grid_locked(engine, grid);
+    append_grid_locked(engine, grid);
+    engine->submitted++;
+    pthread_cond_broadcast(&engine->work);
+}
+
+/* Tells the owner of a grid that it has ended. The lock is released meanwhile. */
+static void tell_owner_locked(struct sg_engine *engine, struct grid *grid)
+{
     grid->next = engine->finishing_grids;
     engine->finishing_grids = grid;
     pthread_mutex_unlock(&engine->lock);
@@ -140,6 +147,18 @@ static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
     pthread_mutex_unlock(&engine->lock);
     grid_destroy(grid);
     pthread_mutex_lock(&engine->lock);
+}
+
+/* Takes a grid that has ended out of flight. What its kernel has launched runs before its end is
+ * told. */
+static void finish_grid_locked(struct sg_engine *engine, struct grid *grid)
+{
+    unlink_grid_locked(engine, grid);
+    struct grid *child = child_grid_next(&grid);
+    if (child)
+        start_grid_locked(engine, child);
+    else
+        tell_owner_locked(engine, grid);
 }
 
 /* A grid of which no block runs has no block that ends it: end it here. */
@@ -430,15 +449,16 @@ CUresult sg_engine_submit(struct sg_engine *engine, const struct sg_launch *laun
     if (result != CUDA_SUCCESS)
         return result;
     grid->stop = grid_stop;
+    grid->child_params_size = child_grid_params_size;
+    grid->launch_child = child_grid_launch;
+    grid->copy_later = child_grid_copy_later;
     pthread_mutex_lock(&engine->lock);
     if (engine->stopping || !start_workers_locked(engine)) {
         pthread_mutex_unlock(&engine->lock);
         grid_destroy(grid);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    append_grid_locked(engine, grid);
-    engine->submitted++;
-    pthread_cond_broadcast(&engine->work);
+    start_grid_locked(engine, grid);
     pthread_mutex_unlock(&engine->lock);
     return CUDA_SUCCESS;
 }

@@ -13,6 +13,7 @@
 
 #include "block_state.h"
 #include "space.h"
+#include "system_frame.h"
 #include "translate.h"
 #include "warp_fault.h"
 
@@ -41,27 +42,6 @@ static bool read_bytes(struct warp *warp, uint64_t address, void *bytes, size_t 
         return false;
     memcpy(bytes, (const void *)(uintptr_t)address, size);
     return true;
-}
-
-/* A call's argument, in the caller's frame. */
-static uint64_t argument(struct warp *warp, uint32_t offset, unsigned lane)
-{
-    const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
-    uint64_t value = 0;
-    uint64_t at = (uint64_t)stack[lane] + offset;
-    if (at + sizeof(value) <= warp->local_stride)
-        memcpy(&value, (const void *)(uintptr_t)(warp->local + lane * warp->local_stride + at),
-               sizeof(value));
-    return value;
-}
-
-static void set_result(struct warp *warp, uint32_t offset, unsigned lane, const void *value,
-                       size_t size)
-{
-    const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
-    uint64_t at = (uint64_t)stack[lane] + offset;
-    if (at + size <= warp->local_stride)
-        memcpy((void *)(uintptr_t)(warp->local + lane * warp->local_stride + at), value, size);
 }
 
 static void say(struct warp *warp, enum sg_print_kind kind, const char *text, size_t size)
@@ -260,11 +240,11 @@ void run_printf(struct warp *warp, const struct insn *insn)
         char format[1024];
         struct output output;
         int32_t count = -1;
-        if (read_text(warp, argument(warp, insn->a, lane), format, sizeof(format))) {
-            count = format_text(warp, format, argument(warp, insn->b, lane), &output);
+        if (read_text(warp, frame_argument(warp, insn->a, lane), format, sizeof(format))) {
+            count = format_text(warp, format, frame_argument(warp, insn->b, lane), &output);
             say(warp, SG_PRINT_OUTPUT, output.text, output.length);
         }
-        set_result(warp, insn->d, lane, &count, sizeof(count));
+        frame_set_result(warp, insn->d, lane, &count, sizeof(count));
     }
 }
 
@@ -277,10 +257,10 @@ void run_assert_fail(struct warp *warp, const struct insn *insn)
     const struct block *block = warp->block;
     const uint32_t *shape = block->grid->launch.block;
     char message[256] = "", file[256] = "", function[256] = "";
-    read_text(warp, argument(warp, insn->a, first), message, sizeof(message));
-    read_text(warp, argument(warp, insn->b, first), file, sizeof(file));
-    read_text(warp, argument(warp, insn->p, first), function, sizeof(function));
-    unsigned line = (uint32_t)argument(warp, insn->c, first);
+    read_text(warp, frame_argument(warp, insn->a, first), message, sizeof(message));
+    read_text(warp, frame_argument(warp, insn->b, first), file, sizeof(file));
+    read_text(warp, frame_argument(warp, insn->p, first), function, sizeof(function));
+    unsigned line = (uint32_t)frame_argument(warp, insn->c, first);
     EACH_ACTIVE_LANE
     {
         char text[1024];
@@ -303,8 +283,8 @@ void run_malloc(struct warp *warp, const struct insn *insn)
     EACH_ACTIVE_LANE
     {
         uint64_t address =
-            heap_allocate(warp->block->grid->launch.space, argument(warp, insn->a, lane));
-        set_result(warp, insn->d, lane, &address, sizeof(address));
+            heap_allocate(warp->block->grid->launch.space, frame_argument(warp, insn->a, lane));
+        frame_set_result(warp, insn->d, lane, &address, sizeof(address));
     }
 }
 
@@ -312,7 +292,7 @@ void run_free(struct warp *warp, const struct insn *insn)
 {
     EACH_ACTIVE_LANE
     {
-        uint64_t address = argument(warp, insn->a, lane);
+        uint64_t address = frame_argument(warp, insn->a, lane);
         if (address && !heap_release(warp->block->grid->launch.space, address)) {
             warp_fault(warp, insn, lane, CUDA_ERROR_LAUNCH_FAILED,
                        "free of 0x%llx, which malloc did not give", (unsigned long long)address);
@@ -331,7 +311,7 @@ void run_set_conditional(struct warp *warp, const struct insn *insn)
         return;
     EACH_ACTIVE_LANE
     {
-        launch->set_condition(launch->user, argument(warp, insn->a, lane),
-                              (uint32_t)argument(warp, insn->b, lane));
+        launch->set_condition(launch->user, frame_argument(warp, insn->a, lane),
+                              (uint32_t)frame_argument(warp, insn->b, lane));
     }
 }

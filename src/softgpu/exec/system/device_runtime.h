@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handlers of the device runtime's functions: kernels launch kernels (CUDA dynamic parallelism).
+ *
+ * A child starts when its parent has ended and before anybody is told of that, in the order of the
+ * launches, with its own children behind it: each order that streams and events of a kernel can ask
+ * for is kept by that one, so these are numbers and nothing more. A grid has one last error for all
+ * of its threads.
+ */
+#pragma once
+
+#include "warp_state.h"
+
+void run_get_parameter_buffer(struct warp *warp, const struct insn *insn);
+void run_launch_device(struct warp *warp, const struct insn *insn);
+void run_device_stream_create(struct warp *warp, const struct insn *insn);
+void run_device_event_create(struct warp *warp, const struct insn *insn);
+
+/* What needs no more than to succeed: cudaStreamDestroy, cudaEventRecord ... */
+void run_device_success(struct warp *warp, const struct insn *insn);
+
+void run_device_memcpy(struct warp *warp, const struct insn *insn);
+void run_device_memset(struct warp *warp, const struct insn *insn);
+
+void run_device_get_last_error(struct warp *warp, const struct insn *insn);
+void run_device_peek_at_last_error(struct warp *warp, const struct insn *insn);
+void run_device_get_error_name(struct warp *warp, const struct insn *insn);
+void run_device_get_error_string(struct warp *warp, const struct insn *insn);
+void run_device_malloc(struct warp *warp, const struct insn *insn);
+void run_device_free(struct warp *warp, const struct insn *insn);
