@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the generator itself: run.py golden | refused | ledger | page | coverage | protocol, or
-run.py refresh.
+"""Tests of the generator itself: run.py golden | refused | ledger | page | agreement | coverage |
+protocol, or run.py refresh.
 
 golden    the small description in small/ gives exactly the files in golden/
 refused   each description in refused/ is refused with the message in its first line
 ledger    numbers given out twice, names with two numbers, numbers of nothing, symbols of nothing
 page      directives of protocol.md.in that cannot be carried out
+agreement WIRE_API_HASH changes with what client and server share, and with nothing else
 coverage  docs/api-coverage.md is what api/ says
 protocol  docs/protocol.md is what api/ and the headers say
 refresh   rewrites golden/, docs/api-coverage.md and docs/protocol.md
 """
 
 import difflib
+import re
 import shutil
 import subprocess
 import sys
@@ -128,6 +130,33 @@ def page():
                                f"protocol.md.in:{end}: {message}", directive, "protocol")]
 
 
+def hash_with(header):
+    """WIRE_API_HASH of the small description, with another small.h."""
+    with tempfile.TemporaryDirectory() as folder:
+        api = Path(folder) / "api"
+        shutil.copytree(HERE / "small", api)
+        (api / "small.h").write_text(header)
+        made("emit", "wire", api, folder)
+        return re.search(r"WIRE_API_HASH (\w+)", (Path(folder) / "wire_calls.h").read_text())[1]
+
+
+def agreement():
+    header = (HERE / "small/small.h").read_text()
+    changes = (
+        ("a member of another type", "uint64_t address;", "int64_t address;"),
+        ("another name", "uint64_t address;", "uint64_t length; "),
+        ("another place", "unsigned char pad1[4];", "unsigned char pad1[12];"),
+        ("another count", "#define SMALL_WORDS 3u", "#define SMALL_WORDS 4u"),
+        ("another value", "SMALL_ONE = 4,", "SMALL_ONE = 5,"),
+        ("a structure inside", "int32_t x, y;", "int32_t x, y, z;"),
+    )
+    wrong = [f"{what}: the hash is the same" for what, old, new in changes
+             if hash_with(header.replace(old, new)) == hash_with(header)]
+    if hash_with(header.replace("/* the words */", "/* words */")) != hash_with(header):
+        wrong.append("a comment changes the hash")
+    return wrong
+
+
 def protocol():
     if differs(PROTOCOL.read_text(), made("protocol", ROOT / "api"), "docs/protocol.md"):
         return ["docs/protocol.md is not up to date: tests/apigen/run.py refresh"]
@@ -150,7 +179,7 @@ def refresh():
 
 
 if __name__ == "__main__":
-    TESTS = {t.__name__: t for t in (golden, refused, ledger, page, coverage, protocol,
+    TESTS = {t.__name__: t for t in (golden, refused, ledger, page, agreement, coverage, protocol,
                                    refresh)}
     if len(sys.argv) != 2 or sys.argv[1] not in TESTS:
         sys.exit(__doc__)

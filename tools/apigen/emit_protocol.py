@@ -31,10 +31,14 @@ class Page:
         self.api, self.folder = api, Path(api.folder)
         self.lines = (self.folder / TEMPLATE).read_text().splitlines()
         self.headers, self.files, self.structs = Headers(), [], []
-        for line in self.lines:
-            found = DIRECTIVE.match(line)
-            if found and found[2]:
-                self.read(found[2].split()[0])
+        for _, words in self.directives():
+            if words:
+                self.read(words[0])
+
+    def directives(self):
+        """What stands for a table, and its words, in order."""
+        found = map(DIRECTIVE.match, self.lines)
+        return [(one[1], (one[2] or "").split()) for one in found if one]
 
     def read(self, name):
         if name not in self.files:
@@ -152,6 +156,24 @@ def field_type(field):
     if field.handle:
         return f"u64, {'new ' if field.new else ''}{field.handle} handle"
     return field.type + (f"[{field.count}]" if field.count > 1 else "")
+
+
+# ---- what both ends must agree on ----
+
+def agreement(api):
+    """The numbers and layouts on the page, a line each, without the words about them."""
+    made = Page(api)
+    headers, lines = made.headers, []
+    for what, words in made.directives():
+        if what == "constants":
+            lines += [f"{name} {headers.known(name)}" for name in words[1:]]
+        elif what == "enum":
+            lines += [f"{name} {value}" for name, value, _ in headers.enums[words[1]]]
+        elif what == "struct":
+            struct = headers.struct(words[1])
+            lines += [f"{struct.name} {m.offset} {m.name} {m.type} {m.count}"
+                      for m in struct.members]
+    return lines
 
 
 # ---- the two outputs ----

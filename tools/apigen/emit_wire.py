@@ -3,6 +3,7 @@
 
 import hashlib
 
+import emit_protocol
 from ctext import comment, declare, head, header, wrap
 from layout import layout_message, layout_reply
 from model import KINDS, SCALARS
@@ -94,7 +95,8 @@ def emit(api):
 
 
 def api_hash(api):
-    """Both ends must have been built from the same description: its numbers, layouts, constants."""
+    """Both ends must have been built from the same description, its numbers, layouts and constants,
+    and with the same layouts of what they share beside the commands."""
     text = []
     for wire in sorted(api.wires, key=lambda w: w.op):
         text.append(f"{wire.op} {wire.name} {wire.sync}")
@@ -103,6 +105,7 @@ def api_hash(api):
         text.extend(f"{f.name} {f.type} {f.handle} {f.new} {f.maximum}"
                     for f in wire.fields + wire.reply)
     text.extend(f"{c.name} {c.value}" for c in api.constants)
+    text.extend(emit_protocol.agreement(api))
     return int.from_bytes(hashlib.sha256("\n".join(text).encode()).digest()[:8], "big")
 
 

@@ -9,7 +9,7 @@
 #include "cuda_result.h"
 
 /* What both ends compare before they talk (struct hello). */
-#define WIRE_API_HASH 0x17c1b9c02759ed19ull
+#define WIRE_API_HASH 0xdf08eac0ad069fd7ull
 
 /* A flag that both ends know. */
 #define WIRE_STREAM_LEGACY 0x80000000u
