@@ -94,7 +94,6 @@ static void on_log_check(evutil_socket_t fd, short what, void *context)
 {
     struct daemon *daemon = context;
 
-    journal_set_quota(daemon->quotas.value[QUOTA_CONTROL_LOG]);
     if (journal_put_aside(daemon->paths.log, NULL, daemon->quotas.value[QUOTA_LOG_FILE]) &&
         journal_open(daemon->paths.log, daemon->foreground))
         journal("Cannot open a new control.log; going on with the old one");
@@ -115,6 +114,7 @@ static int prepare_loop(struct daemon *daemon)
     if (!daemon->base || watch_signals(daemon))
         return -ENOMEM;
     daemon->events = &events;
+    journal_set_quota(daemon->quotas.value[QUOTA_CONTROL_LOG]);
     evutil_make_socket_nonblocking(daemon->instance.listen_fd);
     daemon->acceptor = event_new(daemon->base, daemon->instance.listen_fd, EV_READ | EV_PERSIST,
                                  on_connection, daemon);

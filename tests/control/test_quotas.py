@@ -48,6 +48,8 @@ class Quotas(Started):
                             if line.startswith("waits ")][0].split())
         wait_until(lambda: self.told("waits") == [1024, 7], "the change in the server")
         self.assertEqual(self.told("host-memory")[-1], 2 << 30)
+        self.funnel("limit", "--quota", "slots=3")  # which the server itself counts
+        wait_until(lambda: self.told("slots")[-1] == 3, "the slots in the server")
         self.funnel("limit", "--quota", "waits=default")
         self.assertEqual(self.quotas()["waits"]["value"], 1024)
 
@@ -187,6 +189,24 @@ class Users(Started):
         for status, text in refused:
             self.assertEqual(status, 809)
             self.assertIn("User 2001 has more than 5 connections waiting at the daemon", text)
+
+    def lines_about(self, uid):
+        return [line for line in self.control_log().splitlines() if f"user {uid}" in line]
+
+    def test_a_user_that_causes_many_lines(self):
+        self.funnel("limit", "--quota", "control-log=1K")
+        self.assertEqual(self.attach_as(2002).welcome(), (0, ""))
+        for _ in range(10):
+            self.attach_as(2001).close()
+        wait_until(lambda: "User 2001 causes too many lines; further ones are not logged"
+                   in self.control_log(), "the end of its lines")
+        known = len(self.lines_about(2001))
+        self.attach_as(2001).close()
+        before = len(self.lines_about(2002))
+        self.attach_as(2002).close()
+        wait_until(lambda: len(self.lines_about(2002)) > before, "a line of another user")
+        self.assertEqual(len(self.lines_about(2001)), known)
+        self.assertLess(sum(map(len, self.lines_about(2001))), 2 << 10)
 
 
 if __name__ == "__main__":

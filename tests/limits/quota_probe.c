@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda_prototypes.h"
 
@@ -24,6 +25,10 @@ union thing {
     CUdeviceptr address;
     void *host;
     CUgraphExec exec;
+    struct {
+        CUstream stream;
+        CUdeviceptr word;
+    } wait;
 };
 
 struct kind {
@@ -158,11 +163,68 @@ static CUresult end_exec(union thing *thing)
     return cuGraphExecDestroy(thing->exec);
 }
 
+/* The server's answer to what comes behind the wait brings its error. */
+static CUresult make_wait(union thing *thing)
+{
+    must(cuStreamCreate(&thing->wait.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    must(cuMemAlloc_v2(&thing->wait.word, sizeof(uint32_t)), "cuMemAlloc");
+    must(cuMemsetD32Async(thing->wait.word, 0, 1, thing->wait.stream), "cuMemsetD32Async");
+    must(cuStreamSynchronize(thing->wait.stream), "cuStreamSynchronize");
+    CUresult result =
+        cuStreamWaitValue32_v2(thing->wait.stream, thing->wait.word, 1, CU_STREAM_WAIT_VALUE_GEQ);
+
+    if (result == CUDA_SUCCESS)
+        result = cuMemsetD32Async(word, 7, 1, NULL);
+    return result != CUDA_SUCCESS ? result : cuStreamSynchronize(NULL);
+}
+
+static CUresult end_wait(union thing *thing)
+{
+    CUresult result = cuMemsetD32Async(thing->wait.word, 1, 1, NULL);
+
+    return result != CUDA_SUCCESS ? result : cuStreamSynchronize(thing->wait.stream);
+}
+
+static CUresult make_export(union thing *thing)
+{
+    const CUmemAllocationProp what = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location.type = CU_MEM_LOCATION_TYPE_DEVICE,
+    };
+    CUmemGenericAllocationHandle memory;
+    int fd = -1;
+
+    (void)thing;
+    must(cuMemCreate(&memory, PIECE_BYTES, &what, 0), "cuMemCreate");
+    CUresult result =
+        cuMemExportToShareableHandle(&fd, memory, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (fd >= 0)
+        close(fd);
+    must(cuMemRelease(memory), "cuMemRelease");
+    return result;
+}
+
+static CUresult end_nothing(union thing *thing)
+{
+    (void)thing;
+    return CUDA_SUCCESS;
+}
+
+/* More than the memory limit. Succeeds when that fails, so that there are as many as are asked for.
+ */
+static CUresult make_mistake(union thing *thing)
+{
+    return cuMemAlloc_v2(&thing->address, 128u << 20) == CUDA_SUCCESS ? CUDA_ERROR_UNKNOWN
+                                                                      : CUDA_SUCCESS;
+}
+
 static const struct kind kinds[] = {
-    {"streams", make_stream, end_stream},  {"events", make_event, end_event},
-    {"modules", make_module, end_module},  {"arrays", make_array, end_array},
-    {"ranges", make_mapping, end_mapping}, {"host-memory", make_host_memory, end_host_memory},
-    {"graph-memory", make_exec, end_exec},
+    {"streams", make_stream, end_stream},      {"events", make_event, end_event},
+    {"modules", make_module, end_module},      {"arrays", make_array, end_array},
+    {"ranges", make_mapping, end_mapping},     {"host-memory", make_host_memory, end_host_memory},
+    {"graph-memory", make_exec, end_exec},     {"waits", make_wait, end_wait},
+    {"kept-memory", make_export, end_nothing}, {"mistakes", make_mistake, end_nothing},
 };
 
 static const struct kind *find_kind(const char *name)
@@ -183,7 +245,8 @@ static unsigned make(const struct kind *kind, union thing *things, unsigned numb
     while (number < most && (result = kind->make(&things[number])) == CUDA_SUCCESS)
         number++;
     printf("%u %d\n", number - first, result);
-    cuCtxSynchronize(); /* the work of what was refused may have failed, too */
+    if (kind->make != make_wait)
+        cuCtxSynchronize(); /* the work of what was refused may have failed, too */
     return number;
 }
 

@@ -6,6 +6,8 @@ import limits_harness
 from limits_harness import TestCase
 
 OUT_OF_MEMORY = 2
+NOT_PERMITTED = 800
+LIMITED = {"CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=64M"}
 
 # Quota, its value, how many things there are then, and how many again after half of them ended.
 # Each program has two ranges of its own, and a graph of 2048 nodes takes more than 2 MiB.
@@ -17,6 +19,7 @@ HELD = [
     ("ranges", "20", 18, 9),
     ("host-memory", "32M", 8, 4),
     ("graph-memory", "4M", 1, 1),
+    ("waits", "20", 20, 10),
 ]
 
 
@@ -31,6 +34,35 @@ class Held(TestCase):
                 self.assertIn(f"and the quota {quota} is ", self.server_log())
                 self.funnel("limit", "--quota", f"{quota}=default")
                 self.assertEqual(self.ask(quota, "16", program="quota_probe"), [[16, 0], [8, 0]])
+
+    def test_kept_memory(self):
+        """Of 64 MiB, with 4 MiB for what is not exported; what was given back counts as well."""
+        self.start()
+        for percent, first in (("50", 7), ("25", 3), ("0", 0), ("default", 15)):
+            with self.subTest(percent):
+                self.funnel("limit", "--quota", f"kept-memory={percent}")
+                self.assertEqual(self.ask("kept-memory", "64", program="quota_probe",
+                                          environment=LIMITED),
+                                 [[first, NOT_PERMITTED], [0, NOT_PERMITTED]])
+
+    def lines_of_mistakes(self):
+        """Of one client that makes 96 in less time than the server forgets them."""
+        before = len(self.server_log().splitlines())
+        self.assertEqual(self.ask("mistakes", "64", program="quota_probe", environment=LIMITED),
+                         [[64, 0], [32, 0]])
+        lines = self.server_log().splitlines()[before:]
+        return [line for line in lines if ": out of memory: it has " in line]
+
+    def test_lines_of_the_log(self):
+        self.start()
+        self.ask("sms")
+        few = 20  # in 10 seconds, whatever the quota is
+        self.assertGreaterEqual(len(self.lines_of_mistakes()), few)
+        self.funnel("limit", "--quota", "log=1K")
+        lines = self.lines_of_mistakes()
+        self.assertGreater(len(lines), 0)
+        self.assertLess(len(lines), few)
+        self.assertIn("no more of its mistakes are logged for a while", lines[-1])
 
 
 if __name__ == "__main__":

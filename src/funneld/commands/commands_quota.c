@@ -8,6 +8,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "journal.h"
 #include "server_process.h"
 
 static void print_changed(struct console *console, const struct quotas *before)
@@ -34,6 +35,7 @@ void change_quotas(struct console *console, const struct grammar_values *values)
         console_done(console, COMMAND_REJECTED);
         return;
     }
+    journal_set_quota(console->daemon->quotas.value[QUOTA_CONTROL_LOG]);
     server_process_send_quotas_to_all(console->daemon);
     print_changed(console, &before);
     console_done(console, COMMAND_OK);
