@@ -207,6 +207,7 @@ class Users(Started):
         wait_until(lambda: len(self.lines_about(2002)) > before, "a line of another user")
         self.assertEqual(len(self.lines_about(2001)), known)
         self.assertLess(sum(map(len, self.lines_about(2001))), 2 << 10)
+        self.assertEqual(self.control_log().count("User 2001 causes too many lines"), 1)
 
 
 if __name__ == "__main__":

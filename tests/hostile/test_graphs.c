@@ -39,9 +39,9 @@ static void begin(struct forger *forger)
     create(forger, 0, NODES);
 }
 
-static void add_kernel(struct forger *forger, uint32_t node, uint32_t params_size)
+static void add_kernel_with(struct forger *forger, uint32_t node, const void *params,
+                            uint32_t params_size)
 {
-    static const unsigned char params[256];
     const struct wire_fnGraphKernelNode in = {.graph = forger->graph,
                                               .f = forger->function,
                                               .node = node,
@@ -52,6 +52,13 @@ static void add_kernel(struct forger *forger, uint32_t node, uint32_t params_siz
     channel_lock(&forger->peer.channel);
     wire_fnGraphKernelNode(&forger->peer.channel, &in);
     channel_unlock(&forger->peer.channel);
+}
+
+static void add_kernel(struct forger *forger, uint32_t node, uint32_t params_size)
+{
+    static const unsigned char params[256];
+
+    add_kernel_with(forger, node, params, params_size);
 }
 
 static void add_copy(struct forger *forger, uint32_t node, uint64_t dst, uint64_t src,
@@ -215,12 +222,14 @@ static void nodes_that_are_none(void **state)
     is_refused(&forger, NODES - 1);
 }
 
+#define CONDITION (1u << 20)
+
 static void add_conditional(struct forger *forger, uint32_t node, const uint32_t *counts,
                             uint32_t size)
 {
     const struct wire_fnGraphConditionalNode in = {.graph = forger->graph,
                                                    .node = node,
-                                                   .condition = 1u << 20,
+                                                   .condition = CONDITION,
                                                    .kind = CU_GRAPH_COND_TYPE_SWITCH,
                                                    .bodies = counts,
                                                    .bodies_size = size};
@@ -280,20 +289,33 @@ static void conditional_nodes_at_the_wrong_time(void **state)
     is_refused(&forger, NODES - 1);
 }
 
-/* One in the other, deeper than the server may go. */
-static void conditional_nodes_without_end(void **state)
+/* Conditional nodes one in the other behind a kernel that sets their condition: what the server
+ * says of that graph. */
+static CUresult nest(uint32_t levels)
 {
+    const uint64_t params[8] = {CONDITION};
     struct forger forger;
 
-    (void)state;
     begin(&forger);
-    create(&forger, 0, 1000);
-    for (uint32_t i = 0; i < 1000; i++) {
-        const uint32_t rest[] = {999 - i};
+    create(&forger, 0, levels + 1);
+    for (uint32_t i = 0; i < levels; i++) {
+        const uint32_t rest[] = {levels - 1 - i};
 
-        add_conditional(&forger, i, rest, sizeof(rest));
+        add_conditional(&forger, 1 + i, rest, sizeof(rest));
     }
-    is_refused(&forger, 0);
+    add_kernel_with(&forger, 0, params, sizeof(params));
+    CUresult result = instantiate(&forger, 0);
+    peer_leave(&forger.peer);
+    return result;
+}
+
+/* Deeper than the server may go. */
+static void conditional_nodes_without_end(void **state)
+{
+    (void)state;
+    assert_int_equal(nest(3), CUDA_SUCCESS);
+    assert_int_equal(nest(40), CUDA_ERROR_NOT_SUPPORTED);
+    assert_int_equal(nest(1000), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 static void graphs_of_impossible_size(void **state)
