@@ -5,6 +5,7 @@
 #include "matrices.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,28 +252,36 @@ void expect_d(const struct problem *problem, const void *memory)
 
 /* ---- A kernel ---- */
 
+static void append(char *text, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsprintf(text + strlen(text), format, arguments);
+    va_end(arguments);
+}
+
 static void append_moves(char *text, const char *format, char name, unsigned count, unsigned bits)
 {
-    text += strlen(text);
-    text += sprintf(text,
-                    "mad.lo.u32 %%r1, %%r0, %u, 0;\ncvt.u64.u32 %%at, %%r1;\n"
-                    "ld.param.u64 %%p, [%c];\nadd.u64 %%p, %%p, %%at;\n",
-                    count * bits / 8, name);
-    for (unsigned i = 0; i < count; i++, text += strlen(text))
-        sprintf(text, format, bits, name, i, i * bits / 8);
+    append(text,
+           "mad.lo.u32 %%r1, %%r0, %u, 0;\ncvt.u64.u32 %%at, %%r1;\n"
+           "ld.param.u64 %%p, [%c];\nadd.u64 %%p, %%p, %%at;\n",
+           count * bits / 8, name);
+    for (unsigned i = 0; i < count; i++)
+        append(text, format, bits, name, i, i * bits / 8);
 }
 
 void append_list(char *text, char name, unsigned count)
 {
-    text += strlen(text);
-    for (unsigned i = 0; i < count; i++, text += strlen(text))
-        sprintf(text, "%s%%%c%u", i ? ", " : "{", name, i);
-    strcpy(text, "}");
+    for (unsigned i = 0; i < count; i++)
+        append(text, "%s%%%c%u", i ? ", " : "{", name, i);
+    append(text, "}");
 }
 
 void mma_text(const struct mma *mma, char *text)
 {
-    sprintf(
+    *text = '\0';
+    append(
         text,
         ".version 8.5\n.target sm_90\n.address_size 64\n"
         ".entry k(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 e)\n{\n"
@@ -283,14 +292,14 @@ void mma_text(const struct mma *mma, char *text)
         append_moves(text, "ld.global.b%u %%%c%u, [%%p+%u];\n", "dabc"[i], mma -> counts[i],
                      mma -> bits);
     append_moves(text, "ld.global.b%u %%%c%u, [%%p+%u];\n", 'e', 1, 32);
-    sprintf(text + strlen(text), "%s ", mma->opcode);
+    append(text, "%s ", mma->opcode);
     for (unsigned i = 0; i < 4; i++) {
         append_list(text, "dabc"[i], mma -> counts[i]);
-        strcat(text, i < 3 ? ", " : mma->tail);
+        append(text, "%s", i < 3 ? ", " : mma->tail);
     }
-    strcat(text, ";\n");
+    append(text, ";\n");
     append_moves(text, "st.global.b%1$u [%%p+%4$u], %%%2$c%3$u;\n", 'd', mma->counts[0], mma->bits);
-    strcat(text, "ret;\n}\n");
+    append(text, "ret;\n}\n");
 }
 
 struct machine *mma_machine(const struct mma *mma, void *ret_memory[5])
