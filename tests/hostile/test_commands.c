@@ -434,6 +434,50 @@ static void copies_out_of_bounds(void **state)
     peer_leave(&peer);
 }
 
+static CUresult set(struct peer *peer, struct wire_fnMemset in)
+{
+    channel_lock(&peer->channel);
+    wire_fnMemset(&peer->channel, &in);
+    channel_unlock(&peer->channel);
+    return deferred(peer);
+}
+
+/* Nor by a memset, whose size is a product. */
+static void memsets_out_of_bounds(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    uint64_t stream = peer_make_stream(&peer, 1), own = peer.offer.staging_address;
+    const struct wire_fnMemset honest = {
+        .dst = own, .pitch = 64, .element_size = 4, .width = 16, .height = 2, .hStream = stream};
+    const uint64_t foreign[] = {0,
+                                (uintptr_t)&peer,
+                                hostile.witness.memory,
+                                hostile.witness.peer.offer.staging_address,
+                                own + peer.offer.gpu_size,
+                                UINT64_MAX - 10};
+    struct wire_fnMemset in = honest;
+
+    for (unsigned i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        in.dst = foreign[i];
+        assert_int_equal(set(&peer, in), CUDA_ERROR_INVALID_VALUE);
+    }
+    in = honest;
+    in.element_size = 3;
+    assert_int_equal(set(&peer, in), CUDA_ERROR_INVALID_VALUE);
+    in = honest;
+    in.width = 1ull << 62; /* of 4 bytes each: 0, without the carry */
+    assert_int_equal(set(&peer, in), CUDA_ERROR_INVALID_VALUE);
+    in = honest;
+    in.pitch = 1ull << 63;
+    in.height = 3;
+    assert_int_equal(set(&peer, in), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(set(&peer, honest), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
 static CUresult load_from(struct peer *peer, int fd, uint64_t said, uint64_t asked)
 {
     const struct socket_message message = {SOCKET_BLOB, 9, said};
@@ -684,6 +728,7 @@ int main(void)
         HOSTILE_CASE(handles_that_are_none),
         HOSTILE_CASE(objects_under_foreign_kinds),
         HOSTILE_CASE(copies_out_of_bounds),
+        HOSTILE_CASE(memsets_out_of_bounds),
         HOSTILE_CASE(descriptors_that_are_no_blobs),
         HOSTILE_CASE(blob_that_never_comes),
         HOSTILE_CASE(images_that_the_server_does_not_have),

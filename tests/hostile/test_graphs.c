@@ -81,6 +81,21 @@ static void add_copy(struct forger *forger, uint32_t node, uint64_t dst, uint64_
     channel_unlock(&forger->peer.channel);
 }
 
+static void add_memset(struct forger *forger, uint32_t node, uint64_t dst)
+{
+    const struct wire_fnGraphMemsetNode in = {.graph = forger->graph,
+                                              .node = node,
+                                              .dst = dst,
+                                              .pitch = 64,
+                                              .element_size = 4,
+                                              .width = 16,
+                                              .height = 1};
+
+    channel_lock(&forger->peer.channel);
+    wire_fnGraphMemsetNode(&forger->peer.channel, &in);
+    channel_unlock(&forger->peer.channel);
+}
+
 static void add_edges(struct forger *forger, const void *edges, uint32_t size)
 {
     const struct wire_fnGraphEdges in = {
@@ -136,11 +151,12 @@ static void an_honest_graph_is_taken(void **state)
     uint64_t own = forger.peer.offer.staging_address;
     add_copy(&forger, 0, own, own + 4096, 64);
     add_copy(&forger, 1, own + 64, own + 4096, 64);
+    add_memset(&forger, 2, own + 128);
     add_edges(&forger, edges, sizeof(edges));
-    assert_int_equal(instantiate(&forger, 1), CUDA_SUCCESS);
+    assert_int_equal(instantiate(&forger, NODES - 3), CUDA_SUCCESS);
     launch(&forger, forger.graph);
     assert_int_equal(deferred(&forger), CUDA_SUCCESS);
-    assert_int_not_equal(instantiate(&forger, 1), CUDA_SUCCESS);
+    assert_int_not_equal(instantiate(&forger, NODES - 3), CUDA_SUCCESS);
     peer_leave(&forger.peer);
 }
 
@@ -200,6 +216,9 @@ static void memory_of_others(void **state)
                                     own + forger.peer.offer.gpu_size,
                                     UINT64_MAX - 10};
         add_copy(&forger, 0, i % 2 ? own : foreign[i], i % 2 ? foreign[i] : own, 64);
+        is_refused(&forger, NODES - 1);
+        begin(&forger);
+        add_memset(&forger, 0, foreign[i]);
         is_refused(&forger, NODES - 1);
     }
 }

@@ -253,6 +253,9 @@ static void test_elf_with_nonsense_is_refused(void **state)
     file.header.e_shoff = UINT64_MAX - 7;
     assert_false(image_find(&file, &image, &size));
     file = sample_elf();
+    file.sections[1].sh_offset = 1ull << 40; /* the only part that does not fit */
+    assert_false(image_find(&file, &image, &size));
+    file = sample_elf();
     file.header.e_ident[EI_CLASS] = ELFCLASS32;
     assert_false(image_find(&file, &image, &size));
 }

@@ -105,6 +105,24 @@ static void test_paused(void **state)
     assert_int_equal(witness.messages, 1);
 }
 
+/* A peer that never stops does not keep other connections from having their turn. */
+static void test_so_many_in_a_turn(void **state)
+{
+    const unsigned sent = 150;
+    unsigned turns = 0;
+
+    for (unsigned i = 0; i < sent; i++)
+        assert_int_equal(sock_send(far_end, "a", 1, NULL, 0), 0);
+    while (witness.messages < sent) {
+        unsigned before = witness.messages;
+
+        event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+        assert_in_range(witness.messages - before, 1, 64);
+        turns++;
+    }
+    assert_int_equal(turns, 3);
+}
+
 static void test_queue_keeps_order(void **state)
 {
     char data[4096] = "";
@@ -172,6 +190,7 @@ int main(void)
         WITH_PAIR(test_messages),
         WITH_PAIR(test_closed_by_its_handler),
         WITH_PAIR(test_paused),
+        WITH_PAIR(test_so_many_in_a_turn),
         WITH_PAIR(test_queue_keeps_order),
         WITH_PAIR(test_never_reading_breaks_it),
         WITH_PAIR(test_descriptors_do_not_pile_up),
