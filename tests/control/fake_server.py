@@ -106,6 +106,13 @@ def usage():
                        b"cuModuleLoadData of PID 1" + RUDE)
 
 
+def as_told(identity):
+    """A rude server changes what the daemon itself has said of a client."""
+    *numbers, command, group, space = wire.IDENTITY.unpack(identity)
+    texts = (text.rstrip(b"\0") + RUDE for text in (command, group, space))
+    return wire.IDENTITY.pack(*numbers, *texts)
+
+
 def on_status(request):
     if how == "silent":
         return
@@ -113,8 +120,8 @@ def on_status(request):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
-        send(wire.STATUS_ROW, identity + limits + tail + usage() +
-             struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, b"", 0), request)
+        send(wire.STATUS_ROW, as_told(identity) + limits + tail + usage() +
+             struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) +
          bytes(8 * wire.DEVICES + wire.CODE_CACHE.size), request)
 
