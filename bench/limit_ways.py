@@ -22,12 +22,25 @@ class Program:
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, text=True,
                                         bufsize=1,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.pid = self.process.pid
+        self.pid, self.unread = self.process.pid, b""
+
+    def read(self, until):
+        """Some more of what it wrote; nothing at its end. A line that a file object has read ahead
+        would not be seen by select."""
+        out = self.process.stdout.fileno()
+        if not select.select([out], [], [], max(0, until - time.monotonic()))[0]:
+            raise NoAnswer("nothing in time")
+        return os.read(out, 4096)
 
     def answer(self, timeout=TIMEOUT_S):
-        if not select.select([self.process.stdout], [], [], timeout)[0]:
-            raise NoAnswer(f"nothing for {timeout} s")
-        return self.process.stdout.readline().split()
+        until = time.monotonic() + timeout
+        while b"\n" not in self.unread:
+            part = self.read(until)
+            if not part:
+                break
+            self.unread += part
+        line, _, self.unread = self.unread.partition(b"\n")
+        return line.decode().split()
 
     def ready(self):
         if self.answer() != ["ready"]:
