@@ -65,7 +65,7 @@ build-tsan/build.ninja:
 	@$(MESON) setup build-tsan -Db_sanitize=thread -Db_lundef=false
 
 asan tsan: %: build-%/build.ninja
-	@$(MESON) test -C build-$@ --print-errorlogs --num-processes $$(($$(nproc) + 1)) \
+	@tests/meson_test.py build-$@ --num-processes $$(($$(nproc) + 1)) \
 		--suite unit --suite control $(if $(filter asan,$@),--suite hostile) --no-suite whole
 
 format:

@@ -37,4 +37,4 @@ source=$(cd "$(dirname "$0")/.." && pwd)
 
 export TSAN_OPTIONS="halt_on_error=1:exitcode=66:${TSAN_OPTIONS:-}"
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}"
-meson test -C "$build" --timeout-multiplier 10 --print-errorlogs "$@"
+"$source/tests/meson_test.py" "$build" --timeout-multiplier 10 "$@"
