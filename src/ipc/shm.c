@@ -69,6 +69,38 @@ int shm_map(int fd, size_t size, void *fixed_address, unsigned flags, void **ret
     return 0;
 }
 
+/* A mapping may get huge pages, where fallocate() gets small ones. Before Linux 5.14 there is only
+ * that. */
+static int populate_mapping(void *address, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+    madvise(address, size, MADV_HUGEPAGE);
+    return madvise(address, size, MADV_POPULATE_WRITE) ? -errno : 0;
+#else
+    return -EINVAL;
+#endif
+}
+
+int shm_populate(int fd, size_t size)
+{
+    void *address;
+    int rc = shm_map(fd, size, NULL, 0, &address);
+    if (rc < 0)
+        return rc;
+    rc = populate_mapping(address, size);
+    shm_unmap(address, size);
+    if (rc == -EINVAL)
+        rc = fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;
+    return rc;
+}
+
+bool shm_is_populated(int fd, size_t size)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && (uint64_t)status.st_blocks * 512 >= size;
+}
+
 void shm_unmap(void *address, size_t size)
 {
     if (address)

@@ -3,6 +3,7 @@
  * are bytes. The functions hold no state, and any thread may call them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,13 @@ int shm_create_read_only(const char *name, const void *data, size_t size, int *r
  * mapped there already and SHM_REPLACE is not set; -errno. Check a peer's descriptor with
  * shm_check() first. */
 int shm_map(int fd, size_t size, void *fixed_address, unsigned flags, void **ret_address);
+
+/* Creates all pages of such a memory, which the kernel charges to the caller's cgroup: 0 or
+ * -errno. */
+int shm_populate(int fd, size_t size);
+
+/* Whether all pages of a peer's memory are there, so that nobody pays for them who maps it. */
+bool shm_is_populated(int fd, size_t size);
 
 /* Undoes shm_map(). NULL is allowed. */
 void shm_unmap(void *address, size_t size);

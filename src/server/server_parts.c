@@ -16,11 +16,17 @@
 #include "stream.h"
 #include "switch.h"
 
+/* The software GPU needs only the pages that are touched, unless it is told otherwise. */
+static bool populates(const struct server *server)
+{
+    return server->life->driver_kind != DRIVER_SOFT || switch_is_on("FUNNEL_SOFT_POPULATES");
+}
+
 static int init_memory(struct server *server)
 {
     const struct page_lock_options options = {
         .whole = switch_is_on("FUNNEL_NO_LOCK_PIECES"),
-        .is_soft = server->life->driver_kind == DRIVER_SOFT,
+        .populates = populates(server),
     };
 
     return server_memory_init(server, &options);

@@ -146,9 +146,9 @@ class Trace(harness.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("does another trace go on?", done.stderr)
         self.end(tracing)
-        wait_until(lambda: self.funnel("trace", "--seconds", "1", "-o", self.file).returncode == 0,
+        wait_until(lambda: self.funnel("trace", "--seconds", "1", "--summary").returncode == 0,
                    "the end of the first")
-        self.assertTrue(self.slices(self.events(), "kernel", pid))
+        self.assertTrue(self.slices(self.trace_kernels(pid), "kernel", pid))
 
     def test_front_end_that_is_killed(self):
         """The servers do not go on for the rest of its ten minutes."""
@@ -156,9 +156,9 @@ class Trace(harness.TestCase):
         tracing = self.in_background()
         tracing.kill()
         tracing.wait()
-        wait_until(lambda: self.funnel("trace", "--seconds", "1", "-o", self.file).returncode == 0,
+        wait_until(lambda: self.funnel("trace", "--seconds", "1", "--summary").returncode == 0,
                    "the end of the first")
-        self.assertTrue(self.slices(self.events(), "kernel", pid))
+        self.assertTrue(self.slices(self.trace_kernels(pid), "kernel", pid))
 
     def test_interrupted(self):
         pid = self.begin("n_body", "-n", "256")

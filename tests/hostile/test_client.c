@@ -298,10 +298,24 @@ static uint32_t answer_host_granule(struct liar *liar, const struct ring_message
 
     if (!decode_fnHostGranuleCreate(message, message->size, &in))
         return 0;
-    const struct wire_fnHostGranuleCreate_reply out = {.address =
-                                                           next_address(liar, STRIDE, in.size)};
-    send_file(liar, SOCKET_HOST_GRANULE, out.address, in.size);
+    struct wire_fnHostGranuleCreate_reply out = {.populate = pick(2)};
+    if (pick(2)) {
+        out.address = next_address(liar, STRIDE, in.size);
+        send_file(liar, SOCKET_HOST_GRANULE, out.address, in.size);
+    }
     return encode_fnHostGranuleCreate_reply(data, &out);
+}
+
+static uint32_t answer_host_memory(struct liar *liar, const struct ring_message *message,
+                                   void *data)
+{
+    struct wire_fnHostGranuleBring in;
+
+    if (!decode_fnHostGranuleBring(message, message->size, &in))
+        return 0;
+    const struct wire_fnHostGranuleBring_reply out = {.address =
+                                                          next_address(liar, STRIDE, in.size)};
+    return encode_fnHostGranuleBring_reply(data, &out);
 }
 
 /* One parameter, and what follows it is as random as the rest. */
@@ -357,6 +371,8 @@ static uint32_t fill(struct liar *liar, const struct ring_message *message, unsi
         return answer_granule(liar, message, data);
     case WIRE_fnHostGranuleCreate:
         return answer_host_granule(liar, message, data);
+    case WIRE_fnHostGranuleBring:
+        return answer_host_memory(liar, message, data);
     case WIRE_cuLibraryGetKernel:
         return answer_kernel(liar, data);
     case WIRE_fnReserve:

@@ -3,7 +3,9 @@
  * Memory that outlives its client: a process that has kept the descriptors of one client's memory
  * looks for what the next clients do.
  */
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -183,13 +185,49 @@ static void host_memory_has_a_quota(void **state)
     peer_leave(&peer);
 }
 
+static CUresult bring(struct peer *peer, int fd, uint64_t size)
+{
+    uint64_t address;
+
+    return peer_bring_host_memory(peer, fd, size, &address);
+}
+
+/* Memory that a client makes for the server to lock: none at all, too little, what can shrink.
+ * Pages that are not there yet would be charged to the server. */
+static void memory_that_a_client_makes(void **state)
+{
+    _cleanup_fd_ int made = -1, loose = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int pipes[2];
+    struct peer peer;
+
+    (void)state;
+    assert_true(peer_attach(&peer, hostile.server.socket));
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(shm_create("test", GRANULE, &made), 0);
+    assert_int_equal(ftruncate(loose, GRANULE), 0);
+    assert_int_equal(shm_populate(loose, GRANULE), 0);
+    assert_int_equal(bring(&peer, pipes[0], GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bring(&peer, loose, GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bring(&peer, made, GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(shm_populate(made, GRANULE), 0);
+    assert_int_equal(bring(&peer, made, 2 * GRANULE), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bring(&peer, made, GRANULE - 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bring(&peer, made, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bring(&peer, made, GRANULE), CUDA_SUCCESS);
+    fd_close(&pipes[0]);
+    fd_close(&pipes[1]);
+    peer_leave(&peer);
+}
+
 int main(void)
 {
+    setenv("FUNNEL_SOFT_POPULATES", "1", 1);
     const struct CMUnitTest tests[] = {
         HOSTILE_CASE(memory_of_a_client_that_has_gone),
         HOSTILE_CASE(memory_of_an_offer_that_was_declined),
         HOSTILE_CASE(addresses_that_were_given_back),
         HOSTILE_CASE(host_memory_has_a_quota),
+        HOSTILE_CASE(memory_that_a_client_makes),
     };
 
     return HOSTILE_MAIN(tests);

@@ -118,6 +118,19 @@ CUresult peer_move_granule(struct peer *peer, uint64_t address, bool host)
     return result != CUDA_SUCCESS ? result : receive(peer, SOCKET_GRANULE, 0, address, &fd);
 }
 
+CUresult peer_bring_host_memory(struct peer *peer, int fd, uint64_t size, uint64_t *ret_address)
+{
+    const struct socket_message message = {.kind = SOCKET_BLOB, .id = 80, .value = size};
+    const struct wire_fnHostGranuleBring in = {.blob = 80, .size = size};
+    struct wire_fnHostGranuleBring_reply out = {0};
+
+    if (sock_send(peer->socket, &message, sizeof(message), &fd, 1))
+        return CUDA_ERROR_MPS_RPC_FAILURE;
+    CUresult result = wire_fnHostGranuleBring(&peer->channel, &in, &out);
+    *ret_address = out.address;
+    return result;
+}
+
 CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
                                 int *ret_fd)
 {
@@ -126,8 +139,13 @@ CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_
     CUresult result = wire_fnHostGranuleCreate(&peer->channel, &in, &out);
 
     *ret_address = out.address;
-    return result != CUDA_SUCCESS ? result
-                                  : receive(peer, SOCKET_HOST_GRANULE, 1, out.address, ret_fd);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out.address)
+        return receive(peer, SOCKET_HOST_GRANULE, 1, out.address, ret_fd);
+    if (shm_create("test", size, ret_fd) || (out.populate && shm_populate(*ret_fd, size)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return peer_bring_host_memory(peer, *ret_fd, size, ret_address);
 }
 
 bool witness_start(struct witness *witness, const char *path)

@@ -36,6 +36,9 @@ CUresult peer_take_granule(struct peer *peer, uint64_t size, uint64_t *ret_addre
 /* Puts memory of the host in the place of a granule's, or device memory back. */
 CUresult peer_move_granule(struct peer *peer, uint64_t address, bool host);
 
+/* Shows the server host memory for the client's window. */
+CUresult peer_bring_host_memory(struct peer *peer, int fd, uint64_t size, uint64_t *ret_address);
+
 /* Host memory of the client's window, and its descriptor, which the caller closes. */
 CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
                                 int *ret_fd);

@@ -41,10 +41,10 @@ class TestCase(harness.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
 
-    def begin(self, *questions, environment=None, **options):
+    def begin(self, *questions, environment=None, preexec_fn=None, **options):
         """A program that stops at each `wait`."""
         program = Program(self.command(*questions, **options),
-                          {**self.environment, **(environment or {})})
+                          {**self.environment, **(environment or {})}, preexec_fn)
         self.processes.append(program.process)
         return program
 
@@ -62,9 +62,9 @@ class TestCase(harness.TestCase):
 
 
 class Program:
-    def __init__(self, command, environment):
+    def __init__(self, command, environment, preexec_fn=None):
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, text=True, preexec_fn=preexec_fn)
         self.pid = self.process.pid
 
     def answer(self):

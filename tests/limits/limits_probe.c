@@ -9,6 +9,7 @@
  *     info             free and total bytes of device memory
  *     fill=N           pieces of N MiB that could be allocated, and the error that ended it
  *     drop             frees those
+ *     lock=N           result of page-locking N MiB of host memory, which stay so
  *     context=N        a context with N multiprocessors: result, how many it got, what sms says;
  *     context3=N       made with cuCtxCreate_v4, or with _v3
  *     percent=P        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=P, then a context
@@ -282,6 +283,13 @@ static void open_context(void)
     must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
 }
 
+static void answer_lock(size_t mib)
+{
+    void *memory;
+
+    printf("%d\n", cuMemHostAlloc(&memory, mib * MIB, 0));
+}
+
 static void choose_device(int ordinal)
 {
     int count = 0;
@@ -312,6 +320,8 @@ static int answer(const char *question)
         answer_fill(strtoul(value, NULL, 10));
     else if (!strcmp(question, "drop"))
         drop_pieces();
+    else if (!strncmp(question, "lock", length))
+        answer_lock(strtoul(value, NULL, 10));
     else if (!strncmp(question, "context", length))
         answer_context(strtoul(value, NULL, 10));
     else if (!strncmp(question, "context3", length))

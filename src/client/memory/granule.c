@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Granules: ranges of device or pinned host memory that the server makes at an address of the
- * client's window. The descriptor comes over the socket, and keeps the memory alive while it is
- * open. Device memory of a client that has a memory limit may come without one.
+ * Granules: ranges of device or pinned host memory at an address of the client's window. The server
+ * makes device memory, whose descriptor comes over the socket and keeps it alive while it is open;
+ * that of a client that has a memory limit may come without one. Host memory is made here.
  */
 #include "granule.h"
 
@@ -210,32 +210,6 @@ static uint64_t first_host_address(void)
     return client->staging_address + client->staging_slots * (uint64_t)GPU_REGION_STAGING_SLOT_SIZE;
 }
 
-static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
-                                    int *ret_fd)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
-    struct wire_fnHostGranuleCreate in = {.size = size};
-    struct wire_fnHostGranuleCreate_reply out;
-    CUresult result = wire_fnHostGranuleCreate(&client->channel, &in, &out);
-    _cleanup_fd_ int fd = -1;
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = client_receive_descriptor(SOCKET_HOST_GRANULE, out.address, &fd);
-    if (result == CUDA_SUCCESS)
-        result = enter_granule(out.address, size, first_host_address(), client->window_end);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = map_granule(out.address, size, fd);
-    if (result != CUDA_SUCCESS) {
-        granule_release(out.address, size);
-        return result;
-    }
-    *ret_address = out.address;
-    *ret_fd = fd_steal(&fd);
-    return CUDA_SUCCESS;
-}
-
 /* A server that has ended since the last call is noticed only here; the next one gets it. */
 static CUresult send_file(int fd, uint64_t size, uint32_t *ret_blob)
 {
@@ -245,6 +219,84 @@ static CUresult send_file(int fd, uint64_t size, uint32_t *ret_blob)
         return result;
     result = recovery_error_slowly();
     return result == CUDA_SUCCESS ? client_send_descriptor(fd, size, ret_blob) : result;
+}
+
+/* To so many servers one after another the memory is shown, as each of them ends. */
+#define SERVERS_TRIED 3
+
+static CUresult bring(int fd, uint64_t size, uint64_t *ret_address)
+{
+    struct wire_fnHostGranuleBring in = {.size = size};
+    struct wire_fnHostGranuleBring_reply out;
+    CUresult result = CUDA_ERROR_NOT_FOUND;
+
+    for (int i = 0; i < SERVERS_TRIED && result == CUDA_ERROR_NOT_FOUND; i++) {
+        result = send_file(fd, size, &in.blob);
+        if (result == CUDA_SUCCESS)
+            result = wire_fnHostGranuleBring(&client->channel, &in, &out);
+    }
+    if (result == CUDA_SUCCESS)
+        *ret_address = out.address;
+    return result;
+}
+
+/* The kernel charges pages to the cgroup of the process that creates them. */
+static CUresult make_memory(uint64_t size, bool populate, int *ret_fd)
+{
+    _cleanup_fd_ int fd = -1;
+
+    if (shm_create("funnel-host", size, &fd) || (populate && shm_populate(fd, size)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_fd = fd_steal(&fd);
+    return CUDA_SUCCESS;
+}
+
+/* Memory that the server still has from this client; *ret_address is 0 where there is none. */
+static CUresult ask_for_idle(uint64_t size, uint64_t *ret_address, bool *ret_populate, int *ret_fd)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    const struct wire_fnHostGranuleCreate in = {.size = size};
+    struct wire_fnHostGranuleCreate_reply out;
+    CUresult result = wire_fnHostGranuleCreate(&client->channel, &in, &out);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    *ret_address = out.address;
+    *ret_populate = out.populate;
+    return out.address ? client_receive_descriptor(SOCKET_HOST_GRANULE, out.address, ret_fd)
+                       : CUDA_SUCCESS;
+}
+
+static CUresult take_or_make(uint64_t size, uint64_t *ret_address, int *ret_fd)
+{
+    bool populate;
+    CUresult result = ask_for_idle(size, ret_address, &populate, ret_fd);
+
+    if (result != CUDA_SUCCESS || *ret_address)
+        return result;
+    result = make_memory(size, populate, ret_fd);
+    return result != CUDA_SUCCESS ? result : bring(*ret_fd, size, ret_address);
+}
+
+static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+                                    int *ret_fd)
+{
+    _cleanup_fd_ int fd = -1;
+    uint64_t address;
+    CUresult result = take_or_make(size, &address, &fd);
+
+    if (result == CUDA_SUCCESS)
+        result = enter_granule(address, size, first_host_address(), client->window_end);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = map_granule(address, size, fd);
+    if (result != CUDA_SUCCESS) {
+        granule_release(address, size);
+        return result;
+    }
+    *ret_address = address;
+    *ret_fd = fd_steal(&fd);
+    return CUDA_SUCCESS;
 }
 
 static CUresult ask_for_file(int fd, uint64_t offset, uint64_t address, uint64_t size,

@@ -68,6 +68,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnShareDestroy:
         return RECOVERY_ENDS;
     case WIRE_cuLibraryLoadData:
+    case WIRE_fnHostGranuleBring:
         return RECOVERY_REPEATS;
     case WIRE_fnGranuleAdopt:
     case WIRE_fnHostGranuleAdopt:

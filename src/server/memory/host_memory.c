@@ -301,16 +301,6 @@ static CUresult send_descriptor(struct session *session, const struct granule *g
                : CUDA_SUCCESS;
 }
 
-static CUresult reuse_or_create(struct session *session, uint64_t size, struct granule *ret_granule)
-{
-    if (reuse_idle(session->window, size, ret_granule))
-        return CUDA_SUCCESS;
-    *ret_granule = (struct granule){.size = size};
-    if (shm_create("funnel-host", size, &ret_granule->fd))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    return granule_create(session, ret_granule, 0);
-}
-
 static bool check_size(struct session *session, const char *call, uint64_t size)
 {
     if (size && size % HOST_GRANULARITY == 0 && size <= WINDOW_HOST_SPAN)
@@ -340,6 +330,13 @@ static CUresult allow(struct session *session, const struct granule *granule)
     return result;
 }
 
+static CUresult hand_out(struct session *session, const struct granule *granule)
+{
+    CUresult result = allow(session, granule);
+
+    return result != CUDA_SUCCESS ? result : send_descriptor(session, granule);
+}
+
 CUresult serve_fnHostGranuleCreate(struct session *session,
                                    const struct wire_fnHostGranuleCreate *in,
                                    struct wire_fnHostGranuleCreate_reply *ret_out)
@@ -348,13 +345,45 @@ CUresult serve_fnHostGranuleCreate(struct session *session,
 
     if (!check_size(session, "fnHostGranuleCreate", in->size))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = reuse_or_create(session, in->size, &granule);
-    if (result == CUDA_SUCCESS)
-        result = allow(session, &granule);
+    if (reuse_idle(session->window, in->size, &granule)) {
+        ret_out->address = granule.address;
+        return hand_out(session, &granule);
+    }
+    ret_out->populate = session->window->page_locker->populates;
+    return is_within_quota(session, in->size) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Pages that are not there would be charged to this process. */
+static bool check_memory(struct session *session, uint64_t size, int fd)
+{
+    bool populates = session->window->page_locker->populates;
+
+    if (!shm_check(fd, size) && (!populates || shm_is_populated(fd, size)))
+        return true;
+    session_log_error(session, "fnHostGranuleBring: the descriptor is not memory with %llu bytes",
+                      (unsigned long long)size);
+    return false;
+}
+
+CUresult serve_fnHostGranuleBring(struct session *session, const struct wire_fnHostGranuleBring *in,
+                                  struct wire_fnHostGranuleBring_reply *ret_out)
+{
+    struct granule granule = {.size = in->size};
+    _cleanup_fd_ int fd = -1;
+    CUresult result = blob_take_fd(session, in->blob, &fd);
+
     if (result != CUDA_SUCCESS)
         return result;
-    ret_out->address = granule.address;
-    return send_descriptor(session, &granule);
+    if (!check_size(session, "fnHostGranuleBring", in->size) ||
+        !check_memory(session, in->size, fd))
+        return CUDA_ERROR_INVALID_VALUE;
+    granule.fd = fd_steal(&fd);
+    result = granule_create(session, &granule, 0);
+    if (result == CUDA_SUCCESS)
+        result = allow(session, &granule);
+    if (result == CUDA_SUCCESS)
+        ret_out->address = granule.address;
+    return result;
 }
 
 static bool check_place(struct session *session, const struct wire_fnHostGranuleAdopt *in, int fd)

@@ -20,7 +20,7 @@ void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
     *locker = (struct page_locker){
         .quiesce = quiesce,
         .chunk_size = options->whole ? 0 : PAGE_LOCK_CHUNK,
-        .populates = !options->is_soft,
+        .populates = options->populates,
     };
 }
 
@@ -31,7 +31,7 @@ uint64_t page_lock_left(const struct page_locker *locker, uint64_t address)
 
 /* While the driver locks pages, launches of other threads wait. Pages that exist already are locked
  * in a fifth of the time, so they are created before. Where the kernel does not support that, the
- * driver creates them. The software GPU needs only the pages that are touched. */
+ * driver creates them. */
 static void populate(const struct page_locker *locker, void *address, size_t size)
 {
     if (!locker->populates)

@@ -19,8 +19,8 @@ struct quiesce;
 #define PAGE_LOCK_CHUNK (8ull << 20)
 
 struct page_lock_options {
-    bool whole;   /* lock each range at once: FUNNEL_NO_LOCK_PIECES */
-    bool is_soft; /* the driver is the software GPU, which locks nothing */
+    bool whole;     /* lock each range at once: FUNNEL_NO_LOCK_PIECES */
+    bool populates; /* create all pages before they are locked */
 };
 
 /* How this server locks memory, and how much of it. */

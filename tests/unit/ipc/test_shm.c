@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -58,6 +59,23 @@ static void test_read_only_copy(void **state)
     assert_int_equal(shm_map(fd, 5, NULL, 0, &address), -EPERM);
     assert_int_equal(pwrite(fd, "x", 1, 0), -1);
     close(fd);
+}
+
+static void test_pages_are_created(void **state)
+{
+    struct stat status;
+    int fd;
+
+    assert_int_equal(shm_create("test", SIZE, &fd), 0);
+    assert_false(shm_is_populated(fd, SIZE));
+    assert_int_equal(shm_populate(fd, SIZE), 0);
+    assert_int_equal(fstat(fd, &status), 0);
+    assert_true(status.st_blocks * 512 >= SIZE);
+    assert_true(shm_is_populated(fd, SIZE));
+    assert_false(shm_is_populated(fd, SIZE + 4096));
+    close(fd);
+    assert_false(shm_is_populated(fd, SIZE));
+    assert_true(shm_populate(fd, SIZE) < 0);
 }
 
 static void test_fixed_address(void **state)
@@ -120,6 +138,7 @@ int main(void)
         cmocka_unit_test(test_created_memory_is_sealed_and_zero),
         cmocka_unit_test(test_two_maps_share),
         cmocka_unit_test(test_read_only_copy),
+        cmocka_unit_test(test_pages_are_created),
         cmocka_unit_test(test_fixed_address),
         cmocka_unit_test(test_check_refuses_unsealed_memory),
         cmocka_unit_test(test_check_refuses_small_memory),

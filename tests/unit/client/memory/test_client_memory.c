@@ -13,6 +13,8 @@
 #include "client_fixture.h"
 #include "client_prototypes.h"
 #include "managed_hooks.h"
+#include "shm.h"
+#include "sock.h"
 
 #define BASE WINDOW_FIRST
 #define STRIDE (UINT64_C(1) << 30)
@@ -38,40 +40,77 @@ static void send_granule(uint32_t kind, uint64_t address, uint64_t size)
     close(fd);
 }
 
-static void make_granule(const struct ring_message *message, uint32_t kind, uint64_t size,
-                         uint64_t *next)
+/* An address where the next granule lies; nothing is taken where requests are refused. */
+static uint64_t take_place(uint64_t size, uint64_t *next)
 {
-    const struct wire_fnGranuleCreate_reply out = {.address = *next};
-    _Alignas(8) unsigned char buffer[REPLY_DATA_MAX];
-    int slot = channel_kind_slot(message->kind);
+    uint64_t address = *next;
 
     if (server.refuse == CUDA_SUCCESS) {
-        send_granule(kind, *next, size);
         *next += size;
         __atomic_add_fetch(&server.granules, 1, __ATOMIC_RELEASE);
     }
-    channel_server_reply(fixture.server, slot, server.refuse, buffer,
-                         encode_fnGranuleCreate_reply(buffer, &out));
+    return address;
+}
+
+static uint32_t make_device_memory(const struct ring_message *message, void *buffer)
+{
+    struct wire_fnGranuleCreate_reply out = {0};
+    struct wire_fnGranuleCreate in;
+
+    decode_fnGranuleCreate(message, message->size, &in);
+    out.address = take_place(in.size, &server.next_device);
+    if (server.refuse == CUDA_SUCCESS)
+        send_granule(SOCKET_GRANULE, out.address, in.size);
+    return encode_fnGranuleCreate_reply(buffer, &out);
+}
+
+/* There is none that has been given back. */
+static uint32_t look_for_host_memory(void *buffer)
+{
+    const struct wire_fnHostGranuleCreate_reply out = {.populate = true};
+
+    return encode_fnHostGranuleCreate_reply(buffer, &out);
+}
+
+static uint32_t take_host_memory(const struct ring_message *message, void *buffer)
+{
+    struct wire_fnHostGranuleBring_reply out = {0};
+    struct wire_fnHostGranuleBring in;
+    struct socket_message sent;
+    size_t count;
+    int fd = -1;
+
+    decode_fnHostGranuleBring(message, message->size, &in);
+    sock_recv(fixture.ends[1], &sent, sizeof(sent), &fd, 1, &count, 1000);
+    if (sent.id == in.blob && !shm_check(fd, in.size) && shm_is_populated(fd, in.size))
+        out.address = take_place(in.size, &server.next_host);
+    close(fd);
+    return encode_fnHostGranuleBring_reply(buffer, &out);
 }
 
 static void serve_one(const struct ring_message *message)
 {
-    struct wire_fnHostGranuleCreate host;
-    struct wire_fnGranuleCreate device;
+    _Alignas(8) unsigned char buffer[REPLY_DATA_MAX];
+    uint32_t size;
 
     switch (channel_kind_op(message->kind)) {
     case WIRE_fnGranuleCreate:
-        decode_fnGranuleCreate(message, message->size, &device);
-        make_granule(message, SOCKET_GRANULE, device.size, &server.next_device);
+        size = make_device_memory(message, buffer);
         break;
     case WIRE_fnHostGranuleCreate:
-        decode_fnHostGranuleCreate(message, message->size, &host);
-        make_granule(message, SOCKET_HOST_GRANULE, host.size, &server.next_host);
+        size = look_for_host_memory(buffer);
+        break;
+    case WIRE_fnHostGranuleBring:
+        size = take_host_memory(message, buffer);
         break;
     case WIRE_fnGranuleRelease:
         __atomic_add_fetch(&server.releases, 1, __ATOMIC_RELEASE);
-        break;
+        return;
+    default:
+        return;
     }
+    channel_server_reply(fixture.server, channel_kind_slot(message->kind), server.refuse, buffer,
+                         size);
 }
 
 static void *serve(void *unused)

@@ -59,7 +59,7 @@ static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
 /* A server's windows live as long as it does, so each test has its own for ever. */
 static struct windows *make_windows(const struct fixture *fixture)
 {
-    static const struct page_lock_options options = {.is_soft = true};
+    static const struct page_lock_options options = {.whole = false};
     static struct devices devices;
     static struct windows all[2];
     static unsigned count;
