@@ -1,41 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of the answer is the end of the process that gives it, so there is nothing to time. */
 #include "image_reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "cleanup.h"
 #include "fd.h"
 #include "log.h"
-#include "reader_process.h"
-#include "shm.h"
-#include "sock.h"
+
+/* Bytes of private memory: a part of an image that is expanded, and its variables. */
+#define MEMORY_MAX (256ull << 20)
 
 struct image_reader {
-    int socket;
+    struct image_process *process;
+    image_look *look;
     atomic_bool lost; /* and the log says so */
 };
+
+static void give(int fd, const struct image_facts *facts)
+{
+    void *message = NULL;
+    size_t size = 0;
+
+    if (!image_facts_pack(facts, &message, &size))
+        write_all(fd, message, size);
+    free(message);
+}
+
+static void look_into(const void *context, const void *bytes, size_t size,
+                      const struct image_task *task, int answer)
+{
+    const struct image_reader *reader = context;
+    struct image_facts facts;
+
+    reader->look(bytes, size, task->sm, &facts);
+    give(answer, &facts);
+}
+
+/* It is not the image's fault. */
+static void assume_all(int answer)
+{
+    struct image_facts facts;
+
+    image_facts_assume(&facts);
+    give(answer, &facts);
+}
 
 int image_reader_start(image_look *look, unsigned cpu_seconds, struct image_reader **ret_reader)
 {
     struct image_reader *reader = calloc(1, sizeof(*reader));
-    int pair[2];
-    int error = reader ? sock_pair(pair) : -ENOMEM;
+    const struct image_process_kind kind = {.name = "funnel-reader",
+                                            .job = look_into,
+                                            .context = reader,
+                                            .excuse = assume_all,
+                                            .cpu_seconds = cpu_seconds,
+                                            .memory_max = MEMORY_MAX,
+                                            .answer_max = IMAGE_FACTS_MAX};
+    char why[IMAGE_PROCESS_WHY];
 
-    if (error) {
-        free(reader);
-        return error;
-    }
-    pid_t pid = fork();
-    if (pid == 0)
-        reader_process_run(pair[1], look, cpu_seconds);
-    error = pid < 0 ? -errno : 0;
-    fd_close(&pair[1]);
-    reader->socket = pair[0];
+    if (!reader)
+        return -ENOMEM;
+    reader->look = look;
+    int error = image_process_start(&kind, why, sizeof(why), &reader->process);
     if (error) {
         image_reader_stop(reader);
         return error;
@@ -48,55 +75,17 @@ void image_reader_stop(struct image_reader *reader)
 {
     if (!reader)
         return;
-    fd_close(&reader->socket);
+    image_process_stop(reader->process);
     free(reader);
 }
 
-/* ---- one image ---- */
-
-/* Sends the image and the end of a pipe: the other end, or -errno. */
-static int send_image(const struct image_reader *reader, int fd, size_t size, unsigned sm)
+static int receive_facts(const struct image_reader *reader, int pipe, struct image_facts *ret_facts)
 {
-    const struct reader_request request = {.size = size, .sm = sm};
-    int ends[2];
+    _cleanup_free_ void *answer = NULL;
+    size_t size;
+    int error = image_process_answer(reader->process, pipe, &answer, &size);
 
-    if (pipe2(ends, O_CLOEXEC))
-        return -errno;
-    const int fds[READER_FDS] = {fd, ends[1]};
-    int error = sock_send(reader->socket, &request, sizeof(request), fds, READER_FDS);
-    fd_close(&ends[1]);
-    if (!error)
-        return ends[0];
-    fd_close(&ends[0]);
-    return error;
-}
-
-/* All that comes until the other end is closed: its size; -EBADMSG when it is too much, -errno. */
-static ssize_t read_answer(int fd, char *answer)
-{
-    size_t size = 0;
-
-    for (;;) {
-        ssize_t more = read(fd, answer + size, IMAGE_FACTS_MAX + 1 - size);
-
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more < 0)
-            return -errno;
-        size += (size_t)more;
-        if (!more || size > IMAGE_FACTS_MAX)
-            return size <= IMAGE_FACTS_MAX ? (ssize_t)size : -EBADMSG;
-    }
-}
-
-static int receive_facts(const struct image_reader *reader, int fd, struct image_facts *ret_facts)
-{
-    _cleanup_free_ char *answer = malloc(IMAGE_FACTS_MAX + 1);
-    ssize_t size = answer ? read_answer(fd, answer) : -ENOMEM;
-
-    if (size == 0 && sock_hung_up(reader->socket))
-        return -EPIPE;
-    return size < 0 ? (int)size : image_facts_parse(answer, (size_t)size, ret_facts);
+    return error ? error : image_facts_parse(answer, size, ret_facts);
 }
 
 static void assume(struct image_reader *reader, int error, struct image_facts *ret_facts)
@@ -108,34 +97,28 @@ static void assume(struct image_reader *reader, int error, struct image_facts *r
     image_facts_assume(ret_facts);
 }
 
-static int ask(const struct image_reader *reader, const struct image_source *source, unsigned sm)
-{
-    _cleanup_fd_ int own = -1;
-    int error = 0;
-
-    if (source->fd < 0)
-        error = shm_create_read_only("funnel-image", source->bytes, source->size, &own);
-    return error ? error : send_image(reader, own >= 0 ? own : source->fd, source->size, sm);
-}
-
 void image_reader_begin(const struct image_reader *reader, const struct image_source *source,
                         unsigned sm, struct image_question *ret_question)
 {
+    const struct image_task task = {.sm = sm};
+
     *ret_question = (struct image_question){
-        .source = source, .sm = sm, .answer = reader ? ask(reader, source, sm) : -1};
+        .source = source,
+        .sm = sm,
+        .answer = reader ? image_process_ask(reader->process, source, &task) : -1};
 }
 
 int image_reader_end(struct image_reader *reader, struct image_question *question,
                      struct image_facts *ret_facts)
 {
     const struct image_source *source = question->source;
-    _cleanup_fd_ int answer = reader && question->answer >= 0 ? question->answer : -1;
 
     if (!reader) {
         image_facts_read(source->bytes, source->size, question->sm, ret_facts);
         return 0;
     }
-    int error = answer < 0 ? question->answer : receive_facts(reader, answer, ret_facts);
+    int error = question->answer < 0 ? question->answer
+                                     : receive_facts(reader, question->answer, ret_facts);
     if (!error || error == -EBADMSG || error == -ENOMEM)
         return error;
     assume(reader, error, ret_facts);

@@ -1,28 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Looks into the contents of images in processes of their own: one for each image, which can reach
- * no file, no other process and little memory, and ends after its answer. A crash or an endless
- * loop there costs that image's load and nothing else.
- *
- *     server ── the image's file, a pipe ──> reader, begun before the server has anything to hide
- *        ^                                     └─ fork for each image ──> limits, filter, look
- *        └──────────── facts of the image (image_facts.h) ──────────────────┘
- *
- * Nothing is executed, so a server that may start no programs can have one.
- */
+/* Looks into the contents of images in processes of their own (image_process.h). */
 #pragma once
 
 #include "image_facts.h"
+#include "image_process.h"
 
 struct image_reader;
-
-/* An image of which image_is_sound() holds. */
-struct image_source {
-    int fd; /* a sealed file that begins with the image and a NUL; -1: there is none, and one is
-               made */
-    const void *bytes;
-    size_t size;
-};
 
 /* How an image is looked into: image_facts_read(), or what a test does instead. */
 typedef void image_look(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts);

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "reader_namespaces.h"
+#include "process_namespaces.h"
 #include "unit.h"
 
 enum outcome { LEFT, MAY_NOT_LEAVE, STAYED, KEPT_CAPABILITIES };
@@ -44,7 +44,7 @@ static enum outcome leave(void)
     char before[KINDS][64], after[KINDS][64];
 
     look_at(before);
-    int error = reader_namespaces_leave();
+    int error = process_namespaces_leave();
     look_at(after);
     if (has_capabilities())
         return KEPT_CAPABILITIES;

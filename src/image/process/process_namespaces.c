@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader opens nothing and connects to nothing, so empty namespaces cost it nothing. */
-#include "reader_namespaces.h"
+/* Such a process opens nothing and connects to nothing, so empty namespaces cost it nothing. */
+#include "process_namespaces.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -28,7 +28,7 @@ static void drop_capabilities(void)
     syscall(SYS_capset, &header, none);
 }
 
-int reader_namespaces_leave(void)
+int process_namespaces_leave(void)
 {
     int error = leave_all();
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The filter names what is allowed, which is the same in every release of the libraries that expand
- * images: they compute. Another call fails, as the C library's own callers expect of some.
+ * or compile images: they compute. Another call fails, as the C library's own callers expect of
+ * some.
  */
-#include "reader_limits.h"
+#include "process_limits.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -28,7 +29,7 @@ static int limit(int resource, rlim_t value)
     return setrlimit(resource, &both) ? -errno : 0;
 }
 
-static int limit_all(unsigned cpu_seconds)
+static int limit_all(unsigned cpu_seconds, uint64_t memory_max)
 {
     int error = limit(RLIMIT_CPU, cpu_seconds);
 
@@ -36,8 +37,8 @@ static int limit_all(unsigned cpu_seconds)
         error = limit(RLIMIT_CORE, 0);
     if (!error)
         error = limit(RLIMIT_FSIZE, 0); /* of files; a pipe is none */
-    if (!error && !READER_HAS_SANITIZER)
-        error = limit(RLIMIT_DATA, READER_MEMORY_MAX);
+    if (!error && !PROCESS_HAS_SANITIZER)
+        error = limit(RLIMIT_DATA, memory_max);
     return error;
 }
 
@@ -81,9 +82,9 @@ static int install_filter(void)
 
 #endif
 
-int reader_limits_apply(unsigned cpu_seconds)
+int process_limits_apply(unsigned cpu_seconds, uint64_t memory_max)
 {
-    int error = limit_all(cpu_seconds);
+    int error = limit_all(cpu_seconds, memory_max);
 
-    return error || READER_HAS_SANITIZER ? error : install_filter();
+    return error || PROCESS_HAS_SANITIZER ? error : install_filter();
 }

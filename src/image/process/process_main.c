@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader keeps no descriptor of the process that it was forked from, and looks at nothing
- * itself.
+/* The process keeps no descriptor of the one that it was forked from, and touches no image itself.
  */
-#include "reader_process.h"
+#include "process_main.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,8 +12,8 @@
 #include <unistd.h>
 
 #include "fd.h"
-#include "reader_limits.h"
-#include "reader_namespaces.h"
+#include "process_limits.h"
+#include "process_namespaces.h"
 #include "shm.h"
 #include "sock.h"
 
@@ -39,19 +38,9 @@ static void keep_only(int socket)
         _exit(1);
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < SOCKET; fd++)
-        if (nothing >= 0 && (fd != STDERR_FILENO || !READER_HAS_SANITIZER))
+        if (nothing >= 0 && (fd != STDERR_FILENO || !PROCESS_HAS_SANITIZER))
             dup2(nothing, fd);
     close_from(SOCKET + 1);
-}
-
-static void give(int fd, const struct image_facts *facts)
-{
-    void *message = NULL;
-    size_t size = 0;
-
-    if (!image_facts_pack(facts, &message, &size))
-        write_all(fd, message, size);
-    free(message);
 }
 
 /* All pages at once: a fault for each of them would take as long as the rest. */
@@ -63,65 +52,73 @@ static void populate(void *bytes, size_t size)
 }
 
 /* The process for one image. */
-static _Noreturn void look_into(const struct reader_request *request, int image, int answer,
-                                image_look *look, unsigned cpu_seconds)
+static _Noreturn void work_on(const struct process_request *request, int image, int answer,
+                              const struct image_process_kind *kind)
 {
-    struct image_facts facts;
     void *bytes;
 
     if (shm_map(image, request->size + 1, NULL, SHM_READ_ONLY, &bytes))
         _exit(1);
     populate(bytes, request->size);
     for (int fd = 0; fd <= SOCKET; fd++)
-        if (fd != STDERR_FILENO || !READER_HAS_SANITIZER)
+        if (fd != STDERR_FILENO || !PROCESS_HAS_SANITIZER)
             close(fd);
     close(image);
-    if (reader_limits_apply(cpu_seconds))
+    if (process_limits_apply(kind->cpu_seconds, kind->memory_max))
         _exit(1);
-    look(bytes, request->size, request->sm, &facts);
-    give(answer, &facts);
+    kind->job(kind->context, bytes, request->size, &request->task, answer);
     _exit(0);
 }
 
-static void serve(const struct reader_request *request, int image, int answer, image_look *look,
-                  unsigned cpu_seconds)
+static void serve(const struct process_request *request, int image, int answer,
+                  const struct image_process_kind *kind)
 {
-    struct image_facts facts;
     pid_t pid = fork();
 
     if (pid == 0)
-        look_into(request, image, answer, look, cpu_seconds);
-    if (pid > 0)
-        return;
-    image_facts_assume(&facts); /* out of processes or memory: not the image's fault */
-    give(answer, &facts);
+        work_on(request, image, answer, kind);
+    if (pid < 0 && kind->excuse)
+        kind->excuse(answer);
 }
 
-static void prepare(int socket)
+static void become_harmless(const char *name)
 {
-    reader_namespaces_leave(); /* what follows holds where the kernel has none, too */
+    process_namespaces_leave(); /* what follows holds where the kernel has none, too */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_NAME, "funnel-reader");
+    prctl(PR_SET_NAME, name);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     signal(SIGCHLD, SIG_IGN); /* no process is waited for */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
-    keep_only(socket);
 }
 
-_Noreturn void reader_process_run(int socket, image_look *look, unsigned cpu_seconds)
+static void prepare(const struct image_process_kind *kind)
 {
-    struct reader_request request;
-    int fds[READER_FDS];
+    struct process_greeting greeting = {.why = ""};
+
+    if (!kind->prepare)
+        return;
+    int error = kind->prepare(kind->context, greeting.why, sizeof(greeting.why));
+    sock_send(SOCKET, &greeting, sizeof(greeting), NULL, 0);
+    if (error)
+        _exit(1);
+}
+
+_Noreturn void process_main(int socket, const struct image_process_kind *kind)
+{
+    struct process_request request;
+    int fds[PROCESS_FDS];
     size_t count;
 
-    prepare(socket);
-    while (sock_recv(SOCKET, &request, sizeof(request), fds, READER_FDS, &count, -1) ==
+    become_harmless(kind->name);
+    keep_only(socket);
+    prepare(kind);
+    while (sock_recv(SOCKET, &request, sizeof(request), fds, PROCESS_FDS, &count, -1) ==
                (ssize_t)sizeof(request) &&
-           count == READER_FDS) {
-        serve(&request, fds[0], fds[1], look, cpu_seconds);
+           count == PROCESS_FDS) {
+        serve(&request, fds[0], fds[1], kind);
         close(fds[0]);
         close(fds[1]);
     }
