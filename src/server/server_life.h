@@ -11,6 +11,7 @@
 #include "server_protocol.h"
 
 struct image_reader;
+struct ptx_compiler;
 struct code_cache;
 struct trace;
 struct claims;
@@ -24,6 +25,7 @@ struct server_life {
     bool no_spare_partitions; /* none are created in advance: FUNNEL_NO_SPARE_SHARES */
 
     struct image_reader *image_reader; /* NULL: none, FUNNEL_NO_SANDBOX */
+    struct ptx_compiler *ptx_compiler; /* NULL: none, the driver compiles: FUNNEL_PTX_COMPILER */
 
     struct claims *claims; /* NULL: none; window_claim.h */
 

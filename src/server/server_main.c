@@ -24,6 +24,7 @@
 #include "image_reader.h"
 #include "log.h"
 #include "overdue.h"
+#include "ptx_compiler.h"
 #include "quota.h"
 #include "server_life.h"
 #include "server_parts.h"
@@ -266,10 +267,29 @@ static void start_image_reader(struct server_life *life)
                  strerror(-error));
 }
 
+/* Early for the same reason. Who asks for a compiler outside of the driver does not want the
+ * driver's instead. */
+static int start_ptx_compiler(struct server_life *life, char *why, size_t why_size)
+{
+    const char *path = getenv("FUNNEL_PTX_COMPILER");
+    char reason[IMAGE_PROCESS_WHY] = "";
+
+    if (!path || !*path)
+        return 0;
+    int error = ptx_compiler_start(path, reason, sizeof(reason), &life->ptx_compiler);
+    if (error)
+        text_format(why, why_size, "FUNNEL_PTX_COMPILER=%s cannot compile PTX: %s", path, reason);
+    else
+        log_line("PTX is compiled with %s, in processes of its own", path);
+    return error;
+}
+
 static int start(struct server *server, const struct options *options, char *why, size_t why_size)
 {
-    int error = start_devices(server, options, why, why_size);
+    int error = start_ptx_compiler(server->life, why, why_size);
 
+    if (!error)
+        error = start_devices(server, options, why, why_size);
     read_switches(server->life);
     return error ? error : start_serving(server, options, why, why_size);
 }

@@ -52,9 +52,11 @@ static int init_modules(struct server *server)
 {
     int error = server_modules_init(server, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
 
-    if (!error)
-        module_cache_set_reader(server_module_cache(server), server->life->image_reader);
-    return error;
+    if (error)
+        return error;
+    module_cache_set_reader(server_module_cache(server), server->life->image_reader);
+    module_cache_set_compiler(server_module_cache(server), server->life->ptx_compiler);
+    return 0;
 }
 
 static int init_copies(struct server *server)

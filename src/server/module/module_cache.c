@@ -13,6 +13,7 @@
 
 #include "cached.h"
 #include "cleanup.h"
+#include "compiled_image.h"
 #include "device.h"
 #include "image_reader.h"
 #include "log.h"
@@ -63,6 +64,11 @@ void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool
 void module_cache_set_reader(struct module_cache *cache, struct image_reader *reader)
 {
     cache->reader = reader;
+}
+
+void module_cache_set_compiler(struct module_cache *cache, const struct ptx_compiler *compiler)
+{
+    cache->compiler = compiler;
 }
 
 static uint64_t kept_bytes(const struct cached *cached)
@@ -179,15 +185,47 @@ static struct cached *use_locked(struct module_cache *cache, const struct image_
     return cached;
 }
 
-static CUresult load(struct cached *cached, struct session *session, struct image_log *ret_log)
+static void keep_log(const char *text, size_t most, struct image_log *ret_log)
 {
-    CUresult result = library_load(cached->library, session, cached->device, cached->image->bytes,
-                                   cached->image->size);
-    uint32_t size = (uint32_t)strnlen(cached->library->log, LIBRARY_LOG_SIZE);
+    uint32_t size = (uint32_t)strnlen(text, most);
 
     ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
     if (ret_log->size)
-        memcpy(ret_log->text, cached->library->log, ret_log->size);
+        memcpy(ret_log->text, text, ret_log->size);
+}
+
+static void report(struct session *session, const char *what)
+{
+    if (session)
+        session_log_error(session, "cuLibraryLoadData: %s", what);
+    else
+        log_line("Code that was used before is not loaded: %s", what);
+}
+
+static void report_compiler(struct session *session, CUresult result)
+{
+    if (result == CUDA_ERROR_INVALID_IMAGE)
+        report(session, "the process that compiled the image crashed, or needed too much time; the "
+                        "image is refused");
+    if (result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
+        report(session, "the process that compiles PTX is gone; a new server has one");
+}
+
+static CUresult load(const struct module_cache *cache, struct cached *cached,
+                     struct session *session, struct image_log *ret_log)
+{
+    struct compiled_image image;
+    CUresult result = compiled_image_make(cache->compiler, cached->library, cached->image,
+                                          device_compute_capability(cached->device), &image);
+
+    if (result == CUDA_SUCCESS) {
+        result = library_load(cached->library, session, cached->device, image.bytes, image.size);
+        keep_log(cached->library->log, LIBRARY_LOG_SIZE, ret_log);
+    } else {
+        report_compiler(session, result);
+        keep_log(image.compiled.log, LIBRARY_LOG_SIZE, ret_log);
+    }
+    compiled_image_fini(&image);
     return result;
 }
 
@@ -213,14 +251,6 @@ static struct cached *find_or_announce(struct module_cache *cache,
     return cached;
 }
 
-static void report(struct session *session, const char *what)
-{
-    if (session)
-        session_log_error(session, "cuLibraryLoadData: %s", what);
-    else
-        log_line("Code that was used before is not loaded: %s", what);
-}
-
 static CUresult looked_into(int error, struct session *session)
 {
     if (!error)
@@ -244,7 +274,7 @@ static CUresult load_and_look(const struct module_cache *cache, struct cached *c
 
     image_reader_begin(cache->reader, &source, device_compute_capability(cached->device),
                        &question);
-    CUresult result = load(cached, session, ret_log);
+    CUresult result = load(cache, cached, session, ret_log);
     CUresult looked = looked_into(image_reader_end(cache->reader, &question, ret_facts), session);
     if (looked != CUDA_SUCCESS)
         image_facts_assume(ret_facts);

@@ -33,10 +33,12 @@
 
 struct cached;
 struct image_reader;
+struct ptx_compiler;
 
 struct module_cache {
     struct image_store images;
-    struct image_reader *reader; /* NULL: images are looked into here */
+    struct image_reader *reader;         /* NULL: images are looked into here */
+    const struct ptx_compiler *compiler; /* NULL: the driver compiles PTX */
     pthread_mutex_t lock;
     pthread_cond_t loaded;
     struct list entries; /* struct cached; the one that was used last is the last */
@@ -65,15 +67,16 @@ struct image_log {
 /* Before any other thread uses it. With `enabled` false each client loads its libraries itself. */
 void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool enabled);
 
-/* Before any other thread uses it. The reader stays the caller's. */
+/* Before any other thread uses it. Reader and compiler stay the caller's. */
 void module_cache_set_reader(struct module_cache *cache, struct image_reader *reader);
+void module_cache_set_compiler(struct module_cache *cache, const struct ptx_compiler *compiler);
 
 /* Unloads all libraries. None is used any more. */
 void module_cache_fini(struct module_cache *cache);
 
 /* The library of an image, loaded now if it is not there. The device's context is current. What the
- * driver says of a load, CUDA_ERROR_OUT_OF_MEMORY, or CUDA_ERROR_INVALID_IMAGE when the process
- * that looked into the image failed. */
+ * driver says of a load, what compiled_image.h says of a compilation, CUDA_ERROR_OUT_OF_MEMORY, or
+ * CUDA_ERROR_INVALID_IMAGE when the process that looked into the image failed. */
 CUresult module_cache_get(struct module_cache *cache, const struct image_request *image,
                           struct cached **ret_cached, struct image_log *ret_log);
 

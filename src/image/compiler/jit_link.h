@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NVIDIA's nvJitLink library, which compiles PTX without a GPU or a driver. It comes with the CUDA
+ * toolkit, and with PyTorch's packages (nvidia-nvjitlink). Its API is documented at
+ * https://docs.nvidia.com/cuda/nvjitlink/.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct jit_link_options {
+    unsigned sm;            /* of the device, such as 90 */
+    unsigned max_registers; /* of a thread; 0: as many as the code asks for */
+    unsigned optimization;  /* 0 to 3 */
+    bool debug_info, line_info;
+};
+
+/* Loads the library, once and before any text is compiled: 0; -ENOENT, and why. */
+int jit_link_open(const char *path, char *why, size_t why_size);
+
+/* Compiles a text, which ends with a NUL. Code and log are the caller's to free; both may be NULL.
+ * 0; -EINVAL: there is an error in the text, which the log names; -EPROTONOSUPPORT: the text is of
+ * a version that the library does not know; -ENOMEM. */
+int jit_link_compile(const char *text, const struct jit_link_options *options, void **ret_code,
+                     size_t *ret_size, char **ret_log);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the driver is to load of an image: the image itself or, where the server compiles PTX
+ * outside of the driver (FUNNEL_PTX_COMPILER), the code that its PTX became.
+ */
+#pragma once
+
+#include "ptx_compiler.h"
+
+#include "cuda_result.h"
+
+struct library;
+struct stored_image;
+
+struct compiled_image {
+    const void *bytes;
+    size_t size;
+    struct ptx_compiled compiled;
+};
+
+/* The options are those of the library. With `compiler` NULL the driver gets every image as it is.
+ * CUDA_SUCCESS; CUDA_ERROR_INVALID_PTX or CUDA_ERROR_UNSUPPORTED_PTX_VERSION, with the compiler's
+ * log; CUDA_ERROR_INVALID_IMAGE when the compiler crashed or took too long;
+ * CUDA_ERROR_JIT_COMPILER_NOT_FOUND when it is gone; CUDA_ERROR_OUT_OF_MEMORY. The result is the
+ * caller's to end with each of them. */
+CUresult compiled_image_make(const struct ptx_compiler *compiler, const struct library *library,
+                             const struct stored_image *image, unsigned sm,
+                             struct compiled_image *ret_image);
+void compiled_image_fini(struct compiled_image *image);
