@@ -158,6 +158,23 @@ static bool counts(const struct atomic_test *test, const struct outcome *outcome
            integer_at(&outcome->words[2], test->type) == all;
 }
 
+/* Half of the operations at each word. */
+static bool halves_of_lanes_count(const struct atomic_test *test, const struct outcome *outcome,
+                                  unsigned threads)
+{
+    uint64_t each = operations_of(threads) / 2;
+
+    return sum_of(outcome, 0) == each * (each - 1) &&
+           integer_at(&outcome->words[0], test->type) == each &&
+           integer_at(&outcome->words[2], test->type) == each;
+}
+
+/* Even lanes at one word and odd ones at the other: a device may add for lanes that meet at once.
+ */
+#define SCATTERED_ADDITION                                                                      \
+    "and.b32 %a, %lane, 1;\nmad.wide.u32 %la, %a, 16, %data;\natom.$.global.add.# %t1, [%la], " \
+    "%t0;\ncvt.u64.# %la, %t1;\nadd.u64 %s0, %s0, %la;\n"
+
 #define ADDITION(convert)                                                           \
     "atom.$.global.add.# %t1, [%data], %t0;\nred.&.global.add.# [%data+16], %t0;\n" \
     "cvt." convert "u64.# %la, %t1;\nadd.u64 %s0, %s0, %la;\n"
@@ -168,6 +185,10 @@ static void additions(void)
         {"add", "u32", 4, "mov.u32 %t0, 1;\n", ADDITION(""), .is_right = counts},
         {"add", "s32", 4, "mov.u32 %t0, 1;\n", ADDITION(""), .is_right = counts},
         {"add", "u64", 8, "mov.u64 %t0, 1;\n", ADDITION(""), .is_right = counts},
+        {"scattered add", "u32", 4, "mov.u32 %t0, 1;\n", SCATTERED_ADDITION,
+         .is_right = halves_of_lanes_count},
+        {"scattered add", "u64", 8, "mov.u64 %t0, 1;\n", SCATTERED_ADDITION,
+         .is_right = halves_of_lanes_count},
         {"add", "f32", 4, "mov.f32 %t0, 0f3F800000;\n", ADDITION("rzi."), .is_right = counts},
         {"add", "f64", 8, "mov.f64 %t0, 0d3FF0000000000000;\n", ADDITION("rzi."),
          .is_right = counts},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Litmus tests of PTX's memory model: blocks on different multiprocessors access a few words, and
- * what they read must be something that the model allows. Messages, vectors that must not be torn,
- * locks, and the classic shapes of two to four threads.
+ * what they read must be something that the model allows. Messages, words and vectors that must not
+ * be torn, locks, and the classic shapes of two to four threads.
  *
  * What the software GPU cannot show: an x86 CPU reorders nothing but a store with a later load, and
  * dispatching an instruction takes longer than the store buffer needs to drain. So with a fence
@@ -320,6 +320,8 @@ struct vector {
 #define FILL_64 "cvt.u64.u32 %f0, %i;\ncvt.u64.u32 %f1, %i;\n"
 
 static const struct vector vectors[] = {
+    {"b64", "mov.b64 %f0, {%i, %i};\n", "%f0", DIFFER("b32", "e0", "e1"), "",
+     "mov.b64 {%e0, %e1}, %f0;\n", 8},
     {"v2.b32", FILL_32, "{%e0, %e1}", DIFFER("b32", "e0", "e1"), "", "", 8},
     {"v4.b32", FILL_32, "{%e0, %e1, %e2, %e3}",
      DIFFER("b32", "e0", "e1") DIFFER("b32", "e0", "e2") DIFFER("b32", "e0", "e3"), "", "", 16},
