@@ -5,7 +5,6 @@
  */
 #include "jit_link.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
@@ -68,25 +67,19 @@ int jit_link_open(const char *path, char *why, size_t why_size)
     return error;
 }
 
-/* The letter of ".target sm_90a", or "". */
-static const char *letter_of(const char *text)
+/* What is behind the number in ".target sm_90a", or "". */
+static const char *behind_target(const char *text)
 {
-    static char letter[2];
     const char *target = strstr(text, ".target");
 
-    letter[0] = '\0';
     if (!target)
-        return letter;
+        return "";
     target += strlen(".target");
     target += strspn(target, " \t");
     if (strncmp(target, "sm_", 3))
-        return letter;
+        return "";
     target += 3;
-    while (isdigit((unsigned char)*target))
-        target++;
-    if (*target == 'a' || *target == 'f')
-        letter[0] = *target;
-    return letter;
+    return target + strspn(target, "0123456789");
 }
 
 struct option_list {
@@ -107,9 +100,11 @@ static void list_options(const char *text, const struct jit_link_options *option
                          struct option_list *ret_list)
 {
     const size_t size = sizeof(ret_list->texts[0]);
+    const char *letter = behind_target(text);
 
     ret_list->count = 0;
-    text_format(next_option(ret_list), size, "-arch=sm_%u%s", options->sm, letter_of(text));
+    text_format(next_option(ret_list), size, "-arch=sm_%u%.*s", options->sm,
+                *letter == 'a' || *letter == 'f', letter);
     text_format(next_option(ret_list), size, "-O%u", options->optimization);
     if (options->max_registers)
         text_format(next_option(ret_list), size, "-maxrregcount=%u", options->max_registers);
