@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static CUmodule module;
@@ -243,6 +244,39 @@ static void launch_bounds(void)
     IS_TRUE(word_at(out) == 192);
 }
 
+#define NAMED_REGISTERS 600
+
+/* A text that names many registers, of which few are needed at a time, and all threads that a block
+ * can have: what a compiler makes of long loops. */
+static void registers_by_name(void)
+{
+    static char text[NAMED_REGISTERS * 48];
+    void *parameters[] = {&out};
+    CUmodule many;
+    int length = snprintf(text, sizeof(text),
+                          ".version 8.0\n.target sm_80\n.address_size 64\n"
+                          ".visible .entry add_up(.param .u64 to)\n{\n.reg .u64 %%x;\n"
+                          ".reg .u32 %%r<%d>;\nmov.u32 %%r0, %%tid.x;\n",
+                          NAMED_REGISTERS + 1);
+
+    for (int i = 0; i < NAMED_REGISTERS; i++)
+        length += sprintf(text + length, "mad.lo.u32 %%r%d, %%r%d, 3, %%r0;\n", i + 1, i);
+    sprintf(text + length,
+            "ld.param.u64 %%x, [to];\nmad.wide.u32 %%x, %%r0, 4, %%x;\n"
+            "st.global.u32 [%%x], %%r%d;\nret;\n}\n",
+            NAMED_REGISTERS);
+    MUST(cuModuleLoadData(&many, text));
+    EXPECT(CUDA_SUCCESS, cuLaunchKernel(get_kernel(many, "add_up"), 1, 1, 1, 1024, 1, 1, 0, NULL,
+                                        parameters, NULL));
+    EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+    uint32_t sum = 1;
+    for (int i = 0; i < NAMED_REGISTERS; i++)
+        sum = sum * 3 + 1;
+    IS_TRUE(word_at(out + 4) == sum);
+    IS_TRUE(word_at(out + 4 * 1023) == sum * 1023);
+    MUST(cuModuleUnload(many));
+}
+
 static void function_attributes(void)
 {
     CUfunction kernel = get_kernel(module, "parameters");
@@ -311,6 +345,7 @@ int main(void)
     RUN(launch_ex);
     RUN(events_of_launches);
     RUN(launch_bounds);
+    RUN(registers_by_name);
     RUN(function_attributes);
     RUN(occupancy);
     return check_close();

@@ -84,16 +84,23 @@ static bool describe_params(const struct ptx_function *function, struct sg_kerne
     return params && offsets;
 }
 
-/* A real GPU has 255 registers a thread at most; what we count is every one that is declared. */
-static uint32_t estimate_registers(const struct ptx_function *function)
+/* How many registers a block can have on hardware. */
+#define BLOCK_REGISTERS 65536u
+
+/* A compiler for a real GPU finds out how many registers are live at once; what we count is every
+ * one that is declared. So the estimate may be far too high, and must not be the reason that a
+ * block of the size which the kernel allows is refused. */
+static uint32_t estimate_registers(const struct ptx_function *function, uint32_t max_threads)
 {
+    uint32_t most = BLOCK_REGISTERS / max_threads;
     uint32_t words = 8;
     for (uint32_t i = 0; i < function->register_count; i++)
         words += ptx_type_size(function->registers[i].type) > 4
                      ? 2
                      : function->registers[i].type != PTX_PRED;
     uint32_t estimate = words / 3 < 16 ? 16 : words / 3;
-    return estimate > 128 ? 128 : estimate;
+    most = most < 128 ? most : 128;
+    return estimate > most ? most : estimate;
 }
 
 static bool describe_kernel(const struct sg_module *module, const struct ptx_function *function,
@@ -103,11 +110,11 @@ static bool describe_kernel(const struct sg_module *module, const struct ptx_fun
     const uint32_t *exact = function->required_threads;
     const uint32_t *limit = exact[0] ? exact : most;
     uint64_t threads = limit[0] ? (uint64_t)limit[0] * limit[1] * limit[2] : DEFAULT_MAX_THREADS;
+    uint32_t max_threads = threads < DEFAULT_MAX_THREADS ? (uint32_t)threads : DEFAULT_MAX_THREADS;
     *info = (struct sg_kernel_info){
         .name = function->name,
-        .max_threads_per_block =
-            threads < DEFAULT_MAX_THREADS ? (uint32_t)threads : DEFAULT_MAX_THREADS,
-        .registers = estimate_registers(function),
+        .max_threads_per_block = max_threads,
+        .registers = estimate_registers(function, max_threads ? max_threads : 1),
         .static_shared = program->static_shared,
         .local = program->local_size,
         .const_size = const_size(module),
