@@ -40,7 +40,7 @@ static const char text[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".entry wait_lean(.param .u64 words)\n{\n"
     ".reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<2>;\n" WAIT_BODY
-    ".entry wait_greedy(.param .u64 words)\n{\n"
+    ".entry wait_greedy(.param .u64 words)\n.maxntid 256, 1, 1\n{\n"
     ".reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<2>; .reg .b32 %x<500>;\n" USE_MANY("1")
         USE_MANY("2") USE_MANY("3") USE_MANY("4") WAIT_BODY
     ".entry wait_shared(.param .u64 words)\n{\n.shared .align 4 .b8 room[40000];\n"
