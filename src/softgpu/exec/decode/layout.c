@@ -14,6 +14,7 @@
 
 #include "lanes.h"
 #include "operand.h"
+#include "register_slots.h"
 
 #define FRAME_ALIGN 16
 #define MAX_FRAME (16u << 20)
@@ -55,38 +56,30 @@ uint32_t kernel_params_size(const struct ptx_function *kernel)
 
 /* ---- Registers ---- */
 
-static unsigned width_class(enum ptx_type type)
-{
-    return type == PTX_PRED ? 2 : ptx_type_size(type) <= 4 ? 1 : 0;
-}
-
-/* A register of 128 bits is two of 64, one behind the other. */
-static uint32_t slots(enum ptx_type type)
-{
-    return type == PTX_B128 ? 2 : 1;
-}
-
 static void layout_registers(struct builder *builder, const struct ptx_function *function,
                              struct layout *layout)
 {
-    uint32_t counts[3] = {0};
-    for (uint32_t i = 0; i < function->register_count; i++) {
-        enum ptx_type type = function->registers[i].type;
-        counts[width_class(type)] += slots(type);
-    }
-    layout->wide_count = counts[0];
-    layout->narrow_count = counts[1];
-    layout->predicate_count = counts[2];
-    layout->window = builder->program->file_size;
-    uint32_t at[3] = {layout->window, layout->window + counts[0] * LANES * 8,
-                      layout->window + counts[0] * LANES * 8 + counts[1] * LANES * 4};
     static const uint32_t steps[3] = {LANES * 8, LANES * 4, 4};
-    for (uint32_t i = 0; i < function->register_count; i++) {
-        enum ptx_type type = function->registers[i].type;
-        layout->registers[i] = at[width_class(type)];
-        at[width_class(type)] += slots(type) * steps[width_class(type)];
+    struct register_slots slots;
+    if (!register_slots_init(&slots, function)) {
+        register_slots_fini(&slots);
+        decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+        return;
     }
-    builder->program->file_size = (uint32_t)align_up(at[2], REGISTER_ALIGN);
+    layout->wide_count = slots.counts[0];
+    layout->narrow_count = slots.counts[1];
+    layout->predicate_count = slots.counts[2];
+    layout->window = builder->program->file_size;
+    uint32_t at[3] = {layout->window};
+    at[1] = at[0] + slots.counts[0] * steps[0];
+    at[2] = at[1] + slots.counts[1] * steps[1];
+    for (uint32_t i = 0; i < function->register_count; i++) {
+        unsigned width = register_width(function->registers[i].type);
+        layout->registers[i] = at[width] + slots.slot[i] * steps[width];
+    }
+    builder->program->file_size =
+        (uint32_t)align_up(at[2] + slots.counts[2] * steps[2], REGISTER_ALIGN);
+    register_slots_fini(&slots);
 }
 
 /* ---- Memory ---- */
