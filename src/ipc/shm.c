@@ -69,25 +69,25 @@ int shm_map(int fd, size_t size, void *fixed_address, unsigned flags, void **ret
     return 0;
 }
 
-/* A mapping may get huge pages, where fallocate() gets small ones. Before Linux 5.14 there is only
- * that. */
-static int populate_mapping(void *address, size_t size)
+int shm_populate_mapping(void *address, size_t size)
 {
-#ifdef MADV_POPULATE_WRITE
     madvise(address, size, MADV_HUGEPAGE);
+#ifdef MADV_POPULATE_WRITE
     return madvise(address, size, MADV_POPULATE_WRITE) ? -errno : 0;
 #else
     return -EINVAL;
 #endif
 }
 
+/* A mapping may get huge pages, where fallocate() gets small ones. Before Linux 5.14 there is only
+ * that. */
 int shm_populate(int fd, size_t size)
 {
     void *address;
     int rc = shm_map(fd, size, NULL, 0, &address);
     if (rc < 0)
         return rc;
-    rc = populate_mapping(address, size);
+    rc = shm_populate_mapping(address, size);
     shm_unmap(address, size);
     if (rc == -EINVAL)
         rc = fallocate(fd, 0, 0, (off_t)size) ? -errno : 0;

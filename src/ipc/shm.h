@@ -27,7 +27,12 @@ int shm_map(int fd, size_t size, void *fixed_address, unsigned flags, void **ret
  * -errno. */
 int shm_populate(int fd, size_t size);
 
-/* Whether all pages of a peer's memory are there, so that nobody pays for them who maps it. */
+/* The same for what is mapped already. -EINVAL where the kernel cannot do it (Linux before 5.14).
+ */
+int shm_populate_mapping(void *address, size_t size);
+
+/* Whether all pages of a peer's memory are there, so that mapping it costs no other process memory.
+ */
 bool shm_is_populated(int fd, size_t size);
 
 /* Undoes shm_map(). NULL is allowed. */

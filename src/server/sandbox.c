@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <linux/audit.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -18,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "log.h"
 #include "switch.h"
 
@@ -44,22 +44,11 @@ static bool are_devices_missing(void)
     return access("/dev/nvidia-uvm", F_OK) != 0;
 }
 
-static void drop_capabilities(void)
-{
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct none[2] = {{0}};
-
-    /* The bounding set can be emptied by root only; no_new_privs does the same for others. */
-    for (unsigned long capability = 0; capability <= 63; capability++)
-        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
-    syscall(SYS_capset, &header, none);
-}
-
 void sandbox_drop_privileges(bool may_be_nvidia)
 {
     if (is_off() || (may_be_nvidia && are_devices_missing()))
         return;
-    drop_capabilities();
+    capabilities_drop();
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 

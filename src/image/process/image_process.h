@@ -67,7 +67,7 @@ void image_process_stop(struct image_process *process);
 int image_process_ask(const struct image_process *process, const struct image_source *source,
                       const struct image_task *task);
 
-/* Waits for the answer, which the caller frees and which nobody has checked, and closes the pipe.
+/* Waits for the answer, which the caller frees and has to check, and closes the pipe.
  * 0; -EBADMSG when it is empty or too long: the job has crashed, used up its time or answered
  * nonsense; -EPIPE when the process that forks the others is gone; -ENOMEM. */
 int image_process_answer(const struct image_process *process, int pipe, void **ret_answer,

@@ -330,6 +330,13 @@ static CUresult allow(struct session *session, const struct granule *granule)
     return result;
 }
 
+static CUresult create_and_allow(struct session *session, struct granule *granule, uint64_t offset)
+{
+    CUresult result = granule_create(session, granule, offset);
+
+    return result != CUDA_SUCCESS ? result : allow(session, granule);
+}
+
 static CUresult hand_out(struct session *session, const struct granule *granule)
 {
     CUresult result = allow(session, granule);
@@ -378,9 +385,7 @@ CUresult serve_fnHostGranuleBring(struct session *session, const struct wire_fnH
         !check_memory(session, in->size, fd))
         return CUDA_ERROR_INVALID_VALUE;
     granule.fd = fd_steal(&fd);
-    result = granule_create(session, &granule, 0);
-    if (result == CUDA_SUCCESS)
-        result = allow(session, &granule);
+    result = create_and_allow(session, &granule, 0);
     if (result == CUDA_SUCCESS)
         ret_out->address = granule.address;
     return result;
@@ -407,8 +412,7 @@ CUresult serve_fnHostGranuleAdopt(struct session *session, const struct wire_fnH
     if (!check_size(session, "fnHostGranuleAdopt", in->size) || !check_place(session, in, fd))
         return CUDA_ERROR_INVALID_VALUE;
     granule.fd = fd_steal(&fd);
-    result = granule_create(session, &granule, 0);
-    return result != CUDA_SUCCESS ? result : allow(session, &granule);
+    return create_and_allow(session, &granule, 0);
 }
 
 static CUresult check_file(struct session *session, const struct wire_fnHostFileMap *in, int fd)
@@ -440,9 +444,7 @@ CUresult serve_fnHostFileMap(struct session *session, const struct wire_fnHostFi
     if (result != CUDA_SUCCESS)
         return result;
     granule.fd = fd_steal(&fd);
-    result = granule_create(session, &granule, in->offset);
-    if (result == CUDA_SUCCESS)
-        result = allow(session, &granule);
+    result = create_and_allow(session, &granule, in->offset);
     if (result == CUDA_SUCCESS)
         ret_out->address = granule.address;
     return result;

@@ -6,10 +6,10 @@
 #include "page_lock.h"
 
 #include <stdbool.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "quiesce.h"
+#include "shm.h"
 
 /* Long enough for a thread that waits for the driver's lock to wake up and take it. */
 #define PAUSE_NS 50000
@@ -34,12 +34,8 @@ uint64_t page_lock_left(const struct page_locker *locker, uint64_t address)
  * driver creates them. */
 static void populate(const struct page_locker *locker, void *address, size_t size)
 {
-    if (!locker->populates)
-        return;
-    madvise(address, size, MADV_HUGEPAGE);
-#ifdef MADV_POPULATE_WRITE
-    madvise(address, size, MADV_POPULATE_WRITE);
-#endif
+    if (locker->populates)
+        shm_populate_mapping(address, size);
 }
 
 static CUresult lock(void *address, size_t size)

@@ -5,9 +5,8 @@
  */
 #pragma once
 
-#include "ptx_compiler.h"
-
 #include "cuda_result.h"
+#include "ptx_compiler.h"
 
 struct library;
 struct stored_image;
