@@ -122,13 +122,19 @@ bool fence_passed(struct fence fence)
     return fence.word == FENCE_NONE || fence_reached(read_word(fence.word), fence.seq);
 }
 
-static void ask_to_be_woken(struct fence fence, uint64_t stream)
+/* Another thread may destroy the stream meanwhile: before that it is taken out of the handles, with
+ * the same lock. False when it is gone; its fence is written all the same. */
+static bool ask_to_be_woken(struct fence fence, uint64_t stream)
 {
     struct wire_fnWake in = {.hStream = stream, .seq = fence.seq};
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
+    if (!handles_get(&client->handles, WIRE_STREAM, stream))
+        return false;
     channel_lock(&client->channel);
     wire_fnWake(&client->channel, &in);
     channel_unlock(&client->channel);
+    return true;
 }
 
 static void sleep_once(struct fence fence, uint32_t value, bool woken, struct timed_poll *poll)
@@ -175,9 +181,8 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
 {
     struct timed_poll poll = timed_poll_begin();
 
-    if (stream)
-        ask_to_be_woken(fence, stream);
-    CUresult result = sleep_in_turns(fence, stream != 0, &poll);
+    bool woken = stream && ask_to_be_woken(fence, stream);
+    CUresult result = sleep_in_turns(fence, woken, &poll);
     timed_poll_end(&poll);
     return result;
 }

@@ -119,6 +119,46 @@ static void modules_at_once(void)
     EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
 }
 
+#define SHORT_LIVES 300
+
+static CUdeviceptr waited_words;
+
+static void *use_streams_once(void *unused)
+{
+    MUST(cuCtxSetCurrent(context));
+    for (int i = 0; i < SHORT_LIVES; i++) {
+        CUstream stream;
+
+        MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        add(stream, waited_words, 1);
+        MUST(cuStreamDestroy_v2(stream));
+    }
+    return NULL;
+}
+
+static void *wait_for_all(void *unused)
+{
+    MUST(cuCtxSetCurrent(context));
+    for (int i = 0; i < SHORT_LIVES; i++)
+        MUST(cuCtxSynchronize());
+    return NULL;
+}
+
+/* A thread may wait for the stream that another one destroys. */
+static void streams_end_while_they_are_waited_for(void)
+{
+    pthread_t threads[THREADS];
+
+    waited_words = make_words(WORDS, 0);
+    for (int i = 0; i < THREADS; i++)
+        IS_TRUE(pthread_create(&threads[i], NULL, i % 2 ? wait_for_all : use_streams_once, NULL) ==
+                0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+    MUST(cuMemFree_v2(waited_words));
+}
+
 int main(void)
 {
     check_open();
@@ -127,5 +167,6 @@ int main(void)
     RUN(eight_at_once);
     RUN(one_default_stream_for_all);
     RUN(modules_at_once);
+    RUN(streams_end_while_they_are_waited_for);
     return check_close();
 }

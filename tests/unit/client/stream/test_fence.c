@@ -90,9 +90,20 @@ static void test_wait_ends_when_the_number_arrives(void **state)
     check_wait(FENCE_SPIN, 0);
     check_wait(FENCE_SLEEP, 0);
     fixture_expect_nothing();
-    check_wait(FENCE_SLEEP, 77);
+    const struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
+    check_wait(FENCE_SLEEP, stream->handle);
     fixture_expect(fnWake, &in);
-    assert_int_equal(in.hStream, 77);
+    assert_int_equal(in.hStream, stream->handle);
+}
+
+/* Another thread may destroy the stream meanwhile; the server would refuse the command. */
+static void test_stream_that_is_gone_is_not_named(void **state)
+{
+    const uint64_t stream = fixture_stream(CU_STREAM_NON_BLOCKING)->handle;
+
+    handles_remove(&client->handles, WIRE_STREAM, stream);
+    check_wait(FENCE_SLEEP, stream);
+    fixture_expect_nothing();
 }
 
 static void test_wait_ends_with_the_servers_error(void **state)
@@ -114,6 +125,7 @@ int main(void)
         FIXTURE_CASE(test_word_is_reused_when_its_last_number_has_arrived),
         FIXTURE_CASE(test_device_is_idle_when_all_its_words_are),
         FIXTURE_CASE(test_wait_ends_when_the_number_arrives),
+        FIXTURE_CASE(test_stream_that_is_gone_is_not_named),
         FIXTURE_CASE(test_wait_ends_with_the_servers_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
