@@ -98,7 +98,7 @@ static __global__ void copy_and_set(unsigned *values)
 {
     multiply_and_add<<<1, 1>>>(values, 0, 11);
     cudaMemcpyAsync(values + 1, values, sizeof(*values), cudaMemcpyDeviceToDevice, 0);
-    cudaMemsetAsync(values, 0xff, sizeof(*values), 0);
+    cudaMemsetAsync(values, 0, sizeof(*values), 0);
     multiply_and_add<<<1, 1>>>(values, 1, 2);
 }
 
@@ -165,7 +165,7 @@ static void test_copies()
     unsigned *values = make(std::vector<unsigned>(2));
 
     copy_and_set<<<1, 1>>>(values);
-    IS_TRUE(take(values, 2) == std::vector<unsigned>({1, 11}));
+    IS_TRUE(take(values, 2) == std::vector<unsigned>({2, 11}));
     MUST(cudaFree(values));
 }
 
