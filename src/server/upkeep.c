@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "context_limit.h"
+#include "driver_room.h"
 #include "fence.h"
 #include "log.h"
 #include "long_work_watch.h"
@@ -117,6 +118,32 @@ static void unload_libraries(struct server *server)
         ;
 }
 
+static struct device *find_short_of_room(struct server *server)
+{
+    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
+        if (driver_room_is_short(&server->devices.device[i]))
+            return &server->devices.device[i];
+    return NULL;
+}
+
+/* Some milliseconds. */
+static bool renew_room(struct server *server)
+{
+    const struct device *device = find_short_of_room(server);
+
+    if (!device || device_enter(device) != CUDA_SUCCESS || !quiesce_try(device->quiesce))
+        return false;
+    driver_room_renew(device);
+    quiesce_end(device->quiesce);
+    return !driver_room_is_short(device);
+}
+
+static void renew_rooms(struct server *server)
+{
+    while (find_short_of_room(server) && step_in_between(server, renew_room))
+        ;
+}
+
 /* Some milliseconds. */
 static bool renew_window(struct server *server)
 {
@@ -202,13 +229,13 @@ static bool give_back_until(struct server *server, uint64_t end)
         return false;
     while (clock_ns() < end && module_cache_unload(server_module_cache(server)))
         ;
-    return true;
+    return !find_short_of_room(server) || renew_room(server);
 }
 
 static bool is_crowded(struct server *server)
 {
     return windows_are_crowded(server_windows(server)) ||
-           module_cache_is_crowded(server_module_cache(server));
+           module_cache_is_crowded(server_module_cache(server)) || find_short_of_room(server);
 }
 
 /* Clients that pause often lose some 10 ms by it. */
@@ -286,6 +313,7 @@ void upkeep_run(struct server *server, struct upkeep *upkeep)
         unload_libraries(server);
         long_work_watch(server);
         renew_windows(server);
+        renew_rooms(server);
         make_room(server, upkeep);
     }
     if (server_is_empty(server)) {

@@ -20,6 +20,7 @@ ROUNDS = 20
 MOVES = 2
 NEW_CLIENTS = 3
 LAUNCHES = 20
+FEW_STREAMS, MANY_STREAMS = 40, 300
 
 numbers = itertools.count(100)
 
@@ -87,6 +88,34 @@ def play_frees(funnel, witness):
     finally:
         kernel.kill()
         freeing.kill()
+
+
+def play_streams(funnel, witness):
+    """The server has room for some streams, so that they are created beside the kernel; many wait
+    for it, and the witness does not wait for them."""
+    programs = [Program(funnel, "streams", FEW_STREAMS), Program(funnel, "streams", MANY_STREAMS)]
+    few, many = programs
+    try:
+        for program in programs:
+            program.expect("ready")
+        kernel = Program(funnel, "long")
+        programs.append(kernel)
+        kernel.expect("running")
+        few.tell()
+        few.expect("done")
+        few.end()
+        many.tell()
+        for _ in range(3):
+            time.sleep(0.1)  # so that the calls are being made
+            launch_all(witness)
+        kernel.tell()
+        kernel.expect("done")
+        kernel.end()
+        many.expect("done")
+        many.end()
+    finally:
+        for program in programs:
+            program.kill()
 
 
 def play_beside_endless_work(funnel, witness):
@@ -205,7 +234,7 @@ def main():
         check_status(funnel)
     with harness.running_funnel(options.build, options.device) as funnel:
         repeat(funnel, ROUNDS // 2, budget, play_in_one_context, play_frees,
-               play_beside_endless_work)
+               play_streams, play_beside_endless_work)
 
 
 harness.finish(main)

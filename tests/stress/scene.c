@@ -11,6 +11,7 @@
  *     scene stack BYTES        a stack of this size, used by a launch
  *     scene witness            waits for a small launch, for each line that is read
  *     scene frees              a large array, destroyed when a line is read
+ *     scene streams COUNT      so many streams, created when a line is read, and a launch
  *     scene new-client NUMBER  code that no program had before, launched, and its result
  *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
  *                              has streams, events, a graph and memory that stay the same
@@ -308,6 +309,22 @@ static void run_frees(void)
     say("done");
 }
 
+static void run_streams(unsigned count)
+{
+    CUfunction function = load("add", 1);
+    CUstream stream;
+
+    launch(function);
+    MUST(cuCtxSynchronize());
+    say("ready");
+    read_line();
+    for (unsigned i = 0; i < count; i++)
+        MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    launch(function);
+    MUST(cuCtxSynchronize());
+    say(words[0] == 2 ? "done" : "wrong result");
+}
+
 static void run_new_client(unsigned number)
 {
     launch(load("add", number));
@@ -415,6 +432,8 @@ int main(int argc, char **argv)
         run_witness();
     else if (!strcmp(argv[1], "frees"))
         run_frees();
+    else if (!strcmp(argv[1], "streams") && argc > 2)
+        run_streams((unsigned)atoi(argv[2]));
     else if (!strcmp(argv[1], "mover"))
         run_mover(argc > 2 ? (unsigned)atoi(argv[2]) : 1000);
     else if (!strcmp(argv[1], "fault"))

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "driver_room.h"
 #include "fd.h"
 #include "log.h"
 #include "process_memory.h"
@@ -131,6 +132,8 @@ static CUresult open_context(struct device *device)
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamCreateWithPriority(&device->watch, CU_STREAM_NON_BLOCKING,
                                                    device->record.priority_least);
+    if (result == CUDA_SUCCESS)
+        driver_room_prepare();
     return result;
 }
 
@@ -189,6 +192,8 @@ static CUresult open_spare(struct device *primary, struct device *spare)
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamCreateWithPriority(&spare->watch, CU_STREAM_NON_BLOCKING,
                                                    spare->record.priority_least);
+    if (result == CUDA_SUCCESS)
+        driver_room_prepare();
     return result != CUDA_SUCCESS ? result : open_relays(primary, spare);
 }
 
@@ -318,7 +323,8 @@ int devices_create_pools(struct devices *devices)
         device->index = i;
         device->quiesce = quiesce_create();
         device->events = spare_events_create();
-        if (!device->quiesce || !device->events)
+        device->room = driver_room_create();
+        if (!device->quiesce || !device->events || !device->room)
             return -ENOMEM;
     }
     devices->quiesce = join_locks(devices);
@@ -330,6 +336,7 @@ void devices_destroy_pools(struct devices *devices)
     if (devices_context_count(devices) != 1)
         quiesce_destroy(devices->quiesce);
     for (unsigned i = 0; i < devices_context_count(devices); i++) {
+        driver_room_destroy(devices->device[i].room);
         spare_events_destroy(devices->device[i].events);
         quiesce_destroy(devices->device[i].quiesce);
     }

@@ -16,6 +16,7 @@
 #include "attach.h"
 #include "loader.h"
 
+struct driver_room;
 struct quiesce;
 struct spare_events;
 
@@ -27,6 +28,7 @@ struct device {
     CUstream relay;               /* with spare contexts: for events of the other context */
     struct quiesce *quiesce;      /* quiesce.h */
     struct spare_events *events;  /* spare_events.h */
+    struct driver_room *room;     /* driver_room.h */
     struct device_launch *launch; /* The parts of subsystems, opaque to the others. */
     struct device_copies *copies;
     struct device_arrays *arrays;
@@ -69,8 +71,8 @@ static inline unsigned device_compute_capability(const struct device *device)
  * and in `why` a message of what went wrong. */
 int devices_init(struct devices *devices, bool spares, char *why, size_t why_size);
 
-/* Creates the quiesce lock and the spare events of each context: 0 or -ENOMEM. devices_init() calls
- * it; the second undoes it. */
+/* Creates the quiesce lock, the spare events and the account of room of each context: 0 or -ENOMEM.
+ * devices_init() calls it; the second undoes it. */
 int devices_create_pools(struct devices *devices);
 void devices_destroy_pools(struct devices *devices);
 

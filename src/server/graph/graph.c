@@ -17,8 +17,9 @@ bool graph_charge(struct graph *graph, uint64_t bytes)
 {
     struct session *session = graph->session;
 
-    if (!quota_take(session, QUOTA_GRAPH_MEMORY, bytes))
-        return false;
+    while (!quota_take(session, QUOTA_GRAPH_MEMORY, bytes))
+        if (!graph_endings_collect(session, true))
+            return false;
     graph->bytes += bytes;
     return true;
 }
@@ -199,6 +200,8 @@ static void forget_module(struct session *session, const struct module *module)
             graph_node_become(graph, &graph->nodes[i], &empty);
         }
     }
+    while (graph_endings_collect(session, true))
+        session_enter(session, module->device);
 }
 
 /* ---- the parts of the server and of a session ---- */
@@ -255,5 +258,5 @@ void graphs_destroy_all(struct session *session)
         session_enter(session, graph->device);
         graph_destroy(graph);
     }
-    graph_endings_collect(session, true);
+    graph_endings_finish(session);
 }

@@ -7,12 +7,16 @@
 #include <stdlib.h>
 
 #include "cuda_graph.h"
+#include "driver_room.h"
 #include "function.h"
 #include "graph_state.h"
 #include "kernel_call.h"
 #include "memory.h"
 #include "stream.h"
 #include "window.h"
+
+/* Measured: 43 graphs of 20 nodes share a block of 5.6 MiB, and 1000 nodes take 2.7 MiB. */
+#define NODES_IN_A_PIECE 24u
 
 /* ---- nodes as the driver wants them ---- */
 
@@ -187,6 +191,26 @@ static CUresult disable_nodes(const struct graph *graph)
     return result;
 }
 
+static unsigned pieces_of(const struct graph *graph)
+{
+    return 1 + graph->node_count / NODES_IN_A_PIECE;
+}
+
+static CUresult instantiate(struct graph *graph)
+{
+    struct session *session = graph->session;
+    struct driver_room_use room;
+    CUresult result =
+        driver_room_begin(session, graph->device, pieces_of(graph), "cuGraphInstantiate", &room);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuGraphInstantiateWithFlags(&graph->exec, graph->driver, graph->flags);
+    driver_room_end(session, graph->device, &room, result);
+    graph->pieces = result == CUDA_SUCCESS ? room.pieces : 0;
+    return result;
+}
+
 static CUresult build(struct graph *graph, CUgraphNode *before)
 {
     CUresult result = graph_prepare_ending(graph);
@@ -198,7 +222,7 @@ static CUresult build(struct graph *graph, CUgraphNode *before)
     if (result == CUDA_SUCCESS)
         result = add_nodes(graph, before);
     if (result == CUDA_SUCCESS)
-        result = driver.cuGraphInstantiateWithFlags(&graph->exec, graph->driver, graph->flags);
+        result = instantiate(graph);
     if (result == CUDA_SUCCESS)
         result = disable_nodes(graph);
     return result;

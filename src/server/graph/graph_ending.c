@@ -4,24 +4,32 @@
  * graph that it was made for, and the driver gives it to the next graph when that one is destroyed,
  * whether a launch still looks at the value or not. All clients are in one context, so the next
  * graph may be another client's: a loop would go on, or end, by the value of a stranger. To destroy
- * the exec waits for its launches there, in the driver. So such a graph stays until these have
- * ended.
+ * the exec waits for all kernels of the context there, in the driver. So such a graph stays until
+ * its launches have ended, and is destroyed with others in a calm moment.
  */
 #include <stdlib.h>
 
 #include "batch_pause.h"
+#include "calm.h"
+#include "cleanup.h"
+#include "driver_room.h"
 #include "graph_state.h"
 #include "spare_events.h"
 #include "stream.h"
+
+/* As many wait for a calm moment together. */
+#define ENDINGS_KEPT_MAX 16u
 
 struct graph_ending {
     struct list link; /* session->graphs->endings, once the graph has been given up */
     const struct device *device;
     CUgraph driver;
     CUgraphExec exec;
-    CUevent behind; /* recorded behind the last launch; the driver keeps launches in order */
-    bool launched;
-    uint64_t bytes; /* still charged to the session */
+    CUevent behind;  /* recorded behind the last launch; the driver keeps launches in order */
+    bool launched;   /* there was one */
+    bool goes_on;    /* batches do, beside it */
+    unsigned pieces; /* that the exec has: driver_room.h */
+    uint64_t bytes;  /* still charged to the session */
 };
 
 CUresult graph_prepare_ending(struct graph *graph)
@@ -51,44 +59,91 @@ CUresult graph_note_launch(const struct graph *graph, const struct stream *strea
     return driver.cuEventRecord(graph->ending->behind, stream->driver);
 }
 
-static void destroy(struct session *session, struct graph_ending *ending)
-{
-    if (ending->exec)
-        driver.cuGraphExecDestroy(ending->exec);
-    if (ending->driver)
-        driver.cuGraphDestroy(ending->driver);
-    spare_event_keep(ending->device, ending->behind);
-    batch_pause_end(ending->device);
-    quota_give(session, QUOTA_GRAPH_MEMORY, ending->bytes);
-    list_remove(&ending->link);
-    free(ending);
-}
-
 static bool may_run(const struct graph_ending *ending)
 {
     return ending->launched && driver.cuEventQuery(ending->behind) == CUDA_ERROR_NOT_READY;
 }
 
+/* Batches go on as soon as nothing of the graph runs. */
+static void end_pause(struct graph_ending *ending)
+{
+    if (!ending->goes_on)
+        batch_pause_end(ending->device);
+    ending->goes_on = true;
+}
+
+static void destroy_driver(struct graph_ending *ending)
+{
+    if (ending->exec) {
+        driver.cuGraphExecDestroy(ending->exec);
+        driver_room_give(ending->device, ending->pieces);
+    }
+    if (ending->driver)
+        driver.cuGraphDestroy(ending->driver);
+}
+
+static void forget(struct session *session, struct graph_ending *ending)
+{
+    end_pause(ending);
+    spare_event_keep(ending->device, ending->behind);
+    quota_give(session, QUOTA_GRAPH_MEMORY, ending->bytes);
+    list_remove(&ending->link);
+    session->graphs->ending_count--;
+    free(ending);
+}
+
+static void destroy_ended(struct session *session, const struct device *device)
+{
+    list_for_each_safe (struct graph_ending, ending, &session->graphs->endings, link) {
+        if (ending->device != device || may_run(ending))
+            continue;
+        destroy_driver(ending);
+        forget(session, ending);
+    }
+}
+
+/* To destroy such an exec waits for all kernels of the context, with the driver's lock held. */
+static bool destroy_in_calm(struct session *session, const struct device *device, bool patiently)
+{
+    const char *what = "cuGraphExecDestroy";
+    struct calm calm;
+
+    if (session_enter(session, device) != CUDA_SUCCESS ||
+        (patiently ? calm_begin_patiently(session, device, what, &calm)
+                   : calm_begin(session, device, what, &calm)) != CUDA_SUCCESS)
+        return false;
+    destroy_ended(session, device);
+    calm_end(session, device, &calm);
+    return true;
+}
+
+static void give_up(struct graph *graph)
+{
+    struct graph_ending *ending = steal_pointer(graph->ending);
+
+    ending->exec = graph->exec;
+    ending->driver = graph->driver;
+    ending->pieces = graph->pieces;
+    list_append(&graph->session->graphs->endings, &ending->link);
+    graph->session->graphs->ending_count++;
+    graph_endings_collect(graph->session, false);
+    session_enter(graph->session, graph->device);
+}
+
 void graph_unbuild(struct graph *graph)
 {
-    struct graph_ending *ending = graph->ending;
-
-    if (ending) {
-        ending->exec = graph->exec;
-        ending->driver = graph->driver;
-        if (may_run(ending))
-            list_append(&graph->session->graphs->endings, &ending->link);
-        else
-            destroy(graph->session, ending);
+    if (graph->ending) {
+        give_up(graph);
     } else {
-        if (graph->exec)
+        if (graph->exec) {
             driver.cuGraphExecDestroy(graph->exec);
+            driver_room_give(graph->device, graph->pieces);
+        }
         if (graph->driver)
             driver.cuGraphDestroy(graph->driver);
     }
     graph->exec = NULL;
     graph->driver = NULL;
-    graph->ending = NULL;
 }
 
 void graph_unbuild_last(struct graph *graph, uint64_t bytes)
@@ -103,12 +158,36 @@ void graph_unbuild_last(struct graph *graph, uint64_t bytes)
     graph_unbuild(graph);
 }
 
-void graph_endings_collect(struct session *session, bool all)
+/* The device of one that can be destroyed, or NULL. */
+static const struct device *look(struct session *session)
 {
-    list_for_each_safe (struct graph_ending, ending, &session->graphs->endings, link) {
-        if (!all && may_run(ending))
+    const struct device *found = NULL;
+
+    list_for_each (struct graph_ending, ending, &session->graphs->endings, link) {
+        if (session_enter(session, ending->device) != CUDA_SUCCESS || may_run(ending))
             continue;
-        session_enter(session, ending->device);
-        destroy(session, ending);
+        end_pause(ending);
+        found = ending->device;
     }
+    return found;
+}
+
+bool graph_endings_collect(struct session *session, bool all)
+{
+    const struct device *device = look(session);
+
+    if (!device || (!all && session->graphs->ending_count < ENDINGS_KEPT_MAX))
+        return false;
+    return destroy_in_calm(session, device, false);
+}
+
+/* What cannot be destroyed now stays with the driver until the server ends. */
+void graph_endings_finish(struct session *session)
+{
+    const struct device *device;
+
+    while ((device = look(session)) && destroy_in_calm(session, device, true))
+        ;
+    list_for_each_safe (struct graph_ending, ending, &session->graphs->endings, link)
+        forget(session, ending);
 }

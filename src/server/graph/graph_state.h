@@ -79,6 +79,7 @@ struct server_graphs {
 struct session_graphs {
     struct list list;    /* struct graph */
     struct list endings; /* struct graph_ending */
+    unsigned ending_count;
 };
 
 struct stream;
@@ -108,6 +109,7 @@ struct graph {
     uint32_t flags;
     CUgraph driver;
     CUgraphExec exec;
+    unsigned pieces;             /* that the exec has: driver_room.h */
     struct graph_ending *ending; /* what has to wait for its launches; NULL: nothing has */
     unsigned session_priority;   /* it was built for this priority of the client */
     uint64_t exchanges;          /* and when memory_exchanges() was this */
@@ -160,17 +162,22 @@ CUresult graph_prepare_ending(struct graph *graph);
 /* Behind a launch of the driver's graph. What the driver says. */
 CUresult graph_note_launch(const struct graph *graph, const struct stream *stream);
 
-/* Gives up the driver's graph, which is destroyed now or, if it has conditional nodes, as soon as
- * its launches have ended. The device's context is current. */
+/* Gives up the driver's graph, which is destroyed now or, if it has conditional nodes, together
+ * with others, once its launches have ended and a calm moment has come. No lock is held, and the
+ * device's context is current. */
 void graph_unbuild(struct graph *graph);
 
 /* The same for a graph that ends itself: so many of its bytes stay charged as long as the driver's
  * graph is there. */
 void graph_unbuild_last(struct graph *graph, uint64_t bytes);
 
-/* Destroys what was given up and runs no more, or all of it: then the session has no work left. The
- * context of some device is current after that. */
-void graph_endings_collect(struct session *session, bool all);
+/* Destroys what was given up and runs no more, where that is much or `all` is wanted. It waits for
+ * a calm moment, and the context of some device is current after that. Returns whether something
+ * was destroyed. */
+bool graph_endings_collect(struct session *session, bool all);
+
+/* The same at the end of the session, whose work is done: nothing is left. */
+void graph_endings_finish(struct session *session);
 
 /* ---- graph_turn.c ---- */
 

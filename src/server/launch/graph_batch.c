@@ -9,12 +9,16 @@
 #include <string.h>
 
 #include "cuda_error.h"
+#include "driver_room.h"
 #include "function.h"
 #include "kernel_call.h"
 #include "loader.h"
 
 /* How often a length must be wanted before its batch is created. */
 #define WANTED_OFTEN 3u
+
+/* Of driver_room.h. */
+#define PIECES 1u
 
 /* How many bytes of a node's parameters are remembered, so that the same launch need not be set
  * again. */
@@ -106,8 +110,6 @@ static bool node_set(const struct graph_batch *batch, struct batch_node *node,
 
 static void graph_batch_destroy(struct graph_batch *batch)
 {
-    if (!batch)
-        return;
     if (batch->exec)
         driver.cuGraphExecDestroy(batch->exec);
     if (batch->graph)
@@ -172,10 +174,12 @@ static struct graph_batch *prepare(struct graph_batches *batches, unsigned kind,
 
     if (batch)
         return graph_batch_set(batch, launches) ? batch : NULL;
-    if (++batches->wanted[kind] < WANTED_OFTEN)
+    if (++batches->wanted[kind] < WANTED_OFTEN || !driver_room_try(batches->device, PIECES))
         return NULL;
     batch =
         driver_has_graph_batches() ? graph_batch_create(batches, launches, lengths[kind]) : NULL;
+    if (!batch)
+        driver_room_give(batches->device, PIECES);
     batches->batch[kind] = batch;
     batches->unavailable = !batch;
     return batch;
@@ -207,6 +211,15 @@ bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
     return batch && driver.cuGraphLaunch(batch->exec, stream) == CUDA_SUCCESS;
 }
 
+static void drop(struct graph_batches *batches, unsigned kind)
+{
+    if (!batches->batch[kind])
+        return;
+    graph_batch_destroy(batches->batch[kind]);
+    batches->batch[kind] = NULL;
+    driver_room_give(batches->device, PIECES);
+}
+
 static bool graph_batch_uses(const struct graph_batch *batch, const struct module *module)
 {
     for (unsigned i = 0; i < batch->length; i++) {
@@ -222,15 +235,12 @@ void graph_batches_forget_module(struct graph_batches *batches, const struct mod
         struct graph_batch *batch = batches->batch[kind];
         if (!batch || !graph_batch_uses(batch, module))
             continue;
-        graph_batch_destroy(batch);
-        batches->batch[kind] = NULL;
+        drop(batches, kind);
     }
 }
 
 void graph_batches_fini(struct graph_batches *batches)
 {
-    for (unsigned kind = 0; kind < GRAPH_BATCH_KINDS; kind++) {
-        graph_batch_destroy(batches->batch[kind]);
-        batches->batch[kind] = NULL;
-    }
+    for (unsigned kind = 0; kind < GRAPH_BATCH_KINDS; kind++)
+        drop(batches, kind);
 }

@@ -18,6 +18,7 @@
 #define GRAPH_BATCH_FENCED GRAPH_BATCH_QUEUED_KINDS
 #define GRAPH_BATCH_KINDS (GRAPH_BATCH_QUEUED_KINDS + 1)
 
+struct device;
 struct graph_batch;
 struct function;
 struct module;
@@ -40,6 +41,7 @@ struct launch {
 /* The graph batches of one stream. A batch is created when its length is wanted again and again,
  * because that takes as long as a hundred launches. */
 struct graph_batches {
+    const struct device *device;
     struct graph_batch *batch[GRAPH_BATCH_KINDS];
     unsigned wanted[GRAPH_BATCH_KINDS];
     /* Of their nodes, because a node does not get those of the stream that it is launched into. */

@@ -24,6 +24,7 @@ static void on_ready(struct stream *stream)
     struct graph_batches *batches = &stream->launch->graph_batches;
 
     graph_batches_fini(batches);
+    batches->device = stream->device;
     batches->priority = stream->granted_priority;
     batches->urgent_priority = stream->device->record.priority_greatest;
 }

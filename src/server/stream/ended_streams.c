@@ -41,7 +41,7 @@ void ended_streams_take(struct stream *stream)
     if (!stream->driver || !has_work(stream))
         forget(stream);
     else if (record_end(stream) == CUDA_SUCCESS)
-        driver.cuStreamDestroy_v2(steal_pointer(stream->driver));
+        stream_drop_driver(stream);
 }
 
 bool ended_streams_are_idle(struct session *session)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "driver_room.h"
 #include "ended_streams.h"
 #include "fence.h"
 #include "log.h"
@@ -218,16 +219,38 @@ static void announce_ready(struct stream *stream)
     }
 }
 
-static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
+static CUresult make_in_partition(const struct stream *stream, CUstream *ret_stream)
 {
     const struct partition *partition = stream->sm_share->partition;
-    int priority = stream_grant_priority(stream->session, stream->device, stream->priority);
 
-    stream->granted_priority = priority;
     if (partition)
         return driver.cuGreenCtxStreamCreate(ret_stream, partition->green, CU_STREAM_NON_BLOCKING,
-                                             priority);
-    return driver.cuStreamCreateWithPriority(ret_stream, CU_STREAM_NON_BLOCKING, priority);
+                                             stream->granted_priority);
+    return driver.cuStreamCreateWithPriority(ret_stream, CU_STREAM_NON_BLOCKING,
+                                             stream->granted_priority);
+}
+
+static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
+{
+    struct driver_room_use room;
+    CUresult result = driver_room_begin(stream->session, stream->device, DRIVER_ROOM_STREAM,
+                                        "cuStreamCreate", &room);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    stream->granted_priority =
+        stream_grant_priority(stream->session, stream->device, stream->priority);
+    result = make_in_partition(stream, ret_stream);
+    driver_room_end(stream->session, stream->device, &room, result);
+    return result;
+}
+
+static void drop_driver_stream(const struct stream *stream, CUstream dropped)
+{
+    if (!dropped)
+        return;
+    driver.cuStreamDestroy_v2(dropped);
+    driver_room_give(stream->device, DRIVER_ROOM_STREAM);
 }
 
 /* Replaces the driver's stream by one in the partition and with the priority that the client has
@@ -242,15 +265,13 @@ static CUresult stream_renew(struct stream *stream)
     if (result == CUDA_SUCCESS && stream->driver)
         result = driver.cuStreamWaitEvent(fresh, stream->order, 0);
     if (result != CUDA_SUCCESS) {
-        if (fresh)
-            driver.cuStreamDestroy_v2(fresh);
+        drop_driver_stream(stream, fresh);
         return result;
     }
     CUstream old = stream->driver;
     announce_ready(stream);
     set_driver(stream, fresh);
-    if (old)
-        driver.cuStreamDestroy_v2(old);
+    drop_driver_stream(stream, old);
     return CUDA_SUCCESS;
 }
 
@@ -355,9 +376,13 @@ void stream_destroy(struct stream *stream)
 {
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
-    if (stream->driver)
-        driver.cuStreamDestroy_v2(stream->driver);
+    stream_drop_driver(stream);
     free(stream);
+}
+
+void stream_drop_driver(struct stream *stream)
+{
+    drop_driver_stream(stream, steal_pointer(stream->driver));
 }
 
 CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuStreamDestroy_v2 *in,

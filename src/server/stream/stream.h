@@ -106,7 +106,9 @@ void streams_follow_limits(struct session *session);
  * it is given nothing more, and other subsystems forget it. */
 void stream_close(struct stream *stream);
 
-/* After stream_close(): destroys the driver's stream, whose work goes on, and frees it. */
+/* After stream_close(): destroys the driver's stream, whose work goes on; the second frees the
+ * stream as well. */
+void stream_drop_driver(struct stream *stream);
 void stream_destroy(struct stream *stream);
 
 /* Whether all of the client's streams are idle. A fatal error of the driver ends the server. */

@@ -257,6 +257,7 @@ CUresult soft_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, un
 
     if (result)
         return result;
+    device_block_take_locked(context);
     stream = stream_create_locked(context, flags, stream_clamp_priority(priority));
     if (!stream || !green_add_stream_locked(green, stream))
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -8,6 +8,7 @@
 #include "copy.h"
 #include "cuda_graph.h"
 #include "device_printf.h"
+#include "driver_room.h"
 #include "graph.h"
 #include "ipc_share.h"
 #include "launch.h"
@@ -513,6 +514,13 @@ static int make_parts(struct server *server)
            server_launch_init(server, &launches) || server_graphs_init(server);
 }
 
+/* For all streams that tests create. */
+static void give_room(const struct device *device)
+{
+    for (int i = 0; i < 4096; i++)
+        driver_room_give(device, DRIVER_ROOM_STREAM);
+}
+
 int fixture_setup(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -525,6 +533,7 @@ int fixture_setup(void **state)
     if (make_parts(&fixture->server))
         return -1;
     fixture->server.streams->no_pace = true;
+    give_room(&fixture->server.devices.device[0]);
     server_quotas_init(NULL);
     fixture->session = session_create(&fixture->server, &who, 1);
 

@@ -4,6 +4,9 @@
 
 #include "switch.h"
 
+#define BLOCK_PIECES 43u
+#define FIRST_PIECES 34u /* that come with the context */
+
 unsigned soft_device_syncs;
 
 static bool like_hardware;
@@ -52,4 +55,18 @@ void device_sync_emulate_locked(struct context *context)
 {
     if (like_hardware)
         device_sync_locked(context);
+}
+
+void device_block_take_locked(struct context *context)
+{
+    if (++context->block_pieces <= FIRST_PIECES + context->block_room)
+        return;
+    context->block_room += BLOCK_PIECES;
+    device_sync_emulate_locked(context);
+}
+
+void device_block_give_locked(struct context *context)
+{
+    if (context->block_pieces)
+        context->block_pieces--;
 }

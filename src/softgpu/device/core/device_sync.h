@@ -16,6 +16,11 @@ CUresult device_sync_locked(struct context *context);
 /* The same where the software GPU itself has no need to wait. */
 void device_sync_emulate_locked(struct context *context);
 
+/* For what NVIDIA's driver keeps in blocks on the device: streams and graphs. A block has room for
+ * 43 of them, and to take one waits for all streams of the context. */
+void device_block_take_locked(struct context *context);
+void device_block_give_locked(struct context *context);
+
 /* How many calls stall at the moment; those that take the driver's lock stand aside then. Changed
  * under soft_lock (device_sync.h). */
 extern unsigned soft_device_syncs;

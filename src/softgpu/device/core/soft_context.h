@@ -18,6 +18,8 @@ struct context {
     bool active;           /* a primary context without users is not */
     unsigned retains;      /* of a primary context */
     unsigned device_syncs; /* calls that wait for all of its streams now: device_sync.h */
+    unsigned block_pieces; /* that its streams and graphs take, of so many in its further blocks */
+    unsigned block_room;
     unsigned flags;
     unsigned api_version;
     CUresult error; /* sticky: the fault that ended it */

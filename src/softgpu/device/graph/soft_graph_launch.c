@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "copy_prepare.h"
+#include "device_sync.h"
 #include "graph_branch.h"
 #include "graph_condition.h"
 #include "graph_pool.h"
@@ -339,8 +340,31 @@ CUresult soft_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
 
 CUresult graph_exec_create_locked(struct graph_exec *exec)
 {
+    struct context *context;
+
     exec->owner = NULL;
+    if (context_current_locked(&context) == CUDA_SUCCESS)
+        device_block_take_locked(context);
     return CUDA_SUCCESS;
+}
+
+static bool decides_somewhere(const struct graph_exec *exec)
+{
+    for (unsigned i = 0; i < exec->count; i++)
+        if (decides(exec->nodes[i]))
+            return true;
+    return false;
+}
+
+static void give_block_locked(const struct graph_exec *exec)
+{
+    struct context *context;
+
+    if (context_current_locked(&context) != CUDA_SUCCESS)
+        return;
+    device_block_give_locked(context);
+    if (decides_somewhere(exec))
+        device_sync_emulate_locked(context);
 }
 
 /* What was launched goes on. Where a GPU could lend the value of a conditional node to another
@@ -350,18 +374,15 @@ static void check_end_locked(const struct graph_exec *exec)
     const struct operation *last = exec->owner;
     bool runs = last && last->state != OPERATION_FINISHED;
 
-    for (unsigned i = 0; runs && i < exec->count; i++) {
-        if (!decides(exec->nodes[i]) || !switch_is_on("FUNNEL_SOFT_STRICT_GRAPHS"))
-            continue;
+    if (runs && decides_somewhere(exec) && switch_is_on("FUNNEL_SOFT_STRICT_GRAPHS"))
         context_fail_locked(last->context, CUDA_ERROR_LAUNCH_FAILED,
                             "a graph with conditional nodes was destroyed while it was running");
-        return;
-    }
 }
 
 void graph_exec_destroy_locked(struct graph_exec *exec)
 {
     check_end_locked(exec);
+    give_block_locked(exec);
     operation_unref_locked(exec->owner);
 }
 

@@ -2,6 +2,7 @@
 /*
  * The calls about streams.
  */
+#include "device_sync.h"
 #include "soft_context.h"
 #include "soft_green.h"
 #include "soft_stream.h"
@@ -18,6 +19,7 @@ CUresult soft_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
 
     if (result)
         return result;
+    device_block_take_locked(context);
     stream = stream_create_locked(context, flags, stream_clamp_priority(priority));
     if (!stream || !green_adopt_stream_locked(stream))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -40,6 +42,7 @@ CUresult soft_cuStreamDestroy_v2(CUstream hStream)
         return CUDA_ERROR_INVALID_HANDLE;
     if (stream->detached)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    device_block_give_locked(stream->context);
     stream_destroy_locked(stream);
     return CUDA_SUCCESS;
 }

@@ -266,6 +266,7 @@ static void end_conditional(struct fixture *fixture, struct made *made)
     const struct wire_cuGraphExecDestroy in = {.graph = fixture_handle(WIRE_GRAPH, 6)};
 
     serve_cuGraphExecDestroy(fixture->session, &in, made->graph);
+    graph_endings_finish(fixture->session);
     made->graph = session_lookup(fixture->session, WIRE_GRAPH, fixture_handle(WIRE_GRAPH, 5));
     end(fixture, made);
 }
@@ -296,7 +297,6 @@ static void conditional_nodes_are_the_drivers(void **state)
                         "conditional 0x1003 of 2 behind 1; "
                         "in 21: copy node 64 behind 0; instantiate x1; ");
     serve_fnGraphKernelNode(fixture->session, &kernel, made.graph, made.function);
-    assert_string_equal(fake_trace(), "destroy x1; destroy graph; ");
     launch(fixture, &made);
     assert_non_null(strstr(fake_trace(), "node f5 4099; "));
     end_conditional(fixture, &made);
@@ -336,12 +336,40 @@ static void conditional_nodes_stay_while_they_run(void **state)
     create_and_destroy_another(fixture);
     assert_string_equal(fake_trace(), "");
     assert_true(quota_held(fixture->session, QUOTA_GRAPH_MEMORY) > held);
+    assert_false(graph_endings_collect(fixture->session, true));
+    assert_true(batch_pause_is_on(made.stream->device));
     runs = false;
     create_and_destroy_another(fixture);
+    assert_string_equal(fake_trace(), "");
+    assert_true(graph_endings_collect(fixture->session, true));
     assert_string_equal(fake_trace(), "destroy x1; destroy graph; ");
     assert_int_equal(quota_held(fixture->session, QUOTA_GRAPH_MEMORY), held);
     made.graph = session_lookup(fixture->session, WIRE_GRAPH, fixture_handle(WIRE_GRAPH, 5));
     end(fixture, &made);
+}
+
+/* To destroy one waits for all kernels of the context. */
+static void conditional_nodes_end_together(void **state)
+{
+    const struct wire_fnGraphKernelNode kernel = {
+        .shape = {1}, .params = (uint64_t[]){0x74000000000001, 0}, .params_size = 16};
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    driver.cuEventQuery = query_event;
+    describe_conditional(fixture, &made, 0x74000000000001);
+    for (int i = 0; i < 16; i++) {
+        instantiate(fixture, &made, 0);
+        launch(fixture, &made);
+        assert_null(strstr(fake_trace(), "destroy x"));
+        serve_fnGraphKernelNode(fixture->session, &kernel, made.graph, made.function);
+    }
+    const char *trace = fake_trace();
+    for (int i = 0; i < 16; i++) {
+        trace = strstr(trace, "destroy x");
+        assert_non_null(trace++);
+    }
+    end_conditional(fixture, &made);
 }
 
 static CUresult CUDAAPI add_dependencies(CUgraph graph, const CUgraphNode *from,
@@ -451,6 +479,7 @@ int main(void)
         CASE(priorities_follow_the_client),
         CASE(conditional_nodes_are_the_drivers),
         CASE(conditional_nodes_stay_while_they_run),
+        CASE(conditional_nodes_end_together),
         CASE(kernels_begin_early),
         CASE(handles_that_are_no_parameters_are_refused),
         CASE(confined_clients_have_no_conditional_nodes),

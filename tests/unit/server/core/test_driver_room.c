@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The account of what fits into a context without waiting for its kernels. */
+#include "driver_room.h"
+#include "fake_driver.h"
+#include "quiesce.h"
+
+static int streams, streams_most, streams_fit;
+
+static CUresult CUDAAPI create_stream(CUstream *stream, unsigned flags, int priority)
+{
+    if (streams == streams_fit)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *stream = (CUstream)(uintptr_t)++streams;
+    if (streams_most < streams)
+        streams_most = streams;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI destroy_stream(CUstream stream)
+{
+    streams--;
+    return CUDA_SUCCESS;
+}
+
+static const struct device *device_of(struct fixture *fixture)
+{
+    streams = streams_most = 0;
+    streams_fit = 1000;
+    driver.cuStreamCreateWithPriority = create_stream;
+    driver.cuStreamDestroy_v2 = destroy_stream;
+    return &fixture->server.devices.device[0];
+}
+
+static void use_up(const struct device *device)
+{
+    while (driver_room_try(device, DRIVER_ROOM_STREAM))
+        ;
+}
+
+static unsigned count_left(const struct device *device)
+{
+    unsigned count = 0;
+
+    while (driver_room_try(device, DRIVER_ROOM_STREAM))
+        count++;
+    return count;
+}
+
+static void what_fits_is_created_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct device *device = device_of(fixture);
+    struct driver_room_use use;
+
+    assert_int_equal(driver_room_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
+    assert_false(use.grows);
+    driver_room_end(fixture->session, device, &use, CUDA_SUCCESS);
+    assert_int_equal(streams_most, 0);
+    assert_false(driver_room_is_short(device));
+}
+
+static void what_failed_takes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct device *device = device_of(fixture);
+    struct driver_room_use use;
+
+    use_up(device);
+    driver_room_give(device, 1);
+    assert_int_equal(driver_room_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
+    driver_room_end(fixture->session, device, &use, CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(count_left(device), 1);
+}
+
+/* In a calm moment, and then for the next ones as well. */
+static void more_is_taken_when_all_is_used(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct device *device = device_of(fixture);
+    struct driver_room_use use;
+
+    use_up(device);
+    assert_true(driver_room_is_short(device));
+    assert_int_equal(driver_room_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
+    assert_true(use.grows);
+    assert_false(quiesce_try(device->quiesce));
+    driver_room_end(fixture->session, device, &use, CUDA_SUCCESS);
+    assert_true(quiesce_try(device->quiesce));
+    quiesce_end(device->quiesce);
+    assert_false(driver_room_is_short(device));
+    assert_int_equal(streams, 0);
+    assert_true((unsigned)streams_most >= count_left(device));
+}
+
+static void a_full_device_gives_none(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct device *device = device_of(fixture);
+
+    use_up(device);
+    streams_fit = 3;
+    driver_room_renew(device);
+    assert_int_equal(streams, 0);
+    assert_true(driver_room_is_short(device));
+}
+
+/* A large graph fits in where a large one was, and not where streams were. */
+static void large_graphs_have_their_own(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct device *device = device_of(fixture);
+    struct driver_room_use use;
+
+    assert_false(driver_room_try(device, 8));
+    assert_int_equal(driver_room_begin(fixture->session, device, 8, "test", &use), CUDA_SUCCESS);
+    assert_true(use.grows);
+    driver_room_end(fixture->session, device, &use, CUDA_SUCCESS);
+    assert_int_equal(streams_most, 0);
+    driver_room_give(device, 8);
+    assert_true(driver_room_try(device, 8));
+    assert_false(driver_room_try(device, 8));
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(what_fits_is_created_at_once),   CASE(what_failed_takes_nothing),
+        CASE(more_is_taken_when_all_is_used), CASE(a_full_device_gives_none),
+        CASE(large_graphs_have_their_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
