@@ -14,7 +14,7 @@
 #include "hash.h"
 #include "text.h"
 
-static const char magic[8] = "FNLCODE1";
+static const char magic[8] = "FNLCODE2";
 
 struct header {
     char magic[8];

@@ -18,7 +18,7 @@
 #include "hash.h"
 #include "switch.h"
 
-#define MAGIC UINT64_C(0x31706d6f636c6e66) /* "fnlcomp1" */
+#define MAGIC UINT64_C(0x32706d6f636c6e66) /* "fnlcomp2" */
 #define NAME_SIZE 40u
 
 struct header {

@@ -485,17 +485,19 @@ static uint64_t hash_of(const char *text)
     return hash_bytes(text, strlen(text));
 }
 
-/* The multiplier of the hash is odd, so any change of one word can be undone by the next word. */
+/* The hash takes every fourth word together, and its multiplier is odd, so any change of one of them
+ * can be undone by the next. `at` is that of a fourth one. */
 static void forge(const char *text, size_t at, char *ret_text)
 {
+    const size_t lane = 24, step = 32;
     uint64_t before, first, second, factor = 0x9e3779b97f4a7c15u;
-    uint64_t ours = strlen(text), theirs = ours;
+    uint64_t ours = 3, theirs = ours;
 
     strcpy(ret_text, text);
     memcpy(&first, text + at, 8);
     first ^= 1;
     memcpy(ret_text + at, &first, 8);
-    for (size_t i = 0; i <= at; i += 8) {
+    for (size_t i = lane; i <= at; i += step) {
         memcpy(&before, text + i, 8);
         ours = (ours ^ before) * factor;
         ours ^= ours >> 29;
@@ -503,9 +505,9 @@ static void forge(const char *text, size_t at, char *ret_text)
         theirs = (theirs ^ before) * factor;
         theirs ^= theirs >> 29;
     }
-    memcpy(&second, text + at + 8, 8);
+    memcpy(&second, text + at + step, 8);
     second ^= ours ^ theirs;
-    memcpy(ret_text + at + 8, &second, 8);
+    memcpy(ret_text + at + step, &second, 8);
 }
 
 static void images_with_the_same_hash_are_told_apart(void **state)
@@ -513,7 +515,7 @@ static void images_with_the_same_hash_are_told_apart(void **state)
     char text[sizeof(plain)];
     struct cached *first = get(*state, plain), *second = NULL;
 
-    forge(plain, 64, text);
+    forge(plain, 56, text);
     assert_int_equal(strlen(text), strlen(plain));
     assert_string_not_equal(text, plain);
     assert_int_equal(hash_of(text), hash_of(plain));
