@@ -38,7 +38,6 @@ class Servers(harness.TestCase):
                       log)
 
     def test_clean_process(self):
-        self.environment["LD_PRELOAD"] = "/nowhere/libcuda.so.1"
         self.attach()
         start, = self.server_events("start")
         self.assertEqual(start["argv"][1:], ["--device", "soft"])
@@ -234,6 +233,27 @@ class Servers(harness.TestCase):
         process.stdin.write(commands)
         process.stdin.close()
         return process
+
+
+class Environment(harness.TestCase):
+    """What servers have of the daemon's."""
+
+    def of_server(self):
+        self.start("--device", "soft")
+        self.assertEqual(self.client().welcome(), (0, ""))
+        return self.server_events("start")[0]["environment"]
+
+    def test_the_clients_library_is_not_preloaded(self):
+        self.environment["LD_PRELOAD"] = "/nowhere/libcuda.so.1"
+        self.assertNotIn("LD_PRELOAD", self.of_server())
+
+    def test_memory_comes_in_huge_pages(self):
+        self.environment.pop("GLIBC_TUNABLES", None)
+        self.assertEqual(self.of_server()["GLIBC_TUNABLES"], "glibc.malloc.hugetlb=1")
+
+    def test_own_tunables_stay(self):
+        self.environment["GLIBC_TUNABLES"] = "glibc.malloc.arena_max=4"
+        self.assertEqual(self.of_server()["GLIBC_TUNABLES"], "glibc.malloc.arena_max=4")
 
 
 class Trouble(harness.TestCase):
