@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "image_bundle.h"
 #include "image_check.h"
+#include "image_store.h"
 #include "loader.h"
 
 static void add_option(struct library *library, CUjit_option option, uintptr_t value)
@@ -18,7 +19,8 @@ static void add_option(struct library *library, CUjit_option option, uintptr_t v
     library->option_count++;
 }
 
-struct library *library_create(const void *options, uint32_t options_size)
+struct library *library_create(struct stored_image *image, const void *options,
+                               uint32_t options_size)
 {
     struct library *library = calloc(1, sizeof(*library));
 
@@ -26,6 +28,7 @@ struct library *library_create(const void *options, uint32_t options_size)
         return NULL;
     list_init(&library->link);
     library->users = 1;
+    library->image = stored_image_ref(image);
     library->may_print = library->may_allocate = true;
     library->option_count =
         jit_pairs_read(options, options_size, false, library->options, library->values);
@@ -66,19 +69,27 @@ static CUresult compile(struct session *session, const struct device *device, CU
     return result;
 }
 
-CUresult library_load(struct library *library, struct session *session, const struct device *device,
-                      const void *image, size_t size)
+static CUresult give_to_driver(struct library *library, const void *code)
 {
-    _cleanup_free_ struct image_wrapper *wrapper = NULL;
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    CUlibraryOption is_kept = CU_LIBRARY_BINARY_IS_PRESERVED;
+    void *yes = (void *)1;
 
-    if (!image_is_bundle(image, size) || image_wrap(image, size, &wrapper))
-        result =
-            driver.cuLibraryLoadData(&library->driver, wrapper ? wrapper : image, library->options,
-                                     library->values, library->option_count, NULL, NULL, 0);
+    return driver.cuLibraryLoadData(&library->driver, code, library->options, library->values,
+                                    library->option_count, &is_kept, &yes, 1);
+}
+
+CUresult library_load(struct library *library, struct session *session, const struct device *device)
+{
+    const struct compiled_image *code = &library->code;
+    CUresult result;
+
+    if (image_is_bundle(code->bytes, code->size) &&
+        !image_wrap(code->bytes, code->size, &library->wrapper))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    result = give_to_driver(library, library->wrapper ? library->wrapper : code->bytes);
     return result != CUDA_SUCCESS
                ? result
-               : compile(session, device, library->driver, image_is_text(image, size));
+               : compile(session, device, library->driver, image_is_text(code->bytes, code->size));
 }
 
 void library_destroy(struct library *library)
@@ -87,5 +98,8 @@ void library_destroy(struct library *library)
         return;
     if (library->driver)
         driver.cuLibraryUnload(library->driver);
+    compiled_image_fini(&library->code);
+    free(library->wrapper);
+    stored_image_unref(library->image);
     free(library);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "compiled_image.h"
 #include "jit_pairs.h"
 #include "list.h"
 #include "loader.h"
@@ -15,7 +16,9 @@
 #define LIBRARY_LOG_SIZE 4096u
 
 struct device;
+struct image_wrapper;
 struct session;
+struct stored_image;
 
 struct library {
     CUlibrary driver;
@@ -30,19 +33,25 @@ struct library {
     CUjit_option options[JIT_PAIRS_MAX + 2];
     void *values[JIT_PAIRS_MAX + 2];
     char log[LIBRARY_LOG_SIZE];
+    /* The driver reads the code where it is and makes no copy, which takes most of the time of a
+     * large load. So all of it lives as long as the library. */
+    struct stored_image *image;
+    struct compiled_image code;
+    struct image_wrapper *wrapper; /* NULL = the code is no bundle */
 };
 
-/* A library that is not loaded yet, which may print and allocate. The options are pairs of u64,
- * option and value, as a client sends them; options that the server does not pass are left out.
- * NULL when out of memory. */
-struct library *library_create(const void *options, uint32_t options_size);
+/* A library of an image that has been checked, of which it takes a reference. It is not loaded yet,
+ * and may print and allocate. The options are pairs of u64, option and value, as a client sends
+ * them; options that the server does not pass are left out. NULL when out of memory. */
+struct library *library_create(struct stored_image *image, const void *options,
+                               uint32_t options_size);
 
-/* Loads an image that has been checked, and compiles it at once, so that errors are reported now.
- * On the session's thread, and the device's context is current. PTX waits for a calm moment
- * (calm.h), unless `session` is NULL because no client is busy. What the driver says; messages of
- * the compiler are in `log`. */
-CUresult library_load(struct library *library, struct session *session, const struct device *device,
-                      const void *image, size_t size);
+/* Loads `code`, which the caller has made of the image, and compiles it at once, so that errors are
+ * reported now. On the session's thread, and the device's context is current. PTX waits for a calm
+ * moment (calm.h), unless `session` is NULL because no client is busy. What the driver says;
+ * messages of the compiler are in `log`. */
+CUresult library_load(struct library *library, struct session *session,
+                      const struct device *device);
 
 /* Another use of a library that the caller uses. */
 struct library *library_use(struct library *library);

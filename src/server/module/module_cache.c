@@ -13,7 +13,6 @@
 
 #include "cached.h"
 #include "cleanup.h"
-#include "compiled_image.h"
 #include "device.h"
 #include "image_reader.h"
 #include "log.h"
@@ -114,8 +113,8 @@ void module_cache_fini(struct module_cache *cache)
         list_remove(&cached->link);
         cached_destroy(cache, cached);
     }
-    image_store_fini(&cache->images);
     retired_fini(&cache->retired);
+    image_store_fini(&cache->images);
 }
 
 /* What it may do is known when the image has been looked into. */
@@ -124,7 +123,7 @@ static struct cached *cached_create(const struct image_request *request)
     struct cached *cached = calloc(1, sizeof(*cached) + request->options_size);
 
     if (cached)
-        cached->library = library_create(request->options, request->options_size);
+        cached->library = library_create(request->image, request->options, request->options_size);
     if (!cached || !cached->library) {
         free(cached);
         return NULL;
@@ -214,18 +213,18 @@ static void report_compiler(struct session *session, CUresult result)
 static CUresult load(const struct module_cache *cache, struct cached *cached,
                      struct session *session, struct image_log *ret_log)
 {
-    struct compiled_image image;
-    CUresult result = compiled_image_make(cache->compiler, cached->library, cached->image,
-                                          device_compute_capability(cached->device), &image);
+    struct library *library = cached->library;
+    CUresult result =
+        compiled_image_make(cache->compiler, library, library->image,
+                            device_compute_capability(cached->device), &library->code);
 
     if (result == CUDA_SUCCESS) {
-        result = library_load(cached->library, session, cached->device, image.bytes, image.size);
-        keep_log(cached->library->log, LIBRARY_LOG_SIZE, ret_log);
+        result = library_load(library, session, cached->device);
+        keep_log(library->log, LIBRARY_LOG_SIZE, ret_log);
     } else {
         report_compiler(session, result);
-        keep_log(image.compiled.log, LIBRARY_LOG_SIZE, ret_log);
+        keep_log(library->code.compiled.log, LIBRARY_LOG_SIZE, ret_log);
     }
-    compiled_image_fini(&image);
     return result;
 }
 

@@ -27,6 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FAKE_LIBRARIES 4096
+
 struct fake fake;
 
 static char traced[sizeof(fake.trace)];
@@ -144,17 +146,30 @@ static CUresult fake_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f
                  config->numAttrs, extra ? *(size_t *)extra[3] : 0);
 }
 
+/* The driver reads code where it is until the library is unloaded. */
+static struct {
+    const void *code;
+    uint32_t first;
+} loaded[FAKE_LIBRARIES];
+
 static CUresult fake_cuLibraryLoadData(CUlibrary *ret_library, const void *image,
                                        CUjit_option *options, void **values, unsigned count,
                                        CUlibraryOption *library_options, void **library_values,
                                        unsigned library_count)
 {
-    (void)image, (void)options, (void)values, (void)count;
-    (void)library_options, (void)library_values, (void)library_count;
+    unsigned at = fake.libraries % FAKE_LIBRARIES;
+
+    (void)options, (void)values, (void)count;
+    assert_int_equal(library_count, 1);
+    assert_int_equal(*library_options, CU_LIBRARY_BINARY_IS_PRESERVED);
+    assert_non_null(*library_values);
     CUresult result = trace("load l%u; ", fake.libraries + 1);
-    if (result == CUDA_SUCCESS)
-        *ret_library = (CUlibrary)(uintptr_t)++fake.libraries;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    *ret_library = (CUlibrary)(uintptr_t)++fake.libraries;
+    loaded[at].code = image;
+    memcpy(&loaded[at].first, image, sizeof(loaded[at].first));
+    return CUDA_SUCCESS;
 }
 
 static CUresult fake_cuLibraryGetModule(CUmodule *ret_module, CUlibrary library)
@@ -200,6 +215,9 @@ static CUresult fake_cuFuncGetParamInfo(CUfunction function, size_t index, size_
 
 static CUresult fake_cuLibraryUnload(CUlibrary library)
 {
+    unsigned at = (number(library) - 1) % FAKE_LIBRARIES;
+
+    assert_memory_equal(loaded[at].code, &loaded[at].first, sizeof(loaded[at].first));
     return trace("unload l%u; ", number(library));
 }
 

@@ -181,14 +181,15 @@ static CUresult load_bundle(CUlibrary *ret_library, const void *image, CUjit_opt
 
 static void the_driver_gets_the_parts_of_a_bundle(void **state)
 {
-    struct library *library = library_create(NULL, 0);
-
     struct fixture *fixture = *state;
+    struct stored_image *image = fixture_image(fixture, plain);
+    struct library *library = library_create(image, NULL, 0);
 
+    stored_image_unref(image);
+    library->code = (struct compiled_image){.bytes = bundle, .size = sizeof(bundle)};
     quick_load = driver.cuLibraryLoadData;
     driver.cuLibraryLoadData = load_bundle;
-    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0],
-                                  bundle, sizeof(bundle)),
+    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0]),
                      CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "load l1; ");
     library_destroy(library);
@@ -485,8 +486,8 @@ static uint64_t hash_of(const char *text)
     return hash_bytes(text, strlen(text));
 }
 
-/* The hash takes every fourth word together, and its multiplier is odd, so any change of one of them
- * can be undone by the next. `at` is that of a fourth one. */
+/* The hash takes every fourth word together, and its multiplier is odd, so any change of one of
+ * them can be undone by the next. `at` is that of a fourth one. */
 static void forge(const char *text, size_t at, char *ret_text)
 {
     const size_t lane = 24, step = 32;

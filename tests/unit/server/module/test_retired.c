@@ -42,13 +42,22 @@ static struct retired *retired_of(struct fixture *fixture)
     return &server_module_cache(&fixture->server)->retired;
 }
 
+static struct library *make_library(struct fixture *fixture)
+{
+    static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n";
+    struct stored_image *image = fixture_image(fixture, text);
+    struct library *library = library_create(image, NULL, 0);
+
+    stored_image_unref(image);
+    library->code = (struct compiled_image){.bytes = text, .size = sizeof(text)};
+    return library;
+}
+
 static struct library *load(struct fixture *fixture)
 {
-    static const char image[] = ".version 7.0\n.target sm_70\n.address_size 64\n";
-    struct library *library = library_create(NULL, 0);
+    struct library *library = make_library(fixture);
 
-    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0],
-                                  image, sizeof(image)),
+    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0]),
                      CUDA_SUCCESS);
     return library;
 }
@@ -87,7 +96,7 @@ static void nothing_is_unloaded_at_once(void **state)
 
 static void libraries_that_were_never_loaded_are_freed(void **state)
 {
-    retired_add(retired_of(*state), library_create(NULL, 0), 100);
+    retired_add(retired_of(*state), make_library(*state), 100);
     retired_add(retired_of(*state), NULL, 100);
     assert_false(retired_unload(retired_of(*state)));
     assert_string_equal(fake_trace(), "");
