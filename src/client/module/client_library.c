@@ -326,26 +326,40 @@ CUresult function_enter(CUfunction handle, struct function **ret_function)
     return result != CUDA_SUCCESS ? result : function_resolve(context, handle, ret_function);
 }
 
+/* The function is made where that takes no time. Otherwise the kernel is loaded when the program
+ * uses it, as natively: libraries ask for many more kernels than they launch. */
+static CUresult look_up(struct library *library, struct context *context, const char *name,
+                        struct function **ret_function)
+{
+    struct module *module;
+    bool is_ready = false;
+    CUresult result = library_module(library, context, &module);
+
+    *ret_function = NULL;
+    if (result == CUDA_SUCCESS)
+        result = module_find_kernel(module, name, &is_ready);
+    return result == CUDA_SUCCESS && is_ready ? module_function(module, name, ret_function)
+                                              : result;
+}
+
 static CUresult get_kernel(struct library *library, const char *name, struct kernel **ret_kernel)
 {
     struct context *context = library_context();
     struct function *function;
-    struct module *module;
     CUresult result;
 
     *ret_kernel = find_kernel(library, name);
     if (*ret_kernel)
         return CUDA_SUCCESS;
     recovery_consider_move();
-    result = library_module(library, context, &module);
-    if (result == CUDA_SUCCESS)
-        result = module_function(module, name, &function);
+    result = look_up(library, context, name, &function);
     if (result != CUDA_SUCCESS)
         return result;
     *ret_kernel = kernel_create(library, name);
     if (!*ret_kernel)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    cache_function(*ret_kernel, context, function);
+    if (function)
+        cache_function(*ret_kernel, context, function);
     return CUDA_SUCCESS;
 }
 

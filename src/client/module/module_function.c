@@ -135,7 +135,29 @@ static struct function *find(struct module *module, const char *name, bool *ret_
     return function;
 }
 
+static bool is_known_here(struct module *module, const char *name)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return find_locked(&module->functions, name) || find_locked(&module->offered, name);
+}
+
 /* ---- asking ---- */
+
+CUresult module_find_kernel(struct module *module, const char *name, bool *ret_ready)
+{
+    const struct wire_fnKernelFind in = {.library = module->handle, .name = name};
+    struct wire_fnKernelFind_reply out;
+    CUresult result;
+
+    *ret_ready = is_known_here(module, name);
+    if (*ret_ready)
+        return CUDA_SUCCESS;
+    result = wire_fnKernelFind(&client->channel, &in, &out);
+    if (result == CUDA_SUCCESS)
+        *ret_ready = out.known;
+    return result;
+}
 
 static bool wants_offers(void)
 {

@@ -30,6 +30,12 @@ struct function {
  * before; CUDA_ERROR_NOT_FOUND. */
 CUresult module_function(struct module *module, const char *name, struct function **ret_function);
 
+/* Whether the module has a kernel of that name: CUDA_SUCCESS or CUDA_ERROR_NOT_FOUND. The driver
+ * loads no kernel for that. `ret_ready`: it is loaded, so module_function() does not wait for the
+ * driver.
+ */
+CUresult module_find_kernel(struct module *module, const char *name, bool *ret_ready);
+
 /* Frees a function that is in no list any more. NULL is allowed. */
 void function_destroy(struct function *function);
 

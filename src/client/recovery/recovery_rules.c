@@ -29,6 +29,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuStreamWaitValue64_v2:
     case WIRE_cuFuncSetCacheConfig:
     case WIRE_cuLibraryGetKernel:
+    case WIRE_fnKernelFind:
     case WIRE_cuLibraryEnumerateKernels:
     case WIRE_cuFuncGetAttribute:
     case WIRE_cuFuncSetAttribute:

@@ -79,6 +79,18 @@ CUresult serve_cuLibraryGetKernel(struct session *session, const struct wire_cuL
     return result;
 }
 
+CUresult serve_fnKernelFind(struct session *session, const struct wire_fnKernelFind *in,
+                            struct module *library, struct wire_fnKernelFind_reply *ret_out)
+{
+    CUkernel kernel = NULL;
+    CUresult result = session_enter(session, library->device);
+
+    ret_out->known = kernel_table_find(cached_kernels(library->cached), in->name) != NULL;
+    if (result != CUDA_SUCCESS || ret_out->known)
+        return result;
+    return driver.cuLibraryGetKernel(&kernel, module_library(library)->driver, in->name);
+}
+
 CUresult serve_fnFunctionEnter(struct session *session, const struct wire_fnFunctionEnter *in,
                                struct module *library)
 {

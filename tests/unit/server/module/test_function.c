@@ -117,6 +117,39 @@ static void the_next_client_is_told_of_all(void **state)
     assert_string_equal(fake_trace(), ""); /* and the driver is not asked */
 }
 
+static CUresult must_not_load(CUfunction *ret_function, CUkernel kernel)
+{
+    (void)ret_function, (void)kernel;
+    fail_msg("the kernel is loaded");
+    return CUDA_SUCCESS;
+}
+
+static CUresult look_for(struct fixture *fixture, const char *name, uint32_t *ret_known)
+{
+    const struct wire_fnKernelFind in = {.name = name};
+    struct wire_fnKernelFind_reply out = {0};
+    CUresult result = serve_fnKernelFind(fixture->session, &in, &modules[1], &out);
+
+    *ret_known = out.known;
+    return result;
+}
+
+static void looking_for_a_kernel_loads_none(void **state)
+{
+    uint32_t known;
+
+    find(*state, 0, "3", 0);
+    fake_trace();
+    driver.cuKernelGetFunction = must_not_load;
+    assert_int_equal(look_for(*state, "3", &known), CUDA_SUCCESS);
+    assert_int_equal(known, 1);
+    assert_string_equal(fake_trace(), "");
+    assert_int_equal(look_for(*state, "4", &known), CUDA_SUCCESS);
+    assert_int_equal(known, 0);
+    assert_string_equal(fake_trace(), "kernel k4; ");
+    assert_int_equal(look_for(*state, "none", &known), CUDA_ERROR_NOT_FOUND);
+}
+
 static void a_client_without_space_gets_no_others(void **state)
 {
     struct wire_cuLibraryGetKernel_reply out = find(*state, 0, "3", UINT32_MAX);
@@ -301,11 +334,12 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(the_next_client_is_told_of_all),  CASE(a_client_without_space_gets_no_others),
-        CASE(many_kernels_come_in_pages),      CASE(a_name_that_is_too_long_comes_alone),
-        CASE(unknown_kernels_are_not_found),   CASE(a_kernel_is_entered_by_its_number),
-        CASE(attributes_are_each_clients_own), CASE(launches_go_by_their_clients_carveout),
-        CASE(clusters_are_each_clients_own),   CASE(a_cluster_of_the_code_stays),
+        CASE(the_next_client_is_told_of_all),        CASE(looking_for_a_kernel_loads_none),
+        CASE(a_client_without_space_gets_no_others), CASE(many_kernels_come_in_pages),
+        CASE(a_name_that_is_too_long_comes_alone),   CASE(unknown_kernels_are_not_found),
+        CASE(a_kernel_is_entered_by_its_number),     CASE(attributes_are_each_clients_own),
+        CASE(launches_go_by_their_clients_carveout), CASE(clusters_are_each_clients_own),
+        CASE(a_cluster_of_the_code_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
