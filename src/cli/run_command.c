@@ -206,11 +206,11 @@ static int connect_with_retries(const struct paths *paths, bool lost_race, int *
 {
     const struct timespec pause = {.tv_nsec = 20000000};
     int tries = lost_race ? 100 : 1;
-    int error = command_connect(paths, ret_fd, reason);
+    int error = command_connect_ahead(paths, ret_fd, reason);
 
     while (error && --tries > 0) {
         nanosleep(&pause, NULL);
-        error = command_connect(paths, ret_fd, reason);
+        error = command_connect_ahead(paths, ret_fd, reason);
     }
     return error;
 }
@@ -262,7 +262,7 @@ static int reach_daemon(const struct paths *paths, const struct run_options *opt
 {
     char reason[COMMAND_REASON_MAX];
     _cleanup_fd_ int fd = -1;
-    int error = command_connect(paths, &fd, reason);
+    int error = command_connect_ahead(paths, &fd, reason);
 
     if (error == -ENOENT || error == -ECONNREFUSED)
         error = start_daemon(paths, options, &fd, reason);

@@ -28,12 +28,12 @@ static int describe_error(const struct paths *paths, int error, char *reason)
     return error;
 }
 
-static void init_hello(struct hello *hello)
+static void init_hello(struct hello *hello, enum hello_kind kind)
 {
     memset(hello, 0, sizeof(*hello));
     hello->magic = HELLO_MAGIC;
     hello->version = HELLO_VERSION;
-    hello->kind = HELLO_COMMAND;
+    hello->kind = kind;
     hello->priority = HELLO_PRIORITY_UNSET;
     text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
     text_copy(hello->release, sizeof(hello->release), FUNNEL_VERSION);
@@ -56,7 +56,8 @@ static int receive_welcome(int fd, char *reason)
     return -EPERM;
 }
 
-int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX])
+static int connect_as(const struct paths *paths, enum hello_kind kind, int *ret_fd,
+                      char ret_reason[COMMAND_REASON_MAX])
 {
     _cleanup_fd_ int fd = -1;
     struct hello hello;
@@ -64,7 +65,7 @@ int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMM
 
     if (error)
         return describe_error(paths, error, ret_reason);
-    init_hello(&hello);
+    init_hello(&hello, kind);
     error = sock_send(fd, &hello, sizeof(hello), NULL, 0);
     if (error)
         return describe_error(paths, error, ret_reason);
@@ -72,6 +73,17 @@ int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMM
     if (!error)
         *ret_fd = fd_steal(&fd);
     return error;
+}
+
+int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX])
+{
+    return connect_as(paths, HELLO_COMMAND, ret_fd, ret_reason);
+}
+
+int command_connect_ahead(const struct paths *paths, int *ret_fd,
+                          char ret_reason[COMMAND_REASON_MAX])
+{
+    return connect_as(paths, HELLO_AHEAD, ret_fd, ret_reason);
 }
 
 int command_send_line(int fd, const char *line)

@@ -14,6 +14,11 @@
  */
 int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
 
+/* The same for a process that is about to become a CUDA program: the daemon starts its server if
+ * none runs, which nobody waits for. */
+int command_connect_ahead(const struct paths *paths, int *ret_fd,
+                          char ret_reason[COMMAND_REASON_MAX]);
+
 /* 0; -EMSGSIZE for a line longer than COMMAND_TEXT_MAX; -errno when the daemon is gone. */
 int command_send_line(int fd, const char *line);
 int command_send_query(int fd);

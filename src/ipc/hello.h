@@ -19,6 +19,8 @@
 enum hello_kind {
     HELLO_CLIENT = 1,  /* a CUDA program: becomes the client of a server */
     HELLO_COMMAND = 2, /* a front end: what follows is in control/command_protocol.h */
+    HELLO_AHEAD = 3,   /* the same of a process that is about to become a CUDA program, whose server
+                          starts meanwhile if none runs */
 };
 
 #define HELLO_MAX_DEVICES 32

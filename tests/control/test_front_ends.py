@@ -187,13 +187,22 @@ class Rudeness(harness.TestCase):
     def test_bad_hellos(self):
         good = wire.hello()
         for bad in (b"x", b"x" * 8000, good[:-1], good + b"x", wire.hello(magic=1),
-                    wire.hello(version=1), wire.hello(kind=3)):
+                    wire.hello(version=1), wire.hello(kind=0), wire.hello(kind=4)):
             connection = self.connection()
             connection.send(bad)
             status, text = wire.welcome(connection.recv(8192))
             self.assertEqual(status, 805)
             self.assertIn("same release", text)
         self.serves()
+
+    def test_a_program_that_is_about_to_start(self):
+        for _ in range(2):
+            connection = self.connection()
+            connection.send(wire.hello(kind=wire.HELLO_AHEAD))
+            self.assertEqual(wire.welcome(connection.recv(8192)), (0, ""))
+            connection.send(wire.command_line("get_default_client_priority"))
+            self.assertIn(b"0", connection.recv(8192))
+            harness.wait_until(lambda: len(self.mps("get_server_list\n")) == 1, "its server")
 
     def test_a_message_beyond_all_bounds(self):
         connection = self.connection()

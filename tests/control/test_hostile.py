@@ -53,7 +53,7 @@ class Hostile(harness.TestCase):
         for _ in range(FLOODS):
             peer = self.connect()
             try:
-                for whole in (wire.hello(choice.choice((wire.HELLO_COMMAND, wire.HELLO_CLIENT))),
+                for whole in (wire.hello(choice.choice((wire.HELLO_COMMAND, wire.HELLO_CLIENT, wire.HELLO_AHEAD))),
                               wire.command_line("get_server_list" + "x" * choice.randrange(9000))):
                     part = bytearray(whole[:choice.randrange(1, len(whole) + 1)])
                     part[choice.randrange(len(part))] = choice.randrange(256)

@@ -73,6 +73,11 @@ class Whole(harness.TestCase):
             self.skipTest("built without jansson")
         return json.loads(done.stdout) if done.returncode == 0 else {"clients": [], "servers": []}
 
+    def test_server_starts_before_the_program_needs_it(self):
+        self.funnel("start", "--device", "soft")
+        self.run_through("true")
+        wait_until(lambda: self.funnel("servers").stdout.count(" active ") == 1, "the server")
+
     def test_same_result_as_directly(self):
         command = self.program("vector_add")
         through = self.run_through(*command)

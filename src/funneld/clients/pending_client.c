@@ -189,16 +189,27 @@ static void find_route(struct pending_client *client)
     quarantine_change_route(daemon, identity, &client->route);
 }
 
+static bool daemon_serves(const struct daemon *daemon, uid_t uid)
+{
+    return daemon->uid == 0 || daemon->uid == uid;
+}
+
+/* The service whose socket the client connected to. NULL: the daemon's own. */
+static const struct service *service_of(const struct pending_client *client)
+{
+    return client->space ? client->space->service : NULL;
+}
+
 static void admit_program(struct pending_client *client)
 {
     const struct daemon *daemon = client->daemon;
-    const struct service *service = client->space ? client->space->service : NULL;
+    const struct service *service = service_of(client);
     uid_t uid = client->identity.uid;
 
     client->delayed = false;
     if (daemon->quitting)
         refuse(client, STATUS_CONNECTION_FAILED, "The daemon is quitting");
-    else if (daemon->uid != 0 && uid != daemon->uid)
+    else if (!daemon_serves(daemon, uid))
         refuse(
             client, STATUS_SERVER_NOT_READY,
             "The daemon at %.200s serves user %u only, not user %u; start one of your own (funnel "
@@ -242,6 +253,24 @@ static void delay_program(struct pending_client *client)
 
 /* ---- front ends ---- */
 
+/* The server of the program that the front end is about to become takes some tenths of a second to
+ * start, and most programs need longer before they use it. What fails here will fail again, and be
+ * reported, when the program says hello. */
+static void start_server_ahead(struct pending_client *client)
+{
+    struct daemon *daemon = client->daemon;
+    const struct service *service = service_of(client);
+    uid_t uid = client->identity.uid;
+    struct server_process *server;
+
+    if (daemon->quitting || !daemon_serves(daemon, uid) ||
+        (service && !service_serves(service, uid)))
+        return;
+    find_route(client);
+    if (!find_server(client) && !fault_drain_in_progress(daemon, client->route.name))
+        server_process_start(daemon, &client->route, &server);
+}
+
 static void admit_front_end(struct pending_client *client)
 {
     struct welcome welcome = {.magic = WELCOME_MAGIC};
@@ -254,6 +283,8 @@ static void admit_front_end(struct pending_client *client)
                (unsigned)daemon->uid);
         return;
     }
+    if (client->hello.kind == HELLO_AHEAD)
+        start_server_ahead(client);
     if (!connection_send(&client->connection, &welcome, sizeof(welcome), -1))
         console_create(daemon, connection_release(&client->connection), client->identity.pid, uid);
     pending_client_free(client);
@@ -275,8 +306,8 @@ static bool has_more_connections_than(const struct daemon *daemon, uid_t uid, ui
 static bool is_valid_hello(const struct hello *hello, size_t size)
 {
     return size == sizeof(*hello) && hello->magic == HELLO_MAGIC &&
-           hello->version == HELLO_VERSION &&
-           (hello->kind == HELLO_CLIENT || hello->kind == HELLO_COMMAND);
+           hello->version == HELLO_VERSION && hello->kind >= HELLO_CLIENT &&
+           hello->kind <= HELLO_AHEAD;
 }
 
 static void take_hello(struct pending_client *client, const struct hello *hello)
