@@ -37,6 +37,11 @@
         }                                                                                          \
     } while (0)
 
+// Nobody launches it, but the program's kernels may print for all that a driver can know.
+#ifdef MAY_PRINT
+__global__ void print_kernel() { printf("%u\n", threadIdx.x); }
+#endif
+
 namespace {
 
 // What a client may have of the device where its managed memory is not to fit.
@@ -268,6 +273,34 @@ struct Row {
             result.cpu_seconds += thread_cpu_seconds() - cpu;
             CHECK(cudaStreamSynchronize(stream));
             result.units += batch;
+        }
+        result.seconds = seconds_since(start);
+        result.correct = counted() == (unsigned)result.units;
+        return result;
+    }
+
+    // Kernels of two streams, each behind the other's last one by an event.
+    Result crossed(double limit)
+    {
+        const int batch = 100;
+        cudaStream_t other;
+        cudaEvent_t events[2];
+        CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+        for (cudaEvent_t &event : events)
+            CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+        Result result;
+        auto start = clock_type::now();
+        while (seconds_since(start) < limit) {
+            for (int i = 0; i < batch; i++) {
+                count_kernel<<<1, 32, 0, stream>>>(counter);
+                CHECK(cudaEventRecord(events[0], stream));
+                CHECK(cudaStreamWaitEvent(other, events[0], 0));
+                count_kernel<<<1, 32, 0, other>>>(counter);
+                CHECK(cudaEventRecord(events[1], other));
+                CHECK(cudaStreamWaitEvent(stream, events[1], 0));
+            }
+            CHECK(cudaStreamSynchronize(stream));
+            result.units += 2 * batch;
         }
         result.seconds = seconds_since(start);
         result.correct = counted() == (unsigned)result.units;
@@ -613,6 +646,7 @@ struct Row {
 const std::map<std::string, std::function<Result(Row &, double)>> rows = {
     {"launch_sync", [](Row &r, double t) { return r.launch_sync(t); }},
     {"queued", [](Row &r, double t) { return r.queued(t); }},
+    {"crossed", [](Row &r, double t) { return r.crossed(t); }},
     {"small", [](Row &r, double t) { return r.small(t); }},
     {"nbody", [](Row &r, double t) { return r.nbody(t); }},
     {"h2d_pageable", [](Row &r, double t) { return r.copy(t, true, false, 1 << 20); }},

@@ -33,6 +33,7 @@ class Program:
 
 PROGRAMS = {
     "client": Program("client.cu", BOTH),
+    "client_may_print": Program("client.cu", (*BOTH, "-DMAY_PRINT")),
     "modules": Program("modules.cu", BOTH),
     "rates": Program("rates.cu", BOTH),
     "large_code": Program("large.cu", ONLY_CODE, 10),

@@ -127,7 +127,8 @@ class Funnel(Native):
 
     def environment(self):
         return dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.directory,
-                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log", CUDA_CACHE_PATH=self.compiled)
+                    CUDA_MPS_LOG_DIRECTORY=self.directory + "/log", CUDA_CACHE_PATH=self.compiled,
+                    FUNNEL_CACHE_PATH=self.directory + "/code")
 
     def start(self):
         os.makedirs(self.compiled, exist_ok=True)

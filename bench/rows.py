@@ -22,10 +22,10 @@ from trainings import beside_trainings
 # ---- measurements: function(bench, mode, clients, seconds) -> {figure: value} ----
 
 
-def simply(row):
+def simply(row, program="client"):
     """`clients` copies of client.cu do the same."""
     def run(bench, mode, count, seconds):
-        command = [bench.program("client"), row, seconds]
+        command = [bench.program(program), row, seconds]
         return merge(run_together(mode, [command] * count, seconds)[0])
     return run
 
@@ -248,11 +248,21 @@ HOST_RATES = {
     "fma_opencl": (host_rate("opencl"), "fma loop in OpenCL (PoCL), all cores"),
 }
 
+# What programs do whose kernels may print, as those of NCCL may.
+MAY_PRINT = {
+    "launch_sync": "launch + synchronize an empty kernel",
+    "queued": "queued launches",
+    "crossed": "kernels of two streams",
+}
+
 # Name: what runs, and what it is called in the table.
 MEASUREMENTS = {
     "launch_sync": (simply("launch_sync"), "launch + synchronize an empty kernel"),
     "oversubscribed": (simply("launch_sync"), "the same with more clients than CPUs"),
     "queued": (simply("queued"), "queued launches"),
+    "crossed": (simply("crossed"), "kernels of two streams, each behind the other's by an event"),
+    **{f"{row}_may_print": (simply(row, "client_may_print"), f"{what}, of a program that may print")
+       for row, what in MAY_PRINT.items()},
     "small": (simply("small"), "52 us kernels of 16 blocks, synchronized"),
     "nbody": (simply("nbody"), "all-pairs n-body, 131072 bodies"),
     "h2d_pageable": (simply("h2d_pageable"), "pageable copy to the device, 1 MiB"),
@@ -417,6 +427,9 @@ ROWS = [
     Row("queued", "rate", (1, 2, 4, 8), {8: beside("mps")}),
     Row("queued", "cpu_us", (1, 8), {None: Goal(0.25)}),
     Row("queued", "fairness", (8,), {8: Goal(0.9)}),
+    Row("crossed", "rate", (1,), {1: beside("native")}),
+    Row("launch_sync_may_print", "p50_us", (1,)),
+    *[Row(f"{row}_may_print", "rate", (1,)) for row in MAY_PRINT],
     *[Row(measurement, "kept", (1,), {1: Goal(0.99)} if measurement.endswith("scraped") else None)
       for measurement in OBSERVED],
     Row("h2d_pageable", "gb_per_s", (1, 8), {1: beside("native"), 8: beside("mps")}),
