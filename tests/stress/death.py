@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Clients are killed while their kernels run (--kills), the server is killed (--server-kills), and
-kernels fault in six ways (--faults), beside programs that none of it may harm.
+kernels fault in six ways (--faults so often in all, --kind to choose), beside programs that none of it may harm.
 
 A witness launches and checks its results while clients die. Programs with nothing in flight go on
 after the end of each server, and what that takes is printed: the time of the first question, whose
@@ -162,8 +162,7 @@ def fault_in_one_way(funnel, probes, kind, faults, spare, budget):
         times.say(faults)
 
 
-def fault_in_all_ways(funnel, probes, faults, spare, budget):
-    kinds = list(FAULTS)
+def fault_in_all_ways(funnel, probes, faults, kinds, spare, budget):
     for number, kind in enumerate(kinds):
         fault_in_one_way(funnel, probes, kind, max(faults // len(kinds), 1), spare,
                          budget.part(len(kinds) - number))
@@ -186,7 +185,8 @@ def end_servers(funnel, options, budget):
             kill_servers(funnel, probes, options.server_kills, options.spare,
                          budget.part(2 if options.faults else 1))
         if options.faults:
-            fault_in_all_ways(funnel, probes, options.faults, options.spare, budget)
+            fault_in_all_ways(funnel, probes, options.faults, options.kind or list(FAULTS),
+                              options.spare, budget)
         if options.spare:
             taken = control_log(funnel).count("takes the place of")
             harness.say(f"{taken} times a standby took the place of a server")
