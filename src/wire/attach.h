@@ -92,6 +92,7 @@ enum socket_message_kind {
     SOCKET_ALLOCATION = 4,   /* server: the memory behind allocation `value` */
     SOCKET_IMAGE = 5,        /* server: memfd of image number `value` */
     SOCKET_LINKED = 6,       /* server: memfd with the result of linking job `value` */
+    SOCKET_DMA_BUF = 7,      /* server: a dma-buf of the memory from address `value` on */
 };
 
 struct socket_message {

@@ -28,7 +28,7 @@ SKIPPED = 77
 TELLING = re.compile("fatal GPU|Fatal GPU|last kernel|has been in")
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
-DRIVER = ["startup", "contexts", "memory", "registers", "shared_files", "modules", "links", "starts", "launches",
+DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_files", "modules", "links", "starts", "launches",
           "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints",
           "forks",
           "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",

@@ -434,6 +434,29 @@ static void copies_out_of_bounds(void **state)
     peer_leave(&peer);
 }
 
+/* The address is judged before the driver is asked, which may have no dma-bufs at all. */
+static void dma_bufs_of_others(void **state)
+{
+    struct peer peer;
+
+    (void)state;
+    attach(&peer);
+    const uint64_t foreign[] = {0,
+                                4096,
+                                (uintptr_t)&peer,
+                                hostile.witness.memory,
+                                peer.offer.staging_address,
+                                peer.offer.window_base,
+                                UINT64_MAX - 4095};
+
+    for (unsigned i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        const struct wire_cuMemGetHandleForAddressRange in = {.ptr = foreign[i], .size = 4096};
+        assert_int_equal(wire_cuMemGetHandleForAddressRange(&peer.channel, &in),
+                         CUDA_ERROR_INVALID_VALUE);
+    }
+    peer_leave(&peer);
+}
+
 static CUresult set(struct peer *peer, struct wire_fnMemset in)
 {
     channel_lock(&peer->channel);
@@ -729,6 +752,7 @@ int main(void)
         HOSTILE_CASE(objects_under_foreign_kinds),
         HOSTILE_CASE(copies_out_of_bounds),
         HOSTILE_CASE(memsets_out_of_bounds),
+        HOSTILE_CASE(dma_bufs_of_others),
         HOSTILE_CASE(descriptors_that_are_no_blobs),
         HOSTILE_CASE(blob_that_never_comes),
         HOSTILE_CASE(images_that_the_server_does_not_have),

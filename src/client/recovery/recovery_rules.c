@@ -80,6 +80,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuMemMap:
     case WIRE_cuMemSetAccess:
     case WIRE_cuMemExportToShareableHandle:
+    case WIRE_cuMemGetHandleForAddressRange:
     case WIRE_cuMemImportFromShareableHandle:
     case WIRE_cuLibraryGetGlobal:
     case WIRE_cuCtxSetLimit:

@@ -38,6 +38,8 @@ static void record_attributes(struct device *device)
         record->attributes[i] = value;
         record->attributes_known[i] = 1;
     }
+    if (!driver.cuMemGetHandleForAddressRange)
+        record->attributes[CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED] = 0;
 }
 
 static void record_limits(struct device *device)

@@ -54,12 +54,17 @@ static CUresult map_granule(const struct session *session, const struct granule 
     return result;
 }
 
-/* The client gets a descriptor of the memory, so that the memory can outlive this server. One that
- * may not have it gets the message alone. */
-CUresult device_granule_send(struct session *session, const struct granule *granule)
+bool device_granule_may_export(struct session *session, struct granule *granule)
+{
+    if (!granule->exported)
+        granule->exported = memory_may_export(session, granule->part, granule->size);
+    return granule->exported;
+}
+
+CUresult device_granule_send(struct session *session, struct granule *granule)
 {
     struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
-    bool may_export = memory_may_export(session, granule->part, granule->size);
+    bool may_export = device_granule_may_export(session, granule);
     _cleanup_fd_ int fd = -1;
     CUresult result = CUDA_SUCCESS;
 
@@ -272,7 +277,7 @@ CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGran
     if (result != CUDA_SUCCESS)
         return result;
     ret_out->address = granule.address;
-    return device_granule_send(session, &granule);
+    return device_granule_send(session, device_granule_find(session, granule.address));
 }
 
 static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)
@@ -292,6 +297,7 @@ static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt 
     session->memory->device[in->device].given += in->size;
     granule = granule_of(device, in->size, in->host);
     granule.address = in->address;
+    granule.exported = true;
     session->window->is_divided = true;
     return granule_create(session, device, fd, in->size, &granule);
 }
@@ -344,6 +350,7 @@ static CUresult change_places(struct session *session, struct granule *granule,
         end_memory(session, granule);
         granule->handle = other->handle;
         granule->on_host = other->on_host;
+        granule->exported = false;
     } else if (map_granule(session, granule) != CUDA_SUCCESS) {
         session_log_error(session, "memory at %#llx cannot be mapped any more",
                           (unsigned long long)granule->address);

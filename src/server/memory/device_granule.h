@@ -9,7 +9,11 @@ struct granule *device_granule_find(const struct session *session, uint64_t addr
 
 /* Sends the client a descriptor of the memory, so that the memory can outlive this server. One that
  * may not have it gets the message alone. */
-CUresult device_granule_send(struct session *session, const struct granule *granule);
+CUresult device_granule_send(struct session *session, struct granule *granule);
+
+/* Whether the client may have a descriptor of the memory, or has had one: see memory_may_export().
+ */
+bool device_granule_may_export(struct session *session, struct granule *granule);
 
 /* Gives back its memory, its place and what it was charged for. */
 void device_granule_end(struct session *session, const struct granule *granule);

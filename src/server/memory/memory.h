@@ -30,6 +30,7 @@ struct granule {
     uint64_t address, size;
     CUmemGenericAllocationHandle handle; /* DEVICE: the driver's */
     bool on_host;                        /* DEVICE: it is memory of the host for now */
+    bool exported;                       /* DEVICE: its client has had a descriptor */
     struct ipc_share *share;             /* DEVICE: once a range of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
     bool of_file;                        /* HOST: of a client's file, which is mapped: no fd */

@@ -114,6 +114,14 @@ CUresult serve_cuMemRelease(struct session *session, const struct wire_cuMemRele
     return CUDA_SUCCESS;
 }
 
+/* A client that has had one descriptor can make as many as it likes. */
+static bool may_export(struct session *session, struct allocation *allocation)
+{
+    if (!allocation->exported)
+        allocation->exported = memory_may_export(session, allocation->device, allocation->size);
+    return allocation->exported;
+}
+
 CUresult serve_cuMemExportToShareableHandle(struct session *session,
                                             const struct wire_cuMemExportToShareableHandle *in,
                                             struct allocation *handle)
@@ -121,13 +129,12 @@ CUresult serve_cuMemExportToShareableHandle(struct session *session,
     struct socket_message message = {.kind = SOCKET_ALLOCATION, .value = in->handle};
     _cleanup_fd_ int fd = -1;
 
-    if (!handle->exported && !memory_may_export(session, handle->device, handle->size)) {
+    if (!may_export(session, handle)) {
         session_log_error(session,
                           "cuMemExportToShareableHandle: it has a memory limit, and has had "
                           "descriptors of as much memory as the quota kept-memory says");
         return CUDA_ERROR_NOT_PERMITTED;
     }
-    handle->exported = true;
     CUresult result = driver.cuMemExportToShareableHandle(
         &fd, handle->driver, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 
@@ -381,6 +388,31 @@ CUresult serve_cuMemSetAccess(struct session *session, const struct wire_cuMemSe
             set_reader(session, mapping, in->device, in->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
     }
     return result;
+}
+
+static struct mapping *mapping_at(const struct session *session, unsigned device, uint64_t address)
+{
+    const struct range *range = ranges_find(&session->memory->mappings, address);
+    struct mapping *mapping = range ? range->value : NULL;
+
+    return mapping && mapping->allocation->device == device ? mapping : NULL;
+}
+
+CUresult vmm_may_export(struct session *session, unsigned device, uint64_t address, uint64_t size)
+{
+    const struct mapping *mapping;
+    uint64_t end;
+
+    if (__builtin_add_overflow(address, size, &end))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (; address < end; address = mapping->address + mapping->size) {
+        mapping = mapping_at(session, device, address);
+        if (!mapping)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (!may_export(session, mapping->allocation))
+            return CUDA_ERROR_NOT_PERMITTED;
+    }
+    return CUDA_SUCCESS;
 }
 
 /* ---- the end of a session ---- */

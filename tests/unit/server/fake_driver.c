@@ -444,6 +444,17 @@ static CUresult fake_cuMemExportToShareableHandle(void *ret_fd, CUmemGenericAllo
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_cuMemGetHandleForAddressRange(void *ret_fd, CUdeviceptr address, size_t size,
+                                                   CUmemRangeHandleType type,
+                                                   unsigned long long flags)
+{
+    (void)address;
+    CUresult result = trace("range %zu type %d flags %llu; ", size, (int)type, flags);
+    if (result == CUDA_SUCCESS)
+        *(int *)ret_fd = dup(0);
+    return result;
+}
+
 static CUresult fake_cuMemGetInfo(size_t *ret_free, size_t *ret_total)
 {
     *ret_free = fake.free_bytes;
@@ -505,6 +516,7 @@ static void fill_table(void)
         .cuMemUnmap = fake_cuMemUnmap,
         .cuMemSetAccess = fake_cuMemSetAccess,
         .cuMemExportToShareableHandle = fake_cuMemExportToShareableHandle,
+        .cuMemGetHandleForAddressRange = fake_cuMemGetHandleForAddressRange,
         .cuMemGetInfo_v2 = fake_cuMemGetInfo,
     };
 }

@@ -7,6 +7,7 @@
 #include "soft_device.h"
 
 #include "switch.h"
+#include "udmabuf.h"
 
 #define SAME(name, value) [CU_DEVICE_ATTRIBUTE_##name] = value
 
@@ -121,6 +122,8 @@ int device_attribute(const struct device *device, CUdevice_attribute attribute)
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
         return !managed_takes_turns();
+    case CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED:
+        return udmabuf_is_there();
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         return device->sm_count;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:

@@ -87,6 +87,8 @@ bool memory_extent_locked(const struct memory *memory, uint64_t address, uint64_
                           uint64_t *ret_size);
 /* Of vmm.c: the reservation that contains the address, or nothing is written. */
 void memory_find_reservation_locked(uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
+/* Of vmm.c: the file that MEMORY_MAPPED is the beginning of. */
+int memory_mapped_file(const struct memory *memory);
 /* Of vmm.c: the CUmemAllocationHandleType flags that it may be exported by. */
 unsigned memory_handle_types(const struct memory *memory);
 

@@ -122,6 +122,11 @@ unsigned memory_handle_types(const struct memory *memory)
     return memory->kind == MEMORY_MAPPED ? memory->allocation->properties.requestedHandleTypes : 0;
 }
 
+int memory_mapped_file(const struct memory *memory)
+{
+    return memory->allocation->fd;
+}
+
 static void allocation_unref_locked(struct allocation *allocation)
 {
     if (!allocation || --allocation->references > 0)
