@@ -40,6 +40,8 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuEventElapsedTime_v2:
     case WIRE_cuEventQuery:
     case WIRE_cuMemGetInfo_v2:
+    case WIRE_cuDeviceGetHostAtomicCapabilities:
+    case WIRE_cuDeviceGetP2PAtomicCapabilities:
     case WIRE_fnGranuleCreate:
     case WIRE_fnHostGranuleCreate:
     case WIRE_fnGranuleMove:

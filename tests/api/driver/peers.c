@@ -68,6 +68,25 @@ static void what_atomics_reach(void)
     printf("atomics: %d, only some: %d\n", all, some);
 }
 
+static void what_atomics_each_device_can(void)
+{
+    CUatomicOperation all[CU_ATOMIC_OPERATION_MAX];
+    unsigned can[CU_ATOMIC_OPERATION_MAX];
+
+    for (unsigned i = 0; i < CU_ATOMIC_OPERATION_MAX; i++)
+        all[i] = (CUatomicOperation)i;
+    EXPECT(CUDA_SUCCESS, cuDeviceGetP2PAtomicCapabilities(can, all, CU_ATOMIC_OPERATION_MAX,
+                                                          devices[0], devices[1]));
+    for (unsigned i = 0; i < CU_ATOMIC_OPERATION_MAX; i++)
+        printf("operation %u: %#x\n", i, can[i]);
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuDeviceGetP2PAtomicCapabilities(can, all, 0, devices[0], devices[1]));
+    EXPECT(CUDA_ERROR_INVALID_DEVICE,
+           cuDeviceGetP2PAtomicCapabilities(can, all, 1, devices[0], devices[0]));
+    EXPECT(CUDA_ERROR_INVALID_DEVICE,
+           cuDeviceGetP2PAtomicCapabilities(can, all, 1, devices[0], 1000));
+}
+
 static void copies_between_devices(void)
 {
     CUdeviceptr here = make_on(0, 1), there = make_on(1, 2);
@@ -154,6 +173,7 @@ int main(void)
         MUST(cuDevicePrimaryCtxRetain(&contexts[i], devices[i]));
     RUN(what_reaches_what);
     RUN(what_atomics_reach);
+    RUN(what_atomics_each_device_can);
     RUN(copies_between_devices);
     RUN(kernels_touch_a_peer);
     for (unsigned i = 0; i < 2; i++)

@@ -93,6 +93,24 @@ static void attributes(void)
            cuDeviceGetAttribute(NULL, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
 }
 
+/* Run directly and through Funnel, the program prints the same. */
+static void atomics_on_host_memory(void)
+{
+    const CUatomicOperation asked[] = {CU_ATOMIC_OPERATION_CAS, CU_ATOMIC_OPERATION_INTEGER_ADD,
+                                       CU_ATOMIC_OPERATION_FLOAT_ADD, CU_ATOMIC_OPERATION_CAS},
+                            none = CU_ATOMIC_OPERATION_MAX + 100;
+    unsigned can[5] = {0, 0, 0, 0, 4711};
+
+    EXPECT(CUDA_SUCCESS, cuDeviceGetHostAtomicCapabilities(can, asked, 4, device));
+    printf("atomics on host memory: %#x %#x %#x\n", can[0], can[1], can[2]);
+    IS_TRUE(can[3] == can[0] && can[4] == 4711);
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(NULL, asked, 4, device));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(can, NULL, 4, device));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(can, asked, 0, device));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuDeviceGetHostAtomicCapabilities(can, &none, 1, device));
+    EXPECT(CUDA_ERROR_INVALID_DEVICE, cuDeviceGetHostAtomicCapabilities(can, asked, 4, 1000));
+}
+
 static void entry_points(void)
 {
     CUdriverProcAddressQueryResult status;
@@ -187,6 +205,7 @@ int main(void)
     device = check_init();
     RUN(devices);
     RUN(attributes);
+    RUN(atomics_on_host_memory);
     RUN(entry_points);
     RUN(older_forms);
     return check_close();
