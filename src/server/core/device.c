@@ -21,6 +21,20 @@ CUresult device_enter(const struct device *device)
     return driver.cuCtxSetCurrent(device->context);
 }
 
+/* Memory of cuMemAlloc, in whose place clients get this, is always such that adapters reach it. */
+CUmemAllocationProp device_memory_properties(const struct device *device)
+{
+    const int reached =
+        device->record.attributes[CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED];
+
+    return (CUmemAllocationProp){
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+        .allocFlags.gpuDirectRDMACapable = reached != 0,
+    };
+}
+
 /* A client may come to hold all the memory of a device, in allocations with holes between them. */
 static uint64_t addresses_for(uint64_t memory)
 {
@@ -89,11 +103,7 @@ static void record_peers(struct device *device, unsigned count)
 
 static CUresult record_memory(struct device *device)
 {
-    CUmemAllocationProp prop = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-    };
+    const CUmemAllocationProp prop = device_memory_properties(device);
     size_t total = 0, granularity = 0;
     CUresult result = driver.cuDeviceTotalMem_v2(&total, device->ordinal);
 
@@ -147,14 +157,12 @@ static CUresult device_init(struct device *device, CUdevice ordinal, unsigned co
     log_line("Creating server context on device %d (%s)", ordinal, device->record.name);
     if (result == CUDA_SUCCESS)
         result = open_context(device);
-    if (result == CUDA_SUCCESS)
-        result = record_memory(device);
     if (result != CUDA_SUCCESS)
         return result;
     record_attributes(device);
     record_limits(device);
     record_peers(device, count);
-    return CUDA_SUCCESS;
+    return record_memory(device);
 }
 
 static int make_table(struct devices *devices)

@@ -76,5 +76,9 @@ int devices_init(struct devices *devices, bool spares, char *why, size_t why_siz
 int devices_create_pools(struct devices *devices);
 void devices_destroy_pools(struct devices *devices);
 
+/* How the server has the driver make memory of the device: as memory that can be exported, and that
+ * network adapters reach where the device lets them. */
+CUmemAllocationProp device_memory_properties(const struct device *device);
+
 /* Makes the device's context the current one of the calling thread. What the driver says. */
 CUresult device_enter(const struct device *device);

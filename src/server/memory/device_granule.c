@@ -31,14 +31,12 @@ static int host_node(const struct device *device)
 
 static CUmemAllocationProp properties_of(const struct device *device, const struct granule *granule)
 {
-    CUmemAllocationProp prop = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-    };
+    CUmemAllocationProp prop = device_memory_properties(device);
 
-    if (granule->on_host)
+    if (granule->on_host) {
         prop.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST_NUMA, host_node(device)};
+        prop.allocFlags.gpuDirectRDMACapable = 0;
+    }
     return prop;
 }
 

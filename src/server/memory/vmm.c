@@ -70,13 +70,10 @@ static CUresult allocation_create(struct session *session, const struct device *
                                   const struct wire_cuMemCreate *in)
 {
     struct allocation allocation = {.device = (unsigned)device->ordinal, .size = in->size};
-    CUmemAllocationProp prop = {
-        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .requestedHandleTypes = (CUmemAllocationHandleType)in->handle_types,
-        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-    };
+    CUmemAllocationProp prop = device_memory_properties(device);
     CUresult result = session_enter(session, device);
 
+    prop.requestedHandleTypes = (CUmemAllocationHandleType)in->handle_types;
     if (result == CUDA_SUCCESS)
         result = memory_create(session, in->size, &prop, &allocation.driver);
     if (result != CUDA_SUCCESS)

@@ -394,8 +394,8 @@ static CUresult fake_cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t co
 static CUresult fake_cuMemCreate(CUmemGenericAllocationHandle *ret_handle, size_t size,
                                  const CUmemAllocationProp *prop, unsigned long long flags)
 {
-    (void)prop;
     (void)flags;
+    fake.made = *prop;
     CUresult result = trace("create %zu; ", size);
     if (result == CUDA_SUCCESS)
         *ret_handle = ++fake.granules;

@@ -18,6 +18,7 @@ struct fake {
     unsigned streams, events, granules, execs, libraries;
     int attributes[16];
     uint64_t free_bytes;
+    CUmemAllocationProp made; /* of the last memory */
 };
 
 extern struct fake fake;

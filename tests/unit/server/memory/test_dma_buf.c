@@ -187,13 +187,30 @@ static void descriptors_of_mappings_count_once(void **state)
     assert_int_equal(ask(fixture, RESERVED, 4 * MIB, 0), CUDA_SUCCESS);
 }
 
+static void memory_is_made_for_adapters(void **state)
+{
+    struct fixture *fixture = *state;
+    int32_t *attributes = fixture->server.devices.device[0].record.attributes;
+
+    granule(fixture, 2 * MIB);
+    assert_int_equal(fake.made.allocFlags.gpuDirectRDMACapable, 0);
+    attributes[CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED] = 1;
+    granule(fixture, 2 * MIB);
+    assert_int_equal(fake.made.allocFlags.gpuDirectRDMACapable, 1);
+    reserve(fixture, RESERVED, 2 * MIB);
+    fake.made.allocFlags.gpuDirectRDMACapable = 0;
+    assert_int_equal(map(fixture, 1, RESERVED), CUDA_SUCCESS);
+    assert_int_equal(fake.made.allocFlags.gpuDirectRDMACapable, 1);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(the_descriptor_is_sent), CASE(only_the_clients_own_memory),
-        CASE(mappings_in_a_row),      CASE(what_the_driver_refuses),
-        CASE(descriptors_count_once), CASE(descriptors_of_mappings_count_once),
+        CASE(the_descriptor_is_sent),      CASE(only_the_clients_own_memory),
+        CASE(mappings_in_a_row),           CASE(what_the_driver_refuses),
+        CASE(descriptors_count_once),      CASE(descriptors_of_mappings_count_once),
+        CASE(memory_is_made_for_adapters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
