@@ -62,6 +62,11 @@ struct spin spin_begin(void)
     return (struct spin){.budget = budget_now()};
 }
 
+bool spin_has_many_cpus(void)
+{
+    return spin_budget_ns() == LONG_SPIN_NS;
+}
+
 bool spin_is_cheap(void)
 {
     return budget_now() == LONG_SPIN_NS;

@@ -54,5 +54,8 @@ void spin_shorten(bool shorten);
 /* Whether there are enough CPUs to poll more often than is needed. */
 bool spin_is_cheap(void);
 
+/* Whether this process may use more than a few CPUs, however many threads are at work on them. */
+bool spin_has_many_cpus(void);
+
 /* Pauses the core a moment; false once the budget is used up. */
 bool spin_more(struct spin *spin);

@@ -10,8 +10,9 @@
 
 #define SHORTEST_NS (30 * NS_PER_US)
 #define PART_OF_WAIT 128
-#define OVERLOAD_NS NS_PER_MS /* a thread that has a CPU to run on is never this late */
-#define PUNCTUAL_NS 1         /* 0 would mean the default */
+#define OVERLOAD_NS NS_PER_MS    /* a thread that has a CPU to run on is never this late */
+#define ALONE_NS (2 * NS_PER_MS) /* while it needs no wake, which costs other threads time */
+#define PUNCTUAL_NS 1            /* 0 would mean the default */
 
 static bool is_switched_off(void)
 {
@@ -22,7 +23,7 @@ static bool is_switched_off(void)
 
 struct timed_poll timed_poll_begin(void)
 {
-    struct timed_poll poll = {.enabled = spin_is_cheap() && !is_switched_off()};
+    struct timed_poll poll = {.enabled = spin_has_many_cpus() && !is_switched_off()};
 
     if (!poll.enabled)
         return poll;
@@ -56,6 +57,11 @@ uint64_t timed_poll_next(struct timed_poll *poll, uint64_t longest)
     poll->woken = now;
     poll->interval = interval_after(now - poll->began, longest);
     return poll->interval;
+}
+
+bool timed_poll_needs_wake(const struct timed_poll *poll)
+{
+    return !poll->enabled || (poll->woken && poll->woken - poll->began > ALONE_NS);
 }
 
 void timed_poll_end(struct timed_poll *poll)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sleeping on a word that changes without a wake-up, or with a late one.
  *
- * An interrupt of a GPU takes several hundred microseconds to wake a thread. Where CPUs are plenty,
- * a sleeping thread polls again by itself, at intervals that grow with how long it has waited: it
- * is late by some 30 us or by a hundredth of its wait, whichever is more, and needs a few percent
- * of a CPU. With FUNNEL_NO_NAPS=1 in the environment it sleeps until it is woken.
+ * An interrupt of a GPU takes several hundred microseconds to wake a thread. With more than a few
+ * CPUs a sleeping thread polls again by itself, at intervals that grow with how long it has waited:
+ * it is late by some 30 us or by a hundredth of its wait, whichever is more, and needs a few
+ * percent of a CPU. With FUNNEL_NO_NAPS=1 in the environment it sleeps until it is woken.
  *
  *     struct timed_poll poll = timed_poll_begin();
  *     while (!ready(word))
@@ -32,5 +32,8 @@ struct timed_poll timed_poll_begin(void);
  * much longer than asked for, there are more threads than CPUs, and all later answers are
  * `longest`. */
 uint64_t timed_poll_next(struct timed_poll *poll, uint64_t longest);
+
+/* Whether the thread has still to be woken: it does not poll, or has waited for long. */
+bool timed_poll_needs_wake(const struct timed_poll *poll);
 
 void timed_poll_end(struct timed_poll *poll);

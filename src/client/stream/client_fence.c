@@ -141,7 +141,7 @@ static void sleep_once(struct fence fence, uint32_t value, bool woken, struct ti
 {
     const struct timespec interval = {0, POLL_NS};
 
-    if (woken)
+    if (woken || !timed_poll_needs_wake(poll))
         futex_wait((const uint32_t *)&client->fences[fence.word], value,
                    timed_poll_next(poll, RECHECK_NS));
     else
@@ -160,9 +160,12 @@ static void ask_for_life_sign(uint64_t now, uint64_t *asked)
     *asked = now;
 }
 
-static CUresult sleep_in_turns(struct fence fence, bool woken, struct timed_poll *poll)
+/* The server's wake is a function that the GPU's driver calls behind the fence, and each such call
+ * holds up the launches of all clients; most waits are over before one is needed. */
+static CUresult sleep_in_turns(struct fence fence, uint64_t stream, struct timed_poll *poll)
 {
     uint64_t asked = clock_ns();
+    bool woken = false;
 
     for (;;) {
         uint32_t value = read_word(fence.word);
@@ -173,6 +176,8 @@ static CUresult sleep_in_turns(struct fence fence, bool woken, struct timed_poll
         ask_for_life_sign(clock_ns(), &asked);
         if (recovery_error() != CUDA_SUCCESS)
             return client_error();
+        if (!woken && stream && timed_poll_needs_wake(poll))
+            woken = ask_to_be_woken(fence, stream);
         sleep_once(fence, value, woken, poll);
     }
 }
@@ -181,8 +186,7 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
 {
     struct timed_poll poll = timed_poll_begin();
 
-    bool woken = stream && ask_to_be_woken(fence, stream);
-    CUresult result = sleep_in_turns(fence, woken, &poll);
+    CUresult result = sleep_in_turns(fence, stream, &poll);
     timed_poll_end(&poll);
     return result;
 }

@@ -45,6 +45,18 @@ static void test_a_part_of_the_wait(void **state)
     assert_int_equal(timed_poll_next(&poll, LONGEST), LONGEST);
 }
 
+static void test_wake_is_needed_after_a_while(void **state)
+{
+    struct timed_poll poll = after(0), old = after(3 * NS_PER_MS), none = {.enabled = false};
+
+    assert_false(timed_poll_needs_wake(&poll));
+    timed_poll_next(&poll, LONGEST);
+    assert_false(timed_poll_needs_wake(&poll));
+    timed_poll_next(&old, LONGEST);
+    assert_true(timed_poll_needs_wake(&old));
+    assert_true(timed_poll_needs_wake(&none));
+}
+
 static void test_none_where_cpus_are_few(void **state)
 {
     struct timed_poll poll = after(NS_PER_MS);
@@ -86,6 +98,7 @@ int main(void)
         cmocka_unit_test(test_none_when_switched_off),
         cmocka_unit_test(test_short_at_first),
         cmocka_unit_test(test_a_part_of_the_wait),
+        cmocka_unit_test(test_wake_is_needed_after_a_while),
         cmocka_unit_test(test_none_where_cpus_are_few),
         cmocka_unit_test(test_the_thread_stays_as_it_was),
     };
