@@ -5,6 +5,7 @@
 #include "cleanup.h"
 #include "copy.h"
 #include "launch_record.h"
+#include "launch_slot.h"
 #include "server_life.h"
 #include "session_life.h"
 #include "spin.h"
@@ -14,6 +15,9 @@
 
 /* A client counts as busy until it has done nothing in so many rounds. */
 #define BUSY_SAMPLES 10u
+
+/* Of a client at work that want a CPU: one of its own, and one here. */
+#define THREADS 2u
 
 static bool copies_much(struct session *session)
 {
@@ -49,7 +53,7 @@ static struct channel_load measure_locked(struct server *server)
     }
     return (struct channel_load){
         .copiers = server->life->no_copy_load ? 0 : copiers,
-        .lacks_cpus = !server->life->no_short_spin && at_work > server->life->cpus,
+        .lacks_cpus = !server->life->no_short_spin && THREADS * at_work > server->life->cpus,
     };
 }
 
@@ -69,6 +73,7 @@ void copy_load_update(struct server *server)
     struct channel_load load = measure_locked(server);
 
     spin_shorten(load.lacks_cpus);
+    server_launch_set_crowded(server, load.lacks_cpus);
     list_for_each (struct session, session, &server->sessions, link)
         tell(session, load);
 }

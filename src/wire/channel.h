@@ -166,7 +166,7 @@ static inline bool channel_has_output(const struct channel *channel)
 /* What the server tells each of its clients about all of them. A hint: the reader may be late. */
 struct channel_load {
     uint32_t copiers; /* how many are copying much, this one perhaps among them */
-    bool lacks_cpus;  /* those at work are more than there are CPUs */
+    bool lacks_cpus;  /* those at work have more threads than there are CPUs */
 };
 
 static inline struct channel_load channel_load(const struct channel *channel)

@@ -69,7 +69,7 @@ struct region {
     _Atomic uint32_t
         output_notifications;     /* server: how often it has written to an output area; wraps */
     _Atomic uint32_t copiers;     /* server: how many clients are copying much */
-    _Atomic uint32_t lacks_cpus;  /* server: 1 = the clients at work are more than the CPUs */
+    _Atomic uint32_t lacks_cpus;  /* server: 1 = clients at work have more threads than CPUs */
     _Atomic uint32_t move_wanted; /* server: 1 = the client had better work in another context */
     _Atomic uint32_t traced; /* server: 1 = the client is traced, and says what its ranges are */
     unsigned char pad1[REGION_PAGE - 36];

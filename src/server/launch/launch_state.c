@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cpus.h"
 #include "fence_counter.h"
 #include "fence_kernel.h"
 #include "launch.h"
@@ -80,6 +81,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         if (!device->launch)
             return -ENOMEM;
         batch_pause_init(&device->launch->batch_pause);
+        fair_semaphore_init(&device->launch->slots, cpus_available());
         load_fence_kernel(device, options);
     }
     return 0;
