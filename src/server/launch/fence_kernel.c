@@ -14,6 +14,7 @@
 #include "launch_slot.h"
 #include "launch_state.h"
 #include "log.h"
+#include "own_kernel.h"
 #include "stream.h"
 #include "window.h"
 
@@ -71,17 +72,9 @@ static struct function *function_around(CUfunction made)
 
 void fence_kernel_load(struct device *device)
 {
-    CUlibrary library = NULL;
-    CUkernel kernel;
     CUfunction function;
-    CUresult result = device_enter(device);
+    CUresult result = own_kernel_load(device, ptx, NAME, &function);
 
-    if (result == CUDA_SUCCESS)
-        result = driver.cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuLibraryGetKernel(&kernel, library, NAME);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuKernelGetFunction(&function, kernel);
     if (result == CUDA_SUCCESS)
         device->launch->fence_kernel = function_around(function);
     else
