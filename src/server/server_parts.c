@@ -64,6 +64,7 @@ static int init_copies(struct server *server)
     const struct copy_options options = {
         .no_copy_load = server->life->no_copy_load,
         .no_shared_stream = switch_is_on("FUNNEL_NO_COPY_LANE"),
+        .no_copy_kernel = switch_is_on("FUNNEL_NO_COPY_KERNEL"),
     };
 
     return server_copies_init(server, &options);

@@ -11,6 +11,7 @@
 #include "channel.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "copy_batch.h"
 #include "function.h"
 #include "server_life.h"
 #include "session_life.h"
@@ -298,6 +299,7 @@ static void describe_work(struct session_trace *trace, const struct ring_message
     struct wire_cuMemcpyHtoDAsync_v2 small;
     struct wire_cuMemcpy3DAsync_v2 box;
     struct wire_fnCopyUp up;
+    struct wire_fnCopyBatch batch;
 
     if (command->op == WIRE_cuLaunchKernelEx)
         describe_kernel(trace, message, command);
@@ -316,6 +318,8 @@ static void describe_work(struct session_trace *trace, const struct ring_message
         describe_copy(trace, box.hStream, box.width * box.height * box.depth, command);
     else if (command->op == WIRE_fnCopyUp && decode_fnCopyUp(message, message->size, &up))
         describe_copy(trace, up.hStream, up.ByteCount, command);
+    else if (command->op == WIRE_fnCopyBatch && decode_fnCopyBatch(message, message->size, &batch))
+        describe_copy(trace, batch.hStream, copy_batch_bytes(&batch), command);
 }
 
 /* A copy that goes through the stream which all clients share is not in the client's stream. */

@@ -21,6 +21,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnMemset:
     case WIRE_fnFence:
     case WIRE_fnCopyUp:
+    case WIRE_fnCopyBatch:
     case WIRE_fnWake:
     case WIRE_cuLaunchHostFunc:
     case WIRE_cuStreamWriteValue32_v2:

@@ -24,8 +24,8 @@ static bool check_range(struct session *session, const char *call, const char *a
     return false;
 }
 
-static bool check_ends(struct session *session, const char *call, uint64_t dst, uint64_t src,
-                       uint64_t size)
+bool copy_check_ends(struct session *session, const char *call, uint64_t dst, uint64_t src,
+                     uint64_t size)
 {
     return check_range(session, call, "dst", dst, size) &&
            check_range(session, call, "src", src, size);
@@ -89,7 +89,7 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
 {
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-    if (check_ends(session, "cuMemcpyAsync", in->dst, in->src, in->ByteCount))
+    if (copy_check_ends(session, "cuMemcpyAsync", in->dst, in->src, in->ByteCount))
         result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS)
         result = copy_chunks(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
@@ -103,7 +103,7 @@ CUresult serve_fnCopyUp(struct session *session, const struct wire_fnCopyUp *in,
     bool shared = shared_copy_stream_usable(hStream);
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
-    if (check_ends(session, "cuMemcpyHtoDAsync", in->dst, in->src, in->ByteCount))
+    if (copy_check_ends(session, "cuMemcpyHtoDAsync", in->dst, in->src, in->ByteCount))
         result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS && shared)
         result = shared_copy_stream_copy(hStream, in->dst, in->src, in->ByteCount);

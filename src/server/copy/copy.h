@@ -13,6 +13,8 @@
 CUDA_MEMCPY3D copy_describe(const struct wire_cuMemcpy3DAsync_v2 *in);
 
 /* Whether every byte of the sides is the client's own. False comes with an error in the log. */
+bool copy_check_ends(struct session *session, const char *call, uint64_t dst, uint64_t src,
+                     uint64_t size);
 bool copy_check(struct session *session, const char *call, const CUDA_MEMCPY3D *box);
 bool copy_check_memset(struct session *session, const char *call, const struct wire_fnMemset *in);
 
@@ -45,6 +47,7 @@ void copy_bytes(const struct session *session, uint64_t ret_bytes[COPY_WAYS]);
 struct copy_options {
     bool no_copy_load; /* nothing is prepared for many clients that copy: FUNNEL_NO_COPY_CROWD */
     bool no_shared_stream; /* FUNNEL_NO_COPY_LANE */
+    bool no_copy_kernel;   /* FUNNEL_NO_COPY_KERNEL */
 };
 
 /* The server's devices are initialized. 0 or -ENOMEM. */

@@ -7,10 +7,13 @@
 
 #include "copy.h"
 #include "copy_fence.h"
+#include "copy_kernel.h"
 #include "shared_copy_stream.h"
 
 static void prepare_device(struct device *device, const struct copy_options *options)
 {
+    if (!options->no_copy_kernel)
+        copy_kernel_load(device);
     if (options->no_copy_load)
         return;
     copy_fence_prepare(device);

@@ -15,4 +15,5 @@ struct session_copies {
 struct device_copies {
     CUstream shared_stream; /* shared_copy_stream.h; NULL: there is none */
     CUdeviceptr numbers;    /* copy_fence.h; 0 = there is no table */
+    CUfunction kernel;      /* copy_kernel.h; NULL: there is none */
 };

@@ -54,6 +54,13 @@ uint64_t memory_exchanges(const struct session *session)
     return session->memory->exchanges;
 }
 
+static const struct granule *granule_at(const struct session *session, uint64_t address)
+{
+    const struct range *range = ranges_find(&session->memory->extents, address);
+
+    return range ? range->value : NULL;
+}
+
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size)
 {
     uint64_t end;
@@ -61,10 +68,36 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
     if (__builtin_add_overflow(address, size, &end))
         return false;
     while (address < end) {
-        const struct range *range = ranges_find(&session->memory->extents, address);
-        if (!range)
+        const struct granule *granule = granule_at(session, address);
+        if (!granule)
             return false;
-        address = range->start + range->size;
+        address = granule->address + granule->size;
+    }
+    return true;
+}
+
+static bool is_reached(const struct granule *granule, const struct device *device)
+{
+    switch (granule->kind) {
+    case GRANULE_SHARED:
+    case GRANULE_HOST:
+        return true;
+    case GRANULE_DEVICE:
+    case GRANULE_GLOBAL:
+        return granule->part == (unsigned)device->ordinal;
+    default:
+        return false;
+    }
+}
+
+bool memory_is_reached(const struct session *session, const struct device *device, uint64_t address,
+                       uint64_t size)
+{
+    for (uint64_t end = address + size; address < end;) {
+        const struct granule *granule = granule_at(session, address);
+        if (!granule || !is_reached(granule, device))
+            return false;
+        address = granule->address + granule->size;
     }
     return true;
 }

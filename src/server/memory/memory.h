@@ -66,6 +66,11 @@ CUresult memory_grant(const struct session *session, unsigned device, uint64_t a
 /* Whether all of [address, address + size) is the client's own. */
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size);
 
+/* Whether kernels of a device can be trusted to reach all of it: page-locked memory, the device's
+ * own, and variables that were loaded for it. */
+bool memory_is_reached(const struct session *session, const struct device *device, uint64_t address,
+                       uint64_t size);
+
 /* A number that changes when an address ceases to be the client's: code that keeps an address
  * checks it again then. */
 uint64_t memory_generation(const struct session *session);

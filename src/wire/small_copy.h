@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One of the copies that travel together in fnCopyBatch. */
+#pragma once
+
+#include <stdint.h>
+
+struct small_copy {
+    uint64_t dst;  /* address of the first byte to write */
+    uint64_t src;  /* address of the first byte to read */
+    uint64_t size; /* bytes, from 1 to SMALL_COPY_MAX */
+};
+
+#define SMALL_COPIES_MAX 64u /* in one command */
+
+/* A kernel waits some microseconds for what it reads of the host and has few reads on the way at a
+ * time. Beyond this a copy engine, which takes some microseconds to begin, is as fast. */
+#define SMALL_COPY_MAX 4096u /* bytes of one */
