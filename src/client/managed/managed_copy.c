@@ -14,6 +14,7 @@
 #include "cleanup.h"
 #include "client_event.h"
 #include "client_printf.h"
+#include "managed_batch.h"
 #include "managed_move.h"
 #include "recovery_hook.h"
 #include "spin.h"
@@ -59,20 +60,6 @@ static bool is_settled(void)
 }
 
 /* ---- the commands; all with the channel lock ---- */
-
-void managed_send_on_locked(struct stream *stream, uint64_t dst, uint64_t src, uint64_t size)
-{
-    const struct wire_cuMemcpyAsync in = {
-        .dst = dst, .src = src, .ByteCount = size, .hStream = stream->handle};
-
-    stream_mark_work_locked(stream);
-    wire_cuMemcpyAsync(&client->channel, &in);
-}
-
-void managed_send_locked(uint64_t dst, uint64_t src, uint64_t size)
-{
-    managed_send_on_locked(copier.stream, dst, src, size);
-}
 
 void managed_fence_on_locked(const struct stream *stream, uint32_t seq)
 {
@@ -165,16 +152,18 @@ CUresult managed_wait_quietly(struct fence fence)
 /* ---- up ---- */
 
 /* What is read here once is sent: the program may be writing meanwhile. */
-static void send_row(const struct managed_variable *variable, size_t start, size_t end)
+static void send_row(const struct managed_variable *variable, size_t start, size_t end,
+                     struct managed_batch *batch)
 {
     memcpy(variable->known + start, managed_here(variable) + start, end - start);
-    managed_send_locked(variable->allocation.address + start, (uintptr_t)variable->known + start,
-                        end - start);
+    managed_batch_add_locked(batch, variable->allocation.address + start,
+                             (uintptr_t)variable->known + start, end - start);
 }
 
 /* Running kernels may be changing the bytes between two rows, so each row is sent by itself then.
  */
-static bool send_changes(const struct managed_variable *variable, bool settled)
+static bool send_changes(const struct managed_variable *variable, bool settled,
+                         struct managed_batch *batch)
 {
     const unsigned char *here = managed_here(variable);
     size_t size = variable->allocation.size, start, end = 0;
@@ -183,11 +172,11 @@ static bool send_changes(const struct managed_variable *variable, bool settled)
     if (settled) {
         sent = three_way_span(here, variable->known, size, &start, &end);
         if (sent)
-            send_row(variable, start, end);
+            send_row(variable, start, end, batch);
         return sent;
     }
     while (three_way_next(here, variable->known, size, end, &start, &end)) {
-        send_row(variable, start, end);
+        send_row(variable, start, end, batch);
         sent = true;
     }
     return sent;
@@ -196,11 +185,13 @@ static bool send_changes(const struct managed_variable *variable, bool settled)
 static bool push_variables(void)
 {
     bool settled = is_settled(), sent = false;
+    struct managed_batch batch = {.stream = copier.stream, .together = settled};
 
     managed_lock();
     for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
-        sent |= send_changes(at, settled);
+        sent |= send_changes(at, settled, &batch);
     managed_unlock();
+    managed_batch_send_locked(&batch);
     return sent;
 }
 
@@ -241,19 +232,22 @@ struct pull {
     bool all; /* nothing ran any more when it began */
 };
 
-static void copy_down_locked(const struct managed_variable *variable)
+static void copy_down_locked(const struct managed_variable *variable, struct managed_batch *batch)
 {
     memcpy(variable->asked, variable->known, variable->allocation.size);
-    managed_send_locked((uintptr_t)variable->fetched, variable->allocation.address,
-                        variable->allocation.size);
+    managed_batch_add_locked(batch, (uintptr_t)variable->fetched, variable->allocation.address,
+                             variable->allocation.size);
 }
 
-static void ask_for_all_locked(void)
+static void ask_for_all_locked(bool all_idle)
 {
+    struct managed_batch batch = {.stream = copier.stream, .together = all_idle};
+
     managed_lock();
     for (struct managed_variable *at = managed_first_locked(); at; at = managed_next_locked(at))
-        copy_down_locked(at);
+        copy_down_locked(at, &batch);
     managed_unlock();
+    managed_batch_send_locked(&batch);
 }
 
 static struct pull begin_pull(void)
@@ -263,7 +257,7 @@ static struct pull begin_pull(void)
     pthread_mutex_lock(&client->lock);
     channel_lock(&client->channel);
     pull.all = stream_all_idle_locked();
-    ask_for_all_locked();
+    ask_for_all_locked(pull.all);
     pull.fence = managed_send_fence_locked();
     channel_unlock(&client->channel);
     pthread_mutex_unlock(&client->lock);
@@ -304,11 +298,13 @@ void managed_copy_pull(void)
 
 CUresult managed_fetch(struct managed_variable *variable, bool fresh)
 {
+    struct managed_batch batch = {.stream = copier.stream};
     struct fence fence;
     CUresult result;
 
     channel_lock(&client->channel);
-    copy_down_locked(variable);
+    copy_down_locked(variable, &batch);
+    managed_batch_send_locked(&batch);
     fence = managed_send_fence_locked();
     channel_unlock(&client->channel);
     result = wait_for(fence);

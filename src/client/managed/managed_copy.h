@@ -16,10 +16,6 @@ CUresult managed_fetch(struct managed_variable *variable, bool fresh);
 /* Waits for what was sent: nothing reads the page-locked copies any more. */
 void managed_copy_settle(void);
 
-/* Sends a copy on the stream of the library, or on another one; with the channel lock. */
-void managed_send_locked(uint64_t dst, uint64_t src, uint64_t size);
-void managed_send_on_locked(struct stream *stream, uint64_t dst, uint64_t src, uint64_t size);
-
 /* Work that comes from now on waits for what was sent on the stream of the library. */
 void managed_sent_locked(void);
 

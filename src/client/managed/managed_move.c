@@ -15,6 +15,7 @@
 #include "client_call.h"
 #include "client_log.h"
 #include "managed_area.h"
+#include "managed_batch.h"
 #include "managed_check.h"
 #include "managed_copy.h"
 #include "managed_variable.h"
@@ -47,26 +48,26 @@ static struct pages pages_of(const struct managed_block *block, struct residence
                           block->of_variables};
 }
 
-static void copy_bytes_locked(struct stream *stream, const struct pages *pages, uint64_t at,
+static void copy_bytes_locked(struct managed_batch *batch, const struct pages *pages, uint64_t at,
                               uint64_t size, bool up)
 {
     uint64_t host = pages->host + (at - pages->address);
 
-    managed_send_on_locked(stream, up ? at : host, up ? host : at, size);
+    managed_batch_add_locked(batch, up ? at : host, up ? host : at, size);
 }
 
 /* Pages of variables hold other things of the driver's as well, and of other clients': these bytes
  * are neither known here nor written there. */
-static void copy_pages_locked(struct stream *stream, const struct pages *pages, bool up)
+static void copy_pages_locked(struct managed_batch *batch, const struct pages *pages, bool up)
 {
     uint64_t at = pages->address, end = at + pages->size, size;
 
     if (!pages->of_variables) {
-        copy_bytes_locked(stream, pages, at, pages->size, up);
+        copy_bytes_locked(batch, pages, at, pages->size, up);
         return;
     }
     for (; managed_variables_next(&at, end, &size); at += size)
-        copy_bytes_locked(stream, pages, at, size, up);
+        copy_bytes_locked(batch, pages, at, size, up);
 }
 
 /* ---- up ---- */
@@ -74,20 +75,27 @@ static void copy_pages_locked(struct stream *stream, const struct pages *pages, 
 /* Where pages are sent, which is found out when there are any: before work on a stream, or on the
  * stream of managed_copy.c (NULL). */
 struct upload {
-    struct stream *before, *on;
+    struct stream *before;
+    struct managed_batch batch;
 };
 
-static struct stream *upload_stream(struct upload *upload)
+/* What goes up on the stream of the work itself does so because that is the only one, and idle. */
+static struct managed_batch *upload_batch(struct upload *upload)
 {
-    if (!upload->on)
-        upload->on = managed_stream_for_locked(upload->before);
-    return upload->on;
+    struct managed_batch *batch = &upload->batch;
+
+    if (!batch->stream) {
+        batch->stream = managed_stream_for_locked(upload->before);
+        batch->together = batch->stream == upload->before && fence_orphans_passed();
+    }
+    return batch;
 }
 
-/* Work on other streams has to be told of it. */
-static bool needs_event(const struct upload *upload)
+/* True when work on other streams has to be told of it. */
+static bool end_upload_locked(struct upload *upload)
 {
-    return upload->on && upload->on != upload->before;
+    managed_batch_send_locked(&upload->batch);
+    return upload->batch.stream && upload->batch.stream != upload->before;
 }
 
 /* Pages are hidden first: a thread that writes meanwhile writes before that, or sleeps. */
@@ -102,7 +110,7 @@ static void give_to_device_locked(struct managed_block *block, struct residence_
     while (residence_next(&block->residence, run, PAGE_HOST, &at)) {
         struct pages pages = pages_of(block, at);
 
-        copy_pages_locked(upload_stream(upload), &pages, true);
+        copy_pages_locked(upload_batch(upload), &pages, true);
     }
     residence_leave(&block->residence, run);
 }
@@ -132,17 +140,17 @@ static bool is_used_by(const struct managed_block *block, const struct stream *s
 
 bool move_up_for_locked(struct stream *stream)
 {
-    struct upload upload = {.before = stream};
-
     if (!block_any_active())
         return false;
+
+    struct upload upload = {.before = stream};
     block_lock();
     list_for_each_safe (struct managed_block, block, block_active_locked(), link) {
         if (is_used_by(block, stream))
             give_all_locked(block, &upload);
     }
     block_unlock();
-    return needs_event(&upload);
+    return end_upload_locked(&upload);
 }
 
 static void give_range_locked(struct managed_block *block, uint64_t address, uint64_t size,
@@ -164,7 +172,7 @@ static void move_up_locked(uint64_t address, uint64_t size)
     for_each_block_locked (block, address, size)
         give_range_locked(block, address, size, &upload);
     block_unlock();
-    if (needs_event(&upload))
+    if (end_upload_locked(&upload))
         managed_sent_locked();
 }
 
@@ -222,9 +230,9 @@ static void forget_arrival_locked(struct managed_block *block)
         residence_leave(&block->residence, at);
 }
 
-/* Sends the copies on the stream; what is the program's already stays. True when there are any. */
+/* What is the program's already stays. True when there are copies. */
 static bool bring_locked(struct managed_block *block, struct residence_run run,
-                         struct stream *stream)
+                         struct managed_batch *batch)
 {
     struct residence_run at = {run.first, 0};
     bool sent = false;
@@ -232,7 +240,7 @@ static bool bring_locked(struct managed_block *block, struct residence_run run,
     while (residence_next(&block->residence, run, PAGE_DEVICE, &at)) {
         struct pages pages = pages_of(block, at);
 
-        copy_pages_locked(stream, &pages, false);
+        copy_pages_locked(batch, &pages, false);
         residence_come(&block->residence, at);
         sent = true;
     }
@@ -244,15 +252,17 @@ static bool bring_locked(struct managed_block *block, struct residence_run run,
 CUresult move_down(uint64_t address, uint64_t size, struct stream *stream)
 {
     uint32_t seq = stream_begin_fenced(stream);
+    struct managed_batch batch = {.stream = stream};
     bool sent = false;
 
     block_lock();
     for_each_block_locked (block, address, size) {
         forget_arrival_locked(block);
-        sent |= bring_locked(block, block_pages(block, address, size), stream);
+        sent |= bring_locked(block, block_pages(block, address, size), &batch);
         block->arrival = stream_fence_at(stream, seq);
     }
     block_unlock();
+    managed_batch_send_locked(&batch);
     managed_fence_on_locked(stream, seq);
     stream_end();
     return sent ? client_error() : CUDA_SUCCESS;
@@ -288,18 +298,21 @@ static bool takes_turn_locked(struct managed_block *block, const struct stream *
     return block->turns > 0;
 }
 
+/* No other stream has work. */
 static bool bring_ahead_locked(struct stream *stream)
 {
+    struct managed_batch batch = {.stream = stream, .together = true};
     bool sent = false;
 
     list_for_each_safe (struct managed_block, block, block_ahead_locked(), ahead_link) {
         struct residence_run all = {0, block->residence.count};
 
-        if (!takes_turn_locked(block, stream) || !bring_locked(block, all, stream))
+        if (!takes_turn_locked(block, stream) || !bring_locked(block, all, &batch))
             continue;
         block->arrival = next_fence_locked(stream);
         sent = true;
     }
+    managed_batch_send_locked(&batch);
     return sent;
 }
 
@@ -376,9 +389,12 @@ static bool begin_errand(const struct page_touch *touch, struct errand *ret_erra
 
 static void send_errand_locked(struct errand *errand)
 {
+    struct managed_batch batch = {.stream = managed_stream_for_locked(NULL)};
+
     if (errand->step.kind != STEP_FETCH)
         return;
-    copy_pages_locked(managed_stream_for_locked(NULL), &errand->pages, false);
+    copy_pages_locked(&batch, &errand->pages, false);
+    managed_batch_send_locked(&batch);
     errand->fence = managed_send_fence_locked();
 }
 
