@@ -36,6 +36,7 @@ PROGRAMS = {
     "client_may_print": Program("client.cu", (*BOTH, "-DMAY_PRINT")),
     "modules": Program("modules.cu", BOTH),
     "rates": Program("rates.cu", BOTH),
+    "variables": Program("variables.cu", BOTH),
     "large_code": Program("large.cu", ONLY_CODE, 10),
     "large_text": Program("large.cu", ONLY_TEXT, 2),
 }

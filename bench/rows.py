@@ -150,6 +150,12 @@ def attach(bench, mode, count, seconds):
     return dict(merge(reports), start_ms=reports[-1]["start_ms"])
 
 
+def turns_on_variables(bench, mode, count, seconds):
+    """variables.cu."""
+    report = run_together(mode, [[bench.program("variables"), seconds]], seconds)[0][0]
+    return {"p50_us": report["p50_us"]}
+
+
 def rate(kernel):
     """One kernel of rates.cu. CPU time is that of the device only where the program is the
     device."""
@@ -279,6 +285,8 @@ MEASUREMENTS = {
     "managed_turns_4k": (simply("managed_turns_4k"), "host and kernel in turns on managed 4 KiB"),
     "managed_turns_1m": (simply("managed_turns_1m"), "the same on 1 MiB"),
     "managed_turns_256m": (simply("managed_turns_256m"), "the same on 256 MiB"),
+    "managed_turns_variables": (turns_on_variables,
+                                "host and kernel in turns on four __managed__ variables"),
     **{f"managed_turns_{size}_prefetched": (simply(f"managed_turns_{size}_prefetched"),
                                             f"host and kernel in turns on {what}, prefetched")
        for size, what in {"4k": "4 KiB", "1m": "1 MiB", "256m": "256 MiB"}.items()},
@@ -324,7 +332,7 @@ OBSERVED = {
 MEASUREMENTS.update(OBSERVED)
 # What the software GPU does in reasonable time; others only when they are asked for.
 SOFT = {"launch_sync", "oversubscribed", "queued", "h2d_pageable", "d2h_pageable", "malloc",
-        "managed_turns_4k", "managed_turns_1m",
+        "managed_turns_4k", "managed_turns_1m", "managed_turns_variables",
         "malloc_async", "wake", "idle", "modules", "large_text", "attach", "start_up", *HOST_RATES,
         *[f"rate_{kernel}" for kernel in RATES]}
 # Goals that hold for it, too.
@@ -444,6 +452,7 @@ ROWS = [
       for what in ("kernel", "first", "atomics", "read")],
     Row("managed_turns_4k", "p50_us", (1,), {1: beside("native", 0.5)}),
     *[Row(f"managed_turns_{size}", "p50_us", (1,), {1: beside("native")}) for size in ("1m", "256m")],
+    Row("managed_turns_variables", "p50_us", (1,), {1: beside("native", 0.5)}),
     *[Row(f"managed_turns_{size}_prefetched", "p50_us", (1,), {1: beside("native")})
       for size in ("4k", "1m", "256m")],
     Row("managed_fill", "p50_us", (1,), {1: beside("native")}),
