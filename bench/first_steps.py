@@ -4,9 +4,9 @@
 natively and through Funnel, each in a first process and in a second one.
 
 Before a first process nothing has been compiled (CUDA_CACHE_PATH, and CuPy's cache, are empty
-folders), and the daemon runs, but no server. One native run of each framework comes before all
-others and is not counted, since it reads the files. The table shows medians over --repeat passes,
-and Funnel's beside native's: below 1 is faster.
+folders), and the daemon runs, but no server. A native process comes before all others and is not
+counted, since it reads the framework's files. The table shows medians over --repeat passes, and
+Funnel's beside native's: below 1 is faster.
 """
 import argparse
 import importlib.util
@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import modes
@@ -41,12 +42,12 @@ def steps_of(mode, framework, caches):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(mode, framework, times):
-    """Adds to times[framework, step, mode, start]."""
+def measure(mode, framework, times, starts=STARTS):
+    """Adds to times[framework, step][mode, start]."""
     caches = tempfile.mkdtemp(prefix="bench-cupy-")
     mode.start()
     try:
-        for start in STARTS:
+        for start in starts:
             for step, ms in steps_of(mode, framework, caches).items():
                 times.setdefault((framework, step), {}).setdefault((mode.name, start),
                                                                    []).append(ms)
@@ -76,27 +77,39 @@ def parse_arguments():
     parser.add_argument("--framework", action="append", choices=FRAMEWORKS,
                         help="only this one; may be given several times")
     parser.add_argument("--repeat", type=int, default=3, help="passes (default: 3)")
+    parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS",
+                        help="no pass begins after so many seconds")
     parser.add_argument("--output", help="a file for the table as well")
     return parser.parse_args()
+
+
+def measure_framework(funnel, framework, args, ends, times):
+    """Leaves out what fails, and says so."""
+    try:
+        measure(modes.Native(funnel, "cuda"), framework, {}, STARTS[:1])
+        for number in range(args.repeat):
+            if number and time.monotonic() > ends:
+                break
+            say(f"{framework}, pass {number + 1}")
+            for mode in modes.Native(funnel, "cuda"), modes.Funnel(funnel, "cuda"):
+                measure(mode, framework, times)
+    except (RuntimeError, subprocess.SubprocessError, OSError) as error:
+        say(str(error))
 
 
 def main():
     args = parse_arguments()
     funnel = Path(args.build).resolve() / "bin" / "funnel"
     wanted = [name for name in args.framework or FRAMEWORKS if importlib.util.find_spec(name)]
+    ends = time.monotonic() + args.budget
     times = {}
-    native = modes.Native(funnel, "cuda")
-    for framework in wanted:
-        measure(native, framework, {})
-    for number in range(args.repeat):
-        for framework in wanted:
-            for mode in modes.Native(funnel, "cuda"), modes.Funnel(funnel, "cuda"):
-                say(f"pass {number + 1}: {framework}, {mode.name}")
-                measure(mode, framework, times)
-    lines = list(table(times))
-    print("\n".join(lines))
-    if args.output:
-        Path(args.output).write_text("\n".join(lines) + "\n")
+    for number, framework in enumerate(wanted):
+        now = time.monotonic()
+        measure_framework(funnel, framework, args, now + (ends - now) / (len(wanted) - number),
+                          times)
+        if args.output:  # a time limit may end us
+            Path(args.output).write_text("\n".join(table(times)) + "\n")
+    print("\n".join(table(times)))
 
 
 if __name__ == "__main__":
