@@ -18,6 +18,7 @@
 #include "managed_block.h"
 #include "managed_exchange.h"
 #include "managed_move.h"
+#include "managed_touch.h"
 #include "managed_variable.h"
 
 /* Where memory does not move, and for what the device has no place for. */
@@ -48,7 +49,7 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
     if (result != CUDA_SUCCESS)
         return result;
     area_explain();
-    if (area_is_possible() && move_prepare(like.context->device) &&
+    if (area_is_possible() && touch_prepare(like.context->device) &&
         peer_let_all_reach(like.context->device)) {
         result = block_create(like.context, bytesize, flags, dptr);
         if (result != CUDA_ERROR_OUT_OF_MEMORY)

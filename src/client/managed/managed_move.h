@@ -4,10 +4,19 @@
 #pragma once
 
 #include "client_stream.h"
+#include "managed_batch.h"
 #include "managed_block.h"
 
-/* Makes sure that touches are served. False when there is no thread for that. */
-bool move_prepare(struct device *device);
+/* Whole pages, between the addresses that the device and the library have for them. */
+struct move_pages {
+    uint64_t address, host, size;
+    bool of_variables;
+};
+
+struct move_pages move_pages_of(const struct managed_block *block, struct residence_run run);
+
+/* Adds their copies, up to the device or down, to what is sent together. */
+void move_copy_locked(struct managed_batch *batch, const struct move_pages *pages, bool up);
 
 /* With the channel lock, before work is put on the stream: what may be used by it goes up. True
  * when something was sent on the stream of managed_copy.h. */
@@ -30,6 +39,9 @@ CUresult move_down(uint64_t address, uint64_t size, struct stream *stream);
  * that the next touch is none that has to be served. */
 void move_ahead(struct stream *stream);
 void move_show_ahead(void);
+
+/* The program has touched what the device had: if the block is small, it may come down so. */
+void move_expect_locked(struct managed_block *block);
 
 /* What a range contains is of no use any more: its pages stay on the device, or go there as they
  * are.

@@ -23,6 +23,7 @@
 #include "managed_hooks.h"
 #include "managed_move.h"
 #include "managed_pages.h"
+#include "managed_touch.h"
 
 /* The alignment of the two copies. */
 #define COPY_ALIGNMENT 64u
@@ -270,7 +271,7 @@ static CUresult begin_moving(struct managed_variable *variable)
     const struct allocation *allocation = &variable->allocation;
     CUresult result;
 
-    if (!move_prepare(allocation->context->device))
+    if (!touch_prepare(allocation->context->device))
         return CUDA_ERROR_OUT_OF_MEMORY;
     channel_lock(&client->channel);
     move_up_for_variable_locked(allocation->address, allocation->size);
