@@ -33,7 +33,7 @@ DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_file
           "forks",
           "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",
           "talk_calls", "tensor_copies", "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green"]
-DRIVER += ["memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves", "managed_neighbors", "managed_large", "managed_peers", "managed_random", "managed_variables", "peers", "retired"]
+DRIVER += ["memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves", "managed_neighbors", "managed_large", "managed_peers", "managed_random", "managed_turns", "managed_variables", "peers", "retired"]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]

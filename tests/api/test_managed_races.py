@@ -51,6 +51,9 @@ class Races(unittest.TestCase):
     def test_moves(self):
         self.expect_none("managed_moves")
 
+    def test_turns(self):
+        self.expect_none("managed_turns")
+
     def test_pieces_change_places(self):
         self.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=6M"
         self.expect_none("managed_random", "3", "40")

@@ -23,6 +23,8 @@ struct stream;
 struct managed_hooks {
     void (*push)(struct stream *stream);
     void (*count_work)(void);
+    void (*announce)(const struct stream *stream, const void *params, size_t size);
+    void (*given)(const struct stream *stream, const void *params, size_t size);
     void (*ahead)(struct stream *stream);
     void (*pull)(void);
     bool (*find)(uint64_t address, struct allocation *ret_allocation);
@@ -56,6 +58,23 @@ static inline void managed_work(void)
 {
     if (managed_any())
         managed_hooks.count_work();
+}
+
+/* With the channel lock: a kernel with these parameters is about to be put on a stream, and what
+ * they point to is its until it has ended. No parameters where managed memory has come after the
+ * launch had begun. */
+static inline void managed_given(const struct stream *stream, const void *params, size_t size)
+{
+    if (managed_any())
+        managed_hooks.given(stream, params, size);
+}
+
+/* Likewise, for a command that puts several kernels there: for all of them, and managed_given()
+ * for all of them afterwards. */
+static inline void managed_announce(const struct stream *stream, const void *params, size_t size)
+{
+    if (managed_any())
+        managed_hooks.announce(stream, params, size);
 }
 
 /* A thread is about to wait for a stream, or for all of them (NULL): what the program will probably

@@ -20,7 +20,32 @@
 #include "managed_hooks.h"
 #include "wire_calls.h"
 
-static CUresult send_segment(uint64_t segment, struct stream *stream)
+/* The next kernel of a graph that is launched with it, or NULL. */
+static const struct graph_kernel *next_kernel(const struct graph_exec *exec, unsigned *at)
+{
+    while (*at < exec->count) {
+        const struct graph_node *node = exec->nodes[(*at)++];
+
+        if (node->work.type == CU_GRAPH_NODE_TYPE_KERNEL && !node->disabled)
+            return &node->work.kernel;
+    }
+    return NULL;
+}
+
+/* Any of its segments may have any of its kernels. */
+static void give_locked(const struct graph_exec *exec, const struct stream *stream)
+{
+    const struct graph_kernel *kernel;
+
+    if (!managed_any())
+        return;
+    for (unsigned at = 0; (kernel = next_kernel(exec, &at));)
+        managed_announce(stream, kernel->buffer, kernel->buffer_size);
+    for (unsigned at = 0; (kernel = next_kernel(exec, &at));)
+        managed_given(stream, kernel->buffer, kernel->buffer_size);
+}
+
+static CUresult send_segment(const struct graph_exec *exec, uint64_t segment, struct stream *stream)
 {
     const struct wire_cuGraphLaunch in = {.graph = segment, .hStream = stream->handle};
     CUresult result;
@@ -29,6 +54,7 @@ static CUresult send_segment(uint64_t segment, struct stream *stream)
         return CUDA_SUCCESS;
     stream_begin(stream);
     managed_work();
+    give_locked(exec, stream);
     result = wire_cuGraphLaunch(&client->channel, &in);
     stream_end();
     return result;
@@ -137,7 +163,7 @@ static CUresult launch_in_phases(const struct graph_exec *exec, struct stream *s
     CUresult result = event_wait_on(plan->behind, stream);
 
     for (uint32_t phase = 0; phase < plan->phase_count && result == CUDA_SUCCESS; phase++) {
-        result = send_segment(plan->segments[phase], stream);
+        result = send_segment(exec, plan->segments[phase], stream);
         for (; step < plan->step_count && plan->nodes[plan->steps[step]].phase == phase; step++)
             if (result == CUDA_SUCCESS)
                 result = take_step(exec, plan->steps[step], stream);
@@ -151,7 +177,7 @@ static CUresult launch(const struct graph_exec *exec, struct stream *stream)
 
     if (plan->behind)
         return launch_in_phases(exec, stream);
-    return plan->phase_count > 0 ? send_segment(plan->segments[0], stream) : CUDA_SUCCESS;
+    return plan->phase_count > 0 ? send_segment(exec, plan->segments[0], stream) : CUDA_SUCCESS;
 }
 
 static CUresult launch_with_memory(const struct graph_exec *exec, struct stream *stream)
@@ -169,12 +195,12 @@ static CUresult launch_with_memory(const struct graph_exec *exec, struct stream 
  * the lock of graphs meanwhile. */
 static void announce(const struct graph_exec *exec)
 {
-    for (unsigned i = 0; managed_any() && i < exec->count; i++) {
-        const struct graph_node *node = exec->nodes[i];
+    const struct graph_kernel *kernel;
 
-        if (node->work.type == CU_GRAPH_NODE_TYPE_KERNEL && !node->disabled)
-            managed_launch(node->work.kernel.buffer, node->work.kernel.buffer_size);
-    }
+    if (!managed_any())
+        return;
+    for (unsigned at = 0; (kernel = next_kernel(exec, &at));)
+        managed_launch(kernel->buffer, kernel->buffer_size);
 }
 
 CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)

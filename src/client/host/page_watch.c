@@ -6,7 +6,9 @@
 #include "page_watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -83,16 +85,15 @@ void page_watch_remove(int watch, uint64_t address, uint64_t size)
     ioctl(watch, UFFDIO_UNREGISTER, &range);
 }
 
-int page_watch_next(int watch, struct page_touch *ret_touch)
+static int read_touch(int watch, struct page_touch *ret_touch)
 {
     struct uffd_msg message;
-    ssize_t size;
+    ssize_t size = read(watch, &message, sizeof(message));
 
-    do {
-        size = read(watch, &message, sizeof(message));
-        if (size < 0 && errno != EINTR && errno != EAGAIN)
-            return -errno;
-    } while (size != sizeof(message) || message.event != UFFD_EVENT_PAGEFAULT);
+    if (size < 0)
+        return -errno;
+    if (size != sizeof(message) || message.event != UFFD_EVENT_PAGEFAULT)
+        return -EAGAIN;
     *ret_touch = (struct page_touch){
         .address = message.arg.pagefault.address & ~(uint64_t)(PAGE_SIZE - 1),
         .thread = (int)message.arg.pagefault.feat.ptid,
@@ -100,6 +101,31 @@ int page_watch_next(int watch, struct page_touch *ret_touch)
             message.arg.pagefault.flags & (UFFD_PAGEFAULT_FLAG_WRITE | UFFD_PAGEFAULT_FLAG_WP),
     };
     return 0;
+}
+
+int page_watch_next(int watch, struct page_touch *ret_touch)
+{
+    int error;
+
+    do
+        error = read_touch(watch, ret_touch);
+    while (error == -EINTR || error == -EAGAIN);
+    return error;
+}
+
+/* Only a descriptor that does not block can be polled. A thread that a signal takes out of its
+ * sleep leaves nothing to read. */
+int page_watch_next_within(int watch, uint32_t ns, struct page_touch *ret_touch)
+{
+    const struct timespec timeout = {0, (long)ns};
+    struct pollfd poll = {.fd = watch, .events = POLLIN};
+    int flags = fcntl(watch, F_GETFL), error;
+
+    fcntl(watch, F_SETFL, flags | O_NONBLOCK);
+    ppoll(&poll, 1, &timeout, NULL);
+    error = read_touch(watch, ret_touch);
+    fcntl(watch, F_SETFL, flags);
+    return error == -EINTR ? -EAGAIN : error;
 }
 
 void page_watch_wake(int watch, uint64_t address, uint64_t size)

@@ -40,6 +40,9 @@ void page_watch_remove(int watch, uint64_t address, uint64_t size);
 /* Waits for a thread that touches hidden pages: 0, or -errno. It sleeps until they are shown. */
 int page_watch_next(int watch, struct page_touch *ret_touch);
 
+/* The same for so many nanoseconds at most, less than a second: -EAGAIN when there is none. */
+int page_watch_next_within(int watch, uint32_t ns, struct page_touch *ret_touch);
+
 /* Shows pages, and wakes who waits for them; where the memory has none yet they are zero, which
  * takes a call for each page. Read-only where it can be done and `writable` is not set: true when
  * the pages are writable now. */

@@ -103,7 +103,7 @@ static CUresult take_extra(void **extra, const struct function *function, struct
 static CUresult take_params(void **values, void **extra, const struct function *function,
                             struct params *ret_params)
 {
-    ret_params->values = values;
+    *ret_params = (struct params){.values = values};
     if (extra)
         return values ? CUDA_ERROR_INVALID_VALUE : take_extra(extra, function, ret_params);
     return values || function->param_count == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -215,6 +215,7 @@ static CUresult send_launch(const CUlaunchConfig *config, const struct function 
     in.params_size = function->params_size;
     stream_begin(stream);
     managed_work();
+    managed_given(stream, params->packed, params->packed_size);
     result = wire_cuLaunchKernelEx(&client->channel, &in, &place);
     if (result == CUDA_SUCCESS)
         result = put_params(function, params, place);

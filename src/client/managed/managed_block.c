@@ -23,6 +23,8 @@ static struct {
     struct ranges all; /* struct managed_block */
     struct list active;
     struct list ahead;
+    struct list awaited;
+    struct list direct;
     /* Atomic: how long the lists are; changed with the lock, read without. */
     _Atomic unsigned active_count, ahead_count;
 } blocks;
@@ -33,6 +35,8 @@ void block_init(void)
     pthread_mutex_init(&blocks.lock, NULL);
     list_init(&blocks.active);
     list_init(&blocks.ahead);
+    list_init(&blocks.awaited);
+    list_init(&blocks.direct);
 }
 
 void block_lock(void)
@@ -102,6 +106,18 @@ unsigned block_attachment_locked(const struct managed_block *block)
     return block->first_attach;
 }
 
+bool block_is_for_locked(const struct managed_block *block, const struct stream *stream)
+{
+    switch (block_attachment_locked(block)) {
+    case CU_MEM_ATTACH_HOST:
+        return false;
+    case CU_MEM_ATTACH_SINGLE:
+        return block->stream == stream->handle;
+    default:
+        return true;
+    }
+}
+
 /* ---- blocks with something of the program ---- */
 
 struct list *block_active_locked(void)
@@ -157,6 +173,33 @@ bool block_any_ahead(void)
     return atomic_load_explicit(&blocks.ahead_count, memory_order_acquire) != 0;
 }
 
+struct list *block_direct_locked(void)
+{
+    return &blocks.direct;
+}
+
+/* ---- blocks that touches wait for ---- */
+
+struct list *block_awaited_locked(void)
+{
+    return &blocks.awaited;
+}
+
+void block_await_locked(struct managed_block *block)
+{
+    if (list_empty(&block->wait.link))
+        list_append(&blocks.awaited, &block->wait.link);
+}
+
+void block_wake_locked(struct managed_block *block)
+{
+    if (list_empty(&block->wait.link))
+        return;
+    list_remove(&block->wait.link);
+    block->wait.for_launches = block->wait.for_arrival = false;
+    page_watch_wake(area_watch(), block->entry.address, block->entry.size);
+}
+
 /* ---- coming and going ---- */
 
 static void block_free(struct managed_block *block)
@@ -176,6 +219,8 @@ static struct managed_block *block_new(struct context *context, uint64_t size, u
         return NULL;
     list_init(&block->link);
     list_init(&block->ahead_link);
+    list_init(&block->wait.link);
+    list_init(&block->direct_link);
     block->attach = block->first_attach = attach;
     block->arrival = FENCE_OF_NOTHING;
     block->allocation = (struct allocation){
@@ -253,6 +298,8 @@ static struct managed_block *leave(uint64_t address)
         return NULL;
     block_rest_locked(removed.value);
     block_set_turns_locked(removed.value, 0);
+    block_wake_locked(removed.value);
+    list_remove(&((struct managed_block *)removed.value)->direct_link);
     atomic_fetch_sub_explicit(&managed_in_use, 1, memory_order_release);
     return removed.value;
 }

@@ -9,7 +9,16 @@
 #include "client_fence.h"
 #include "client_memory.h"
 #include "cuda_managed.h"
+#include "managed_use.h"
 #include "residence.h"
+
+/* Threads that have touched a block sleep until launches have ended, or until pages have come that
+ * are on their way already. */
+struct managed_wait {
+    bool for_launches, for_arrival;
+    uint64_t since;   /* clock_ns() when a touch had to wait for launches; 0 = none has had to */
+    struct list link; /* of blocks that are waited for */
+};
 
 struct managed_block {
     struct allocation allocation;
@@ -21,6 +30,9 @@ struct managed_block {
     uint64_t stream;               /* CU_MEM_ATTACH_SINGLE: handle of the stream */
     struct fence arrival;          /* of the pages that a prefetch brings down */
     bool fetching;                 /* a touch brings pages down, behind a fence of its own */
+    struct managed_uses uses;      /* launches that may be using it */
+    struct managed_wait wait;      /* of threads that touch it */
+    struct list direct_link;       /* of blocks that went up on a stream of the program's */
     bool active;                   /* in the list of blocks */
     struct list link;              /* of blocks that the program may have something of */
     unsigned turns;                /* how often it still comes down by itself */
@@ -70,6 +82,20 @@ struct managed_block *block_next_locked(uint64_t address, uint64_t end);
 
 /* What a block is attached to: CU_MEM_ATTACH_... */
 unsigned block_attachment_locked(const struct managed_block *block);
+
+/* Whether work on a stream may use the block. */
+bool block_is_for_locked(const struct managed_block *block, const struct stream *stream);
+
+/* Blocks that have gone up on a stream of the program's, which other streams know nothing of. */
+struct list *block_direct_locked(void);
+
+/* Blocks that touches wait for. */
+struct list *block_awaited_locked(void);
+
+void block_await_locked(struct managed_block *block);
+
+/* Those who sleep touch the block once more. */
+void block_wake_locked(struct managed_block *block);
 
 /* Blocks that the program may have something of; any of them may be removed meanwhile. */
 struct list *block_active_locked(void);

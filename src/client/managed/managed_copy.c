@@ -108,10 +108,15 @@ static void end_direct_locked(const struct stream *stream)
     copier.direct = NULL;
 }
 
-void managed_sent_locked(void)
+void managed_follow_locked(void)
 {
     end_direct_locked(NULL);
     wait_locked(copier.stream);
+}
+
+void managed_sent_locked(void)
+{
+    managed_follow_locked();
     record_on_locked(copier.stream);
     copier.stream->managed_seen = copier.pushes;
 }
@@ -211,8 +216,7 @@ static void wait_for_copies(void)
     struct fence fence;
 
     channel_lock(&client->channel);
-    end_direct_locked(NULL);
-    wait_locked(copier.stream);
+    managed_follow_locked();
     fence = managed_send_fence_locked();
     channel_unlock(&client->channel);
     wait_for(fence);

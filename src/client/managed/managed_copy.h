@@ -19,6 +19,9 @@ void managed_copy_settle(void);
 /* Work that comes from now on waits for what was sent on the stream of the library. */
 void managed_sent_locked(void);
 
+/* What is sent on the stream of the library waits for what was sent on one of the program's. */
+void managed_follow_locked(void);
+
 /* The stream on which to send what work on `stream` will use; NULL = work on any. Before it, with
  * the channel lock. */
 struct stream *managed_stream_for_locked(struct stream *stream);

@@ -3,6 +3,7 @@
 #include "managed_move.h"
 
 #include "managed_area.h"
+#include "managed_batch.h"
 #include "managed_copy.h"
 #include "managed_variable.h"
 #include "page_watch.h"
@@ -38,7 +39,7 @@ static void copy_bytes_locked(struct managed_batch *batch, const struct move_pag
 
 /* Pages of variables hold other things of the driver's as well, and of other clients': these bytes
  * are neither known here nor written there. */
-void move_copy_locked(struct managed_batch *batch, const struct move_pages *pages, bool up)
+static void copy_pages_locked(struct managed_batch *batch, const struct move_pages *pages, bool up)
 {
     uint64_t at = pages->address, end = at + pages->size, size;
 
@@ -71,11 +72,23 @@ static struct managed_batch *upload_batch(struct upload *upload)
     return batch;
 }
 
-/* True when work on other streams has to be told of it. */
+/* Work on other streams has to be told of it. */
+static bool needs_event(const struct upload *upload)
+{
+    return upload->batch.stream && upload->batch.stream != upload->before;
+}
+
 static bool end_upload_locked(struct upload *upload)
 {
     managed_batch_send_locked(&upload->batch);
-    return upload->batch.stream && upload->batch.stream != upload->before;
+    return needs_event(upload);
+}
+
+/* The stream of managed_copy.c does not wait for these copies by itself. */
+static void note_direct_locked(struct managed_block *block, const struct upload *upload)
+{
+    if (!needs_event(upload) && list_empty(&block->direct_link))
+        list_append(block_direct_locked(), &block->direct_link);
 }
 
 /* Pages are hidden first: a thread that writes meanwhile writes before that, or sleeps. */
@@ -90,7 +103,8 @@ static void give_to_device_locked(struct managed_block *block, struct residence_
     while (residence_next(&block->residence, run, PAGE_HOST, &at)) {
         struct move_pages pages = move_pages_of(block, at);
 
-        move_copy_locked(upload_batch(upload), &pages, true);
+        copy_pages_locked(upload_batch(upload), &pages, true);
+        note_direct_locked(block, upload);
     }
     residence_leave(&block->residence, run);
 }
@@ -106,18 +120,6 @@ static void give_all_locked(struct managed_block *block, struct upload *upload)
     block_rest_locked(block);
 }
 
-static bool is_used_by(const struct managed_block *block, const struct stream *stream)
-{
-    switch (block_attachment_locked(block)) {
-    case CU_MEM_ATTACH_HOST:
-        return false;
-    case CU_MEM_ATTACH_SINGLE:
-        return block->stream == stream->handle;
-    default:
-        return true;
-    }
-}
-
 bool move_up_for_locked(struct stream *stream)
 {
     if (!block_any_active())
@@ -126,7 +128,7 @@ bool move_up_for_locked(struct stream *stream)
     struct upload upload = {.before = stream};
     block_lock();
     list_for_each_safe (struct managed_block, block, block_active_locked(), link) {
-        if (is_used_by(block, stream))
+        if (block_is_for_locked(block, stream))
             give_all_locked(block, &upload);
     }
     block_unlock();
@@ -198,7 +200,26 @@ void move_forget(uint64_t address, uint64_t size)
     block_unlock();
 }
 
+void move_settle_direct_locked(void)
+{
+    if (list_empty(block_direct_locked()))
+        return;
+    managed_follow_locked();
+    list_for_each_safe (struct managed_block, block, block_direct_locked(), direct_link)
+        list_remove(&block->direct_link);
+}
+
 /* ---- down ---- */
+
+void move_fetch_locked(const struct managed_block *block, const struct move_pages *pages)
+{
+    if (!list_empty(&block->direct_link))
+        move_settle_direct_locked();
+
+    struct managed_batch batch = {.stream = managed_stream_for_locked(NULL)};
+    copy_pages_locked(&batch, pages, false);
+    managed_batch_send_locked(&batch);
+}
 
 /* Pages that a prefetch brings down behind different streams are not told apart: those of the
  * earlier one are fetched when they are touched. */
@@ -220,7 +241,7 @@ static bool bring_locked(struct managed_block *block, struct residence_run run,
     while (residence_next(&block->residence, run, PAGE_DEVICE, &at)) {
         struct move_pages pages = move_pages_of(block, at);
 
-        move_copy_locked(batch, &pages, false);
+        copy_pages_locked(batch, &pages, false);
         residence_come(&block->residence, at);
         sent = true;
     }
@@ -229,6 +250,8 @@ static bool bring_locked(struct managed_block *block, struct residence_run run,
     return sent;
 }
 
+/* Kernels on other streams may write to a block after it has been copied, so then it stays there
+ * until it is touched. */
 CUresult move_down(uint64_t address, uint64_t size, struct stream *stream)
 {
     uint32_t seq = stream_begin_fenced(stream);
@@ -237,6 +260,8 @@ CUresult move_down(uint64_t address, uint64_t size, struct stream *stream)
 
     block_lock();
     for_each_block_locked (block, address, size) {
+        if (use_in_flight_locked(&block->uses, stream))
+            continue;
         forget_arrival_locked(block);
         sent |= bring_locked(block, block_pages(block, address, size), &batch);
         block->arrival = stream_fence_at(stream, seq);
@@ -262,17 +287,9 @@ void move_expect_locked(struct managed_block *block)
         block_set_turns_locked(block, AHEAD_TURNS);
 }
 
-/* The number of the fence that will be sent next: see fence_issue(). */
-static struct fence next_fence_locked(const struct stream *stream)
-{
-    uint32_t seq = fence_issued(stream->word) + 1;
-
-    return stream_fence_at(stream, seq ? seq : 1);
-}
-
 static bool takes_turn_locked(struct managed_block *block, const struct stream *stream)
 {
-    if (!is_used_by(block, stream))
+    if (!block_is_for_locked(block, stream))
         return false;
     block_set_turns_locked(block, block->turns - 1);
     return block->turns > 0;
@@ -289,7 +306,7 @@ static bool bring_ahead_locked(struct stream *stream)
 
         if (!takes_turn_locked(block, stream) || !bring_locked(block, all, &batch))
             continue;
-        block->arrival = next_fence_locked(stream);
+        block->arrival = stream_fence_at(stream, fence_next(stream->word));
         sent = true;
     }
     managed_batch_send_locked(&batch);

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "client_stream.h"
-#include "managed_batch.h"
 #include "managed_block.h"
 
 /* Whole pages, between the addresses that the device and the library have for them. */
@@ -15,8 +14,12 @@ struct move_pages {
 
 struct move_pages move_pages_of(const struct managed_block *block, struct residence_run run);
 
-/* Adds their copies, up to the device or down, to what is sent together. */
-void move_copy_locked(struct managed_batch *batch, const struct move_pages *pages, bool up);
+/* Sends their copies down on the stream of managed_copy.h, behind those that bring them up. */
+void move_fetch_locked(const struct managed_block *block, const struct move_pages *pages);
+
+/* Blocks that have gone up on a stream of the program's can be fetched before what is put on that
+ * stream from now on has ended. With the locks of the channel and of blocks. */
+void move_settle_direct_locked(void);
 
 /* With the channel lock, before work is put on the stream: what may be used by it goes up. True
  * when something was sent on the stream of managed_copy.h. */

@@ -3,20 +3,130 @@
  * A thread of the library serves touches, one at a time: the thread that touches sleeps in the
  * kernel, wherever it is, so nothing that it might hold is taken here but the channel lock, with
  * which nobody looks at the program's memory.
+ *
+ * Host and kernels take turns: what a kernel writes to a page that has been copied down would be
+ * lost. So a touch of a block that a launch in flight was given a pointer into waits for its end.
+ * The thread that touches is left asleep meanwhile and others are served; then it is woken, and
+ * touches once more.
  */
 #include "managed_touch.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #include "cleanup.h"
 #include "client_call.h"
 #include "client_log.h"
+#include "client_printf.h"
+#include "clock.h"
 #include "managed_area.h"
-#include "managed_batch.h"
 #include "managed_check.h"
 #include "managed_copy.h"
 #include "managed_move.h"
 #include "page_watch.h"
+#include "recovery_hook.h"
+
+/* A kernel that itself waits for what the thread would do next would be waited for in vain. */
+#define PATIENCE_NS (5 * NS_PER_SEC)
+
+/* How often it is looked whether a launch has ended: from very often to seldom. */
+#define LOOK_FIRST_NS 20000u
+#define LOOK_LAST_NS 320000u
+
+/* ---- touches that wait ---- */
+
+static bool is_patient_locked(const struct managed_block *block)
+{
+    return clock_ns() - block->wait.since < PATIENCE_NS;
+}
+
+/* How long touches have waited counts until one finds no launch in flight: launches that follow one
+ * another closely would outlast any patience. */
+static bool waits_for_launches_locked(struct managed_block *block)
+{
+    if (!use_in_flight_locked(&block->uses, NULL)) {
+        block->wait.since = 0;
+        return false;
+    }
+    if (!block->wait.since)
+        block->wait.since = clock_ns();
+    return is_patient_locked(block);
+}
+
+/* Whether the touch of a page has to wait, and then the block is one that is waited for. When the
+ * server is gone, nothing ends any more. */
+static bool has_to_wait_locked(struct managed_block *block, uint32_t page)
+{
+    enum residence_state state = residence_of(&block->residence, page);
+    bool launches, arrival;
+
+    if (client_error() != CUDA_SUCCESS)
+        return false;
+    launches = state == PAGE_DEVICE && waits_for_launches_locked(block);
+    arrival = state == PAGE_COMING && !fence_passed(block->arrival);
+    if (launches || arrival)
+        block_await_locked(block);
+    block->wait.for_launches |= launches;
+    block->wait.for_arrival |= arrival;
+    return launches || arrival;
+}
+
+static bool is_pending_locked(struct managed_block *block)
+{
+    const struct managed_wait *wait = &block->wait;
+
+    if (wait->for_arrival && fence_passed(block->arrival))
+        return false;
+    return !wait->for_launches ||
+           (is_patient_locked(block) && use_in_flight_locked(&block->uses, NULL));
+}
+
+static void wake_locked(bool all)
+{
+    list_for_each_safe (struct managed_block, block, block_awaited_locked(), wait.link) {
+        if (all || !is_pending_locked(block))
+            block_wake_locked(block);
+    }
+}
+
+/* Does what every thread does that waits for the device. */
+static void look_for_ends(void)
+{
+    bool lost;
+
+    printf_output_take();
+    channel_alive(&client->channel);
+    lost = recovery_error() != CUDA_SUCCESS;
+    channel_lock(&client->channel);
+    block_lock();
+    wake_locked(lost);
+    block_unlock();
+    channel_unlock(&client->channel);
+}
+
+static bool any_waits(void)
+{
+    bool any;
+
+    block_lock();
+    any = !list_empty(block_awaited_locked());
+    block_unlock();
+    return any;
+}
+
+static uint32_t next_pause(uint32_t pause)
+{
+    return pause < LOOK_LAST_NS ? 2 * pause : pause;
+}
+
+/* -EAGAIN when there is none, but somebody waits. */
+static int next_touch(int watch, uint32_t pause, struct page_touch *ret_touch)
+{
+    return any_waits() ? page_watch_next_within(watch, pause, ret_touch)
+                       : page_watch_next(watch, ret_touch);
+}
+
+/* ---- touches that are served ---- */
 
 /* What a touch needs, taken down so that no lock is held while waiting. */
 struct errand {
@@ -24,35 +134,28 @@ struct errand {
     struct move_pages pages;
     struct residence_step step;
     struct fence fence;
+    bool early; /* launches that use the pages have not ended */
 };
 
-static bool begin_errand(const struct page_touch *touch, struct errand *ret_errand)
+static void begin_errand_locked(struct managed_block *block, uint32_t page, bool writes,
+                                struct errand *ret_errand)
 {
-    struct managed_block *block = block_at_locked(touch->address);
-    uint32_t page;
-
-    if (!block)
-        return false;
-    page = (uint32_t)((touch->address - block->entry.address) / RESIDENCE_PAGE);
     ret_errand->id = block->allocation.id;
-    ret_errand->step = residence_touch(&block->residence, page, touch->writes);
+    ret_errand->step = residence_touch(&block->residence, page, writes);
     ret_errand->pages = move_pages_of(block, ret_errand->step.run);
     ret_errand->fence = block->arrival;
     block->fetching = ret_errand->step.kind == STEP_FETCH;
+    ret_errand->early = block->fetching && block->wait.since && !is_patient_locked(block);
     if (block->fetching)
         move_expect_locked(block);
     block_activate_locked(block);
-    return true;
 }
 
-static void send_errand_locked(struct errand *errand)
+static void send_errand_locked(const struct managed_block *block, struct errand *errand)
 {
-    struct managed_batch batch = {.stream = managed_stream_for_locked(NULL)};
-
     if (errand->step.kind != STEP_FETCH)
         return;
-    move_copy_locked(&batch, &errand->pages, false);
-    managed_batch_send_locked(&batch);
+    move_fetch_locked(block, &errand->pages);
     errand->fence = managed_send_fence_locked();
 }
 
@@ -118,6 +221,20 @@ static void report(const struct errand *errand, CUresult result)
                    (unsigned long long)errand->pages.address, (int)result);
 }
 
+/* How a program is found that depends on concurrent access. */
+static void say_once(const struct page_touch *touch)
+{
+    static bool said;
+
+    if (!said)
+        client_log("thread %d has waited for %d s at managed memory at %#llx, which a kernel uses "
+                   "that has not ended: it goes on, and what that kernel writes there from now on "
+                   "may be lost; synchronize first",
+                   touch->thread, (int)(PATIENCE_NS / NS_PER_SEC),
+                   (unsigned long long)touch->address);
+    said = true;
+}
+
 /* Memory that has been freed is still there. */
 static void show_as_it_is(const struct page_touch *touch)
 {
@@ -128,22 +245,35 @@ static void show_as_it_is(const struct page_touch *touch)
     page_watch_show(area_watch(), touch->address, RESIDENCE_PAGE, true);
 }
 
-enum outcome { OUTCOME_UNKNOWN, OUTCOME_DONE, OUTCOME_COMING };
+enum outcome { OUTCOME_UNKNOWN, OUTCOME_WAITS, OUTCOME_BEGUN, OUTCOME_DONE };
+
+static enum outcome begin_locked(const struct page_touch *touch, struct errand *ret_errand)
+{
+    struct managed_block *block = block_at_locked(touch->address);
+    uint32_t page;
+
+    if (!block)
+        return OUTCOME_UNKNOWN;
+    page = (uint32_t)((touch->address - block->entry.address) / RESIDENCE_PAGE);
+    if (has_to_wait_locked(block, page))
+        return OUTCOME_WAITS;
+    begin_errand_locked(block, page, touch->writes, ret_errand);
+    send_errand_locked(block, ret_errand);
+    return OUTCOME_BEGUN;
+}
 
 static enum outcome start(const struct page_touch *touch, struct errand *ret_errand)
 {
-    bool found;
+    enum outcome outcome;
 
     channel_lock(&client->channel);
     block_lock();
-    found = begin_errand(touch, ret_errand);
-    if (found)
-        send_errand_locked(ret_errand);
+    outcome = begin_locked(touch, ret_errand);
     channel_unlock(&client->channel);
-    if (found)
-        found = show_locked(ret_errand);
+    if (outcome == OUTCOME_BEGUN && !show_locked(ret_errand))
+        outcome = OUTCOME_DONE;
     block_unlock();
-    return found ? OUTCOME_COMING : ret_errand->id ? OUTCOME_DONE : OUTCOME_UNKNOWN;
+    return outcome;
 }
 
 static void wait_and_show(const struct errand *errand)
@@ -156,7 +286,7 @@ static void wait_and_show(const struct errand *errand)
 
 static void serve(const struct page_touch *touch)
 {
-    struct errand errand = {.id = 0};
+    struct errand errand;
 
     if (check_refuses(touch))
         return;
@@ -164,9 +294,12 @@ static void serve(const struct page_touch *touch)
     case OUTCOME_UNKNOWN:
         show_as_it_is(touch);
         break;
-    case OUTCOME_COMING:
+    case OUTCOME_BEGUN:
         wait_and_show(&errand);
+        if (errand.early)
+            say_once(touch);
         break;
+    case OUTCOME_WAITS:
     case OUTCOME_DONE:
         break;
     }
@@ -174,14 +307,19 @@ static void serve(const struct page_touch *touch)
 
 static void *serve_touches(void *unused)
 {
-    int watch = area_watch();
+    int watch = area_watch(), error;
+    uint32_t pause = LOOK_FIRST_NS;
     struct page_touch touch;
 
     (void)unused;
-    while (page_watch_next(watch, &touch) == 0) {
+    while ((error = next_touch(watch, pause, &touch)) == 0 || error == -EAGAIN) {
         call_begin();
-        serve(&touch);
+        if (error == 0)
+            serve(&touch);
+        if (any_waits())
+            look_for_ends();
         call_end();
+        pause = error == 0 ? LOOK_FIRST_NS : next_pause(pause);
     }
     return NULL;
 }
@@ -211,7 +349,7 @@ bool touch_prepare(struct device *device)
     static uint32_t started; /* generation of the client whose touches are served */
     _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&lock);
 
-    if (managed_copy_prepare(device) != CUDA_SUCCESS)
+    if (!use_prepare() || managed_copy_prepare(device) != CUDA_SUCCESS)
         return false;
     if (started != client->generation && start_thread())
         started = client->generation;

@@ -138,6 +138,7 @@ void managed_init(void)
     managed_copy_init();
     area_init();
     block_init();
+    use_init();
     if (area_is_possible()) {
         managed.pages.fill = block_create_at;
         managed.pages.empty = end_view;
@@ -146,6 +147,8 @@ void managed_init(void)
     managed_hooks = (struct managed_hooks){
         .push = managed_copy_push,
         .count_work = managed_copy_count_work,
+        .announce = use_announce,
+        .given = use_note,
         .ahead = move_ahead,
         .pull = managed_copy_pull,
         .find = find_managed,

@@ -59,6 +59,12 @@ struct residence_step {
 int residence_init(struct residence *residence, uint64_t bytes);
 void residence_fini(struct residence *residence);
 
+/* Where a page is. */
+static inline enum residence_state residence_of(const struct residence *residence, uint32_t page)
+{
+    return (enum residence_state)residence->pages[page];
+}
+
 /* The program touches a page that it cannot access so. */
 struct residence_step residence_touch(struct residence *residence, uint32_t page, bool writes);
 

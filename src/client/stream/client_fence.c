@@ -107,12 +107,17 @@ void fence_word_give(uint32_t word)
 }
 
 /* 0 in a command means that it carries no fence. */
-uint32_t fence_issue(uint32_t word)
+uint32_t fence_next(uint32_t word)
 {
     uint32_t seq = fences.words[word].issued + 1;
 
-    if (seq == 0)
-        seq = 1;
+    return seq ? seq : 1;
+}
+
+uint32_t fence_issue(uint32_t word)
+{
+    uint32_t seq = fence_next(word);
+
     atomic_store_explicit(&fences.words[word].issued, seq, memory_order_release);
     return seq;
 }

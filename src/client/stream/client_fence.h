@@ -36,7 +36,10 @@ uint32_t fence_word_take(int device);
 /* The stream is gone. Its word is reused when the last number that was issued has arrived. */
 void fence_word_give(uint32_t word);
 
-/* The next number of a word; the caller holds the channel lock. */
+/* The number of a word that will be issued next; the caller holds the channel lock. */
+uint32_t fence_next(uint32_t word);
+
+/* Issues it; likewise. */
 uint32_t fence_issue(uint32_t word);
 
 /* The number issued last. */

@@ -3,6 +3,7 @@
  */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -22,12 +23,25 @@ static int watch, memory;
 static unsigned char *here, *behind;
 static atomic_uint reads, writes; /* touches that were served */
 static atomic_bool write_at_once;
+static atomic_uint put_off; /* touches that are not served, but made once more */
+
+static int next_touch(struct page_touch *ret_touch)
+{
+    int error = page_watch_next_within(watch, 1000000, ret_touch);
+
+    return error == -EAGAIN ? page_watch_next(watch, ret_touch) : error;
+}
 
 static void *serve(void *unused)
 {
     struct page_touch touch;
 
-    while (page_watch_next(watch, &touch) == 0) {
+    while (next_touch(&touch) == 0) {
+        if (put_off) {
+            put_off--;
+            page_watch_wake(watch, touch.address, PAGE);
+            continue;
+        }
         atomic_fetch_add(touch.writes ? &writes : &reads, 1);
         if (touch.writes && !write_at_once)
             page_watch_allow_writes(watch, touch.address, PAGE);
@@ -137,6 +151,18 @@ static void pages_that_the_memory_lacks_are_zero(void **state)
     assert_int_equal(atomic_load(&writes), 1);
 }
 
+static void a_thread_that_is_woken_touches_again(void **state)
+{
+    (void)state;
+    begin();
+    write_at_once = true;
+    memset(behind, 8, SIZE);
+    put_off = 3;
+    assert_int_equal(here[0], 8);
+    assert_int_equal(put_off, 0);
+    assert_int_equal(atomic_load(&reads), 1);
+}
+
 /* As before Linux 5.19: a page that was read can be written without being asked for again. */
 static void without_protection_all_pages_are_writable(void **state)
 {
@@ -175,6 +201,7 @@ int main(void)
         cmocka_unit_test(pages_shown_for_reading_are_asked_for_again),
         cmocka_unit_test(system_calls_are_served),
         cmocka_unit_test(pages_that_the_memory_lacks_are_zero),
+        cmocka_unit_test(a_thread_that_is_woken_touches_again),
     };
 
     return cmocka_run_group_tests(tests, setup, NULL) +

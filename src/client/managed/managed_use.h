@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which launches in flight were given a pointer into a block. A kernel may use all of a block that
+ * it has a pointer into, so the program's touches wait for such launches (managed_touch.c), and for
+ * no others.
+ */
+#pragma once
+
+#include "client_stream.h"
+
+/* Streams whose launches a block tells apart. */
+#define USE_STREAMS 4u
+
+struct use {
+    uint64_t stream;    /* handle; 0 = none */
+    struct fence fence; /* the first one behind the launch, which may not have been sent yet */
+};
+
+struct managed_uses {
+    struct use last[USE_STREAMS]; /* of one stream each */
+    bool by_more;                 /* and some on further streams */
+};
+
+/* Called once while attaching. */
+void use_init(void);
+
+/* Before the first block is made; false when there is no memory. With the lock of touch_prepare().
+ */
+bool use_prepare(void);
+
+/* With the channel lock: a kernel with these parameters is about to be put on a stream. Those of a
+ * command that puts several kernels there are all announced before the first one is noted. */
+void use_announce(const struct stream *stream, const void *params, size_t size);
+void use_note(const struct stream *stream, const void *params, size_t size);
+
+/* Whether there are such launches on any stream but this one (NULL = on any); sends the fences that
+ * will tell when they end. With the locks of the channel and of blocks. */
+bool use_in_flight_locked(struct managed_uses *uses, const struct stream *but);
