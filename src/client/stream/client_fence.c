@@ -33,6 +33,7 @@
 struct fence_word {
     _Atomic uint32_t issued; /* atomic; written under the channel lock */
     int device;
+    uint64_t context, primary; /* ids */
     bool used;
 };
 
@@ -83,7 +84,7 @@ static uint32_t reuse_word_locked(void)
     return word;
 }
 
-uint32_t fence_word_take(int device)
+uint32_t fence_word_take(int device, uint64_t context, uint64_t primary)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
     uint32_t word = reuse_word_locked();
@@ -93,6 +94,8 @@ uint32_t fence_word_take(int device)
     if (word == FENCE_NONE)
         return FENCE_NONE;
     fences.words[word].device = device;
+    fences.words[word].context = context;
+    fences.words[word].primary = primary;
     fences.words[word].used = true;
     return word;
 }
@@ -238,6 +241,36 @@ CUresult fence_wait_traced(struct fence fence, uint64_t stream, enum fence_wait_
     if (__builtin_expect(channel_traced(&client->channel), 0))
         return wait_and_tell(fence, stream, mode);
     return fence_wait(fence, stream, mode);
+}
+
+static bool is_of(const struct fence_word *word, uint64_t context)
+{
+    return word->context == context || word->primary == context;
+}
+
+/* One that has not passed: false when there is none. */
+static bool find_orphan(uint64_t context, struct fence *ret_fence)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+
+    for (uint32_t i = 0; i < fences.given_count; i++) {
+        uint32_t word = fences.given[(fences.given_first + i) % client->fence_count];
+
+        *ret_fence = (struct fence){word, fence_issued(word)};
+        if (is_of(&fences.words[word], context) && !fence_passed(*ret_fence))
+            return true;
+    }
+    return false;
+}
+
+CUresult fence_wait_orphans(uint64_t context)
+{
+    CUresult result = CUDA_SUCCESS;
+    struct fence fence;
+
+    while (result == CUDA_SUCCESS && find_orphan(context, &fence))
+        result = fence_wait(fence, 0, FENCE_SPIN);
+    return result;
 }
 
 bool fence_orphans_passed(void)

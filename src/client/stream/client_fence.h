@@ -30,8 +30,10 @@ static inline bool fence_reached(uint32_t value, uint32_t seq)
 /* Called once while attaching: 0 or -ENOMEM. */
 int fence_init(void);
 
-/* A word for a new stream of the device with this ordinal, or FENCE_NONE when all are in use. */
-uint32_t fence_word_take(int device);
+/* A word for a new stream of the device with this ordinal, or FENCE_NONE when all are in use. The
+ * contexts that wait for the stream are told by their ids: its own, and for a green one the primary
+ * one. */
+uint32_t fence_word_take(int device, uint64_t context, uint64_t primary);
 
 /* The stream is gone. Its word is reused when the last number that was issued has arrived. */
 void fence_word_give(uint32_t word);
@@ -80,6 +82,10 @@ CUresult fence_wait_traced(struct fence fence, uint64_t stream, enum fence_wait_
 /* Waits for every number issued so far for the device with this ordinal, also of streams that are
  * gone. */
 CUresult fence_wait_device(int device);
+
+/* Waits for every number issued to streams of the context with this id, or of green ones of it,
+ * that are gone. */
+CUresult fence_wait_orphans(uint64_t context);
 
 /* Whether every number issued to streams that are gone has arrived. */
 bool fence_orphans_passed(void);

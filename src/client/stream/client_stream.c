@@ -85,7 +85,8 @@ static struct stream *stream_mint(struct context *context, enum stream_kind kind
     stream->capture.is_blocking = kind == STREAM_BLOCKING;
     stream->capture.context = context->handle;
     stream->id = client_next_id();
-    stream->word = fence_word_take(context->device->ordinal);
+    stream->word = fence_word_take(context->device->ordinal, context->id,
+                                   context->green ? context->device->primary->id : context->id);
     list_init(&stream->link);
     if (stream->word != FENCE_NONE) {
         stream->host_wait_seq = client->host_wait_words[stream->word];

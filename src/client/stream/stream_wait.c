@@ -158,6 +158,8 @@ CUresult stream_synchronize_context(struct context *context)
         result = wait_for_greens(context);
     while (result == CUDA_SUCCESS && (busy = next_busy_stream(context, &fence)) != 0)
         result = fence_wait_traced(fence, busy, wait_mode_of(context));
+    if (result == CUDA_SUCCESS)
+        result = fence_wait_orphans(context->id);
     return end_waiting(result);
 }
 

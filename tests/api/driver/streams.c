@@ -140,6 +140,28 @@ static void destroyed_while_busy(void)
     EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(b));
 }
 
+/* The context waits for what its destroyed streams still have to do. */
+static void the_context_waits_for_destroyed_streams(void)
+{
+    uint32_t *seen, factor = 0, value = 7, turns = SLOW;
+    CUdeviceptr address;
+    CUstream stream;
+
+    MUST(cuMemHostAlloc((void **)&seen, sizeof(*seen), CU_MEMHOSTALLOC_DEVICEMAP));
+    MUST(cuMemHostGetDevicePointer_v2(&address, seen, 0));
+    for (int round = 0; round < 10; round++) {
+        void *parameters[] = {&address, &factor, &value, &turns};
+
+        *seen = 0;
+        MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        launch_one(get_kernel(module, "step"), stream, parameters);
+        EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+        EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+        IS_TRUE(*(volatile uint32_t *)seen == 7);
+    }
+    MUST(cuMemFreeHost(seen));
+}
+
 static void flags_and_priorities(void)
 {
     CUstream plain, high;
@@ -209,6 +231,7 @@ int main(void)
     RUN(copies_wait_too);
     RUN(events_between_streams);
     RUN(destroyed_while_busy);
+    RUN(the_context_waits_for_destroyed_streams);
     RUN(flags_and_priorities);
     RUN(many_streams);
     return check_close();

@@ -17,7 +17,7 @@ static void test_numbers_may_wrap(void **state)
 
 static void test_zero_is_never_issued(void **state)
 {
-    uint32_t word = fence_word_take(0);
+    uint32_t word = fence_word_take(0, 1, 1);
 
     for (uint32_t expected = 1; expected < 4; expected++)
         assert_int_equal(fence_issue(word), expected);
@@ -39,20 +39,20 @@ static void test_word_is_reused_when_its_last_number_has_arrived(void **state)
     uint32_t words[FIXTURE_WORDS];
 
     for (unsigned i = 0; i < FIXTURE_WORDS; i++)
-        words[i] = fence_word_take(0);
-    assert_int_equal(fence_word_take(0), FENCE_NONE);
+        words[i] = fence_word_take(0, 1, 1);
+    assert_int_equal(fence_word_take(0, 1, 1), FENCE_NONE);
     fence_issue(words[2]);
     fence_word_give(words[2]);
     assert_false(fence_orphans_passed());
-    assert_int_equal(fence_word_take(0), FENCE_NONE);
+    assert_int_equal(fence_word_take(0, 1, 1), FENCE_NONE);
     fixture.fences[words[2]] = 1;
     assert_true(fence_orphans_passed());
-    assert_int_equal(fence_word_take(0), words[2]);
+    assert_int_equal(fence_word_take(0, 1, 1), words[2]);
 }
 
 static void test_device_is_idle_when_all_its_words_are(void **state)
 {
-    uint32_t here = fence_word_take(0), there = fence_word_take(1);
+    uint32_t here = fence_word_take(0, 1, 1), there = fence_word_take(1, 1, 1);
 
     fence_issue(there);
     assert_true(fence_device_idle(0));
@@ -64,6 +64,25 @@ static void test_device_is_idle_when_all_its_words_are(void **state)
     assert_int_equal(fence_wait_device(0), CUDA_SUCCESS);
 }
 
+static void *arrive(void *word);
+
+static void test_context_waits_for_streams_that_are_gone(void **state)
+{
+    uint32_t green = fence_word_take(0, 8, 7), other = fence_word_take(0, 9, 9);
+    pthread_t thread;
+
+    fence_issue(green);
+    fence_issue(other);
+    fence_word_give(other);
+    assert_int_equal(fence_wait_orphans(7), CUDA_SUCCESS); /* is still there */
+    fence_word_give(green);
+    assert_int_equal(pthread_create(&thread, NULL, arrive, &green), 0);
+    assert_int_equal(fence_wait_orphans(7), CUDA_SUCCESS);
+    assert_true(fence_word_idle(green));
+    assert_false(fence_word_idle(other));
+    pthread_join(thread, NULL);
+}
+
 static void *arrive(void *word)
 {
     usleep(20000);
@@ -73,7 +92,7 @@ static void *arrive(void *word)
 
 static void check_wait(enum fence_wait_mode mode, uint64_t stream)
 {
-    uint32_t word = fence_word_take(0);
+    uint32_t word = fence_word_take(0, 1, 1);
     const struct fence fence = {word, fence_issue(word)};
     pthread_t thread;
 
@@ -108,7 +127,7 @@ static void test_stream_that_is_gone_is_not_named(void **state)
 
 static void test_wait_ends_with_the_servers_error(void **state)
 {
-    uint32_t word = fence_word_take(0);
+    uint32_t word = fence_word_take(0, 1, 1);
     const struct fence fence = {word, fence_issue(word)};
 
     channel_server_fail(fixture.server, CUDA_ERROR_ECC_UNCORRECTABLE);
@@ -124,6 +143,7 @@ int main(void)
         FIXTURE_CASE(test_packing_keeps_both_halves),
         FIXTURE_CASE(test_word_is_reused_when_its_last_number_has_arrived),
         FIXTURE_CASE(test_device_is_idle_when_all_its_words_are),
+        FIXTURE_CASE(test_context_waits_for_streams_that_are_gone),
         FIXTURE_CASE(test_wait_ends_when_the_number_arrives),
         FIXTURE_CASE(test_stream_that_is_gone_is_not_named),
         FIXTURE_CASE(test_wait_ends_with_the_servers_error),

@@ -76,7 +76,7 @@ static void *launch_and_wait(void *number)
     uintptr_t failures = 0;
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        uint32_t word = fence_word_take(0);
+        uint32_t word = fence_word_take(0, 1, 1);
         for (unsigned launch = 0; launch <= round % 3; launch++) {
             struct fence fence = ask(job, word);
             enum fence_wait_mode mode = round % 256 ? FENCE_SPIN : FENCE_SLEEP;
