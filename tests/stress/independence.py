@@ -70,6 +70,27 @@ def play_in_one_context(funnel, witness):
             program.kill()
 
 
+def play_log(funnel, witness):
+    """The log says what a program has waited for, and what spares it that."""
+    kernel, new_client = Program(funnel, "long"), None
+    try:
+        kernel.expect("running")
+        new_client = Program(funnel, "new-client", next(numbers))
+        time.sleep(2)  # what is worth a line
+        launch_all(witness)
+        kernel.tell()
+        kernel.expect("done")
+        kernel.end()
+        new_client.expect("done")
+        new_client.end()
+        await_log(funnel, f"{{PID: {new_client.process.pid}, Context ID:", 1)
+        await_log(funnel, "for the kernels of others before", 1)
+        await_log(funnel, "funnel start --spare", 1)
+    finally:
+        for program in filter(None, [kernel, new_client]):
+            program.kill()
+
+
 def play_frees(funnel, witness):
     """What is freed waits for the kernel, and the witness does not wait for that."""
     kernel, freeing = Program(funnel, "long"), Program(funnel, "frees")
@@ -233,6 +254,7 @@ def main():
         move(funnel, budget.part(2))
         check_status(funnel)
     with harness.running_funnel(options.build, options.device) as funnel:
+        repeat(funnel, 1, budget, play_log)
         repeat(funnel, ROUNDS // 2, budget, play_in_one_context, play_frees,
                play_streams, play_beside_endless_work)
 

@@ -17,6 +17,9 @@
 #define ADMIT_PAUSE_NS (100 * NS_PER_US)
 #define ADMIT_TIMEOUT_NS (1 * NS_PER_SEC)
 
+/* A program that waits for longer is one that somebody waits for. */
+#define LONG_WAIT_NS (1 * NS_PER_SEC)
+
 /* How soon after such a call its client makes the next, where it does. */
 #define NEXT_CALL_NS (5 * NS_PER_MS)
 
@@ -176,6 +179,21 @@ void calm_admit(struct session *session)
         nanosleep(&pause, NULL);
 }
 
+/* Only the first line names the remedy, since it is the operator's. */
+static void log_wait(const struct session *session, const char *what, uint64_t waited)
+{
+    static atomic_bool remedy_named;
+
+    log_debug("Client " CLIENT_FORMAT " waited %llu ms for a calm moment for %s",
+              CLIENT_ARGS(session), (unsigned long long)(waited / NS_PER_MS), what);
+    if (waited < LONG_WAIT_NS)
+        return;
+    log_line("Client " CLIENT_FORMAT " waited %.1f s for the kernels of others before %s",
+             CLIENT_ARGS(session), (double)waited / NS_PER_SEC, what);
+    if (!session->server->devices.has_spares && !atomic_exchange(&remedy_named, true))
+        log_line("With a spare context programs do not wait for that: funnel start --spare");
+}
+
 /* Waiting ends with the session, but then the moment need not be calm. */
 static CUresult begin(struct session *session, const struct device *device, const char *what,
                       struct calm *calm)
@@ -185,8 +203,7 @@ static CUresult begin(struct session *session, const struct device *device, cons
 
     if (server->await_calm)
         server->await_calm(session, device, calm);
-    log_debug("Client " CLIENT_FORMAT " waited %llu ms for a calm moment for %s",
-              CLIENT_ARGS(session), (unsigned long long)((clock_ns() - began) / NS_PER_MS), what);
+    log_wait(session, what, clock_ns() - began);
     CUresult result = server->await_calm && session->stop && !calm->patient
                           ? CUDA_ERROR_NOT_READY
                           : quiesce_begin(device->quiesce, what);
