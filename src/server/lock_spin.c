@@ -19,7 +19,8 @@
 #include "switch.h"
 
 /* About 5 us. A longer spin gains nothing where there are enough CPUs, and where there are not,
- * threads that spin take them from the one that holds the lock. */
+ * threads that spin take them from the one that holds the lock. Of those that launch there are
+ * never more than CPUs (launch_slot.h). */
 #define PAUSES_MAX 100u
 
 /* The most pauses between two checks: a check takes the cache line from the thread that is to
@@ -44,7 +45,7 @@ static bool spinning_pays(void)
 {
     static _Atomic int off;
 
-    return spin_is_cheap() && !switch_is_on_once(&off, "FUNNEL_NO_LOCK_SPIN");
+    return spin_has_many_cpus() && !switch_is_on_once(&off, "FUNNEL_NO_LOCK_SPIN");
 }
 
 /* To try the lock costs more than to check it, but only glibc tells where to check. */

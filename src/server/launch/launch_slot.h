@@ -3,8 +3,8 @@
  * How many threads launch at the same time. Those that launch into one context meet at a mutex of
  * NVIDIA's driver, which whoever comes just then gets before those that sleep for it. With more
  * threads than CPUs one that sleeps comes too late again and again: of 32 clients one had 0.001 of
- * its share (H100). So then only as many as there are CPUs call the driver, in the order in which
- * they came.
+ * its share (H100). So then only half as many threads as there are CPUs call the driver, in the
+ * order in which they came.
  */
 #pragma once
 
@@ -12,6 +12,9 @@
 
 #include "device.h"
 #include "server.h"
+
+/* The part of a device whose launch part is there. */
+void launch_slots_init(struct device *device);
 
 /* From any thread: whether more clients are at work than the CPUs can carry. */
 void server_launch_set_crowded(struct server *server, bool crowded);

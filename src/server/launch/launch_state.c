@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cpus.h"
 #include "fence_counter.h"
 #include "fence_kernel.h"
 #include "launch.h"
 #include "launch_record.h"
+#include "launch_slot.h"
 
 /* ---- streams ---- */
 
@@ -81,7 +81,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         if (!device->launch)
             return -ENOMEM;
         batch_pause_init(&device->launch->batch_pause);
-        fair_semaphore_init(&device->launch->slots, cpus_available());
+        launch_slots_init(device);
         load_fence_kernel(device, options);
     }
     return 0;
