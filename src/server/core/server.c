@@ -3,6 +3,7 @@
 #include "server.h"
 
 #include "cleanup.h"
+#include "session.h"
 
 void server_init(struct server *server)
 {
@@ -15,4 +16,13 @@ bool server_is_empty(struct server *server)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     return list_empty(&server->sessions);
+}
+
+struct session *server_session_locked(struct server *server, uint32_t id)
+{
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->id == id && session->phase != SESSION_ATTACHING)
+            return session;
+    }
+    return NULL;
 }

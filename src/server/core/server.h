@@ -54,6 +54,10 @@ struct server {
 /* Begins a server that has no devices, sessions or parts yet. */
 void server_init(struct server *server);
 
+/* From any thread, which holds the server's lock: the session with this number, once its client has
+ * attached, or NULL. */
+struct session *server_session_locked(struct server *server, uint32_t id);
+
 /* From any thread: whether there are no sessions, not even one that is about to attach. Takes the
  * server's lock. */
 bool server_is_empty(struct server *server);

@@ -30,13 +30,22 @@ static bool has_work(const struct stream *stream)
 static void forget(struct stream *stream)
 {
     object_uncharge(stream->session, QUOTA_STREAMS, stream->uncharged);
-    list_remove(&stream->link);
+    stream_unlist(stream);
     stream_destroy(stream);
+}
+
+/* At no moment is the stream in neither list. Partner: print_marks_are_reached(). */
+static void enlist_under_lock(struct stream *stream)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
+
+    list_remove(&stream->link);
+    list_append(&stream->session->streams->ended, &stream->link);
 }
 
 void ended_streams_take(struct stream *stream)
 {
-    list_append(&stream->session->streams->ended, &stream->link);
+    enlist_under_lock(stream);
     stream_close(stream);
     if (!stream->driver || !has_work(stream))
         forget(stream);

@@ -4,14 +4,14 @@
  * and the client may exit meanwhile. What the work uses must stay until it is done, so the session
  * keeps an event behind it.
  *
- * All of it is the session thread's.
+ * Functions are the session thread's unless their comment says otherwise.
  */
 #pragma once
 
 #include "stream.h"
 
-/* Takes a stream over that is neither in the handle table nor in a list any more, in its context.
- * It counts as one of the client's streams until its work is done. */
+/* Takes a stream over that is not in the handle table any more, from the list in which it is, in
+ * its context. It counts as one of the client's streams until its work is done. */
 void ended_streams_take(struct stream *stream);
 
 /* Frees those whose work is done. Returns whether all are. */

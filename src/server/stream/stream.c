@@ -183,7 +183,7 @@ static void enlist_under_lock(struct stream *stream)
     list_append(streams_beside(stream), &stream->link);
 }
 
-static void unlist_under_lock(struct stream *stream)
+void stream_unlist(struct stream *stream)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
 
@@ -376,13 +376,21 @@ void stream_destroy(struct stream *stream)
 {
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
+    print_mark_end(stream);
     stream_drop_driver(stream);
     free(stream);
 }
 
+static CUstream steal_driver(struct stream *stream)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
+
+    return steal_pointer(stream->driver);
+}
+
 void stream_drop_driver(struct stream *stream)
 {
-    drop_driver_stream(stream, steal_pointer(stream->driver));
+    drop_driver_stream(stream, steal_driver(stream));
 }
 
 CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuStreamDestroy_v2 *in,
@@ -397,7 +405,6 @@ CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuS
     if (legacy == hStream)
         hStream->sm_share->legacy = NULL;
     hStream->sm_share->streams--;
-    unlist_under_lock(hStream);
     session_remove(session, WIRE_STREAM, in->hStream);
     ended_streams_take(hStream);
     ended_streams_are_idle(session);
@@ -463,7 +470,7 @@ void streams_destroy_all(struct session *session)
     for (unsigned i = 0; i < devices->count; i++) {
         session_visit(session, session_device(session, i));
         list_for_each_safe (struct stream, stream, &session->streams->of_device[i], link) {
-            unlist_under_lock(stream);
+            stream_unlist(stream);
             stream_close(stream);
             stream_destroy(stream);
         }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "print_mark.h"
 #include "server.h"
 #include "session.h"
 #include "stream_pace.h"
@@ -44,6 +45,7 @@ struct stream {
     uint64_t shared_copy_work;    /* owned by the copy code: shared_copy_stream.h */
     struct stream_launch *launch; /* owned by the launch code */
     struct stream_pace pace;
+    struct print_mark print_mark;
 
     uint32_t watched_fence, watched_rounds; /* the watchdog's: long_work_watch.c */
 };
@@ -101,6 +103,9 @@ struct list *session_device_streams(const struct session *session, const struct 
 /* Takes over limits of the session that have changed: its streams move to the partitions and get
  * the priority that the client may have now. */
 void streams_follow_limits(struct session *session);
+
+/* Takes the stream out of the list in which it is. */
+void stream_unlist(struct stream *stream);
 
 /* The end of a stream that is neither in the handle table nor in a list any more, in its context:
  * it is given nothing more, and other subsystems forget it. */

@@ -25,6 +25,14 @@ struct stream_probe {
  * the probe is empty. Takes the locks of the server and of the sessions' streams. */
 void stream_probe_begin(struct stream_probe *probe, struct session *session,
                         const struct device *device);
+
+/* The same, of streams of one client alone whose kernels may print. `owner` is its session->id. */
+void stream_probe_begin_printing(struct stream_probe *probe, struct session *session,
+                                 const struct device *device, uint32_t owner);
+
+/* Takes over the events of another probe of the same context, as far as there is room. */
+void stream_probe_join(struct stream_probe *probe, struct stream_probe *other);
+
 void stream_probe_end(struct stream_probe *probe);
 
 /* Whether the streams have come to the end of that work. */
