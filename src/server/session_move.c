@@ -8,7 +8,7 @@
 
 #include "array.h"
 #include "clock.h"
-#include "fence.h"
+#include "device_printf.h"
 #include "graph.h"
 #include "log.h"
 #include "placement.h"
@@ -43,7 +43,7 @@ static void check_object(void *context, uint64_t handle, void *object)
  * context. */
 static bool has_to_stay(struct session *session)
 {
-    bool stays = fences_are_deferred(session);
+    bool stays = false;
 
     for (unsigned i = 0; i < session->server->devices.count; i++)
         stays |= sm_share_own(session, i)->partition != NULL;
@@ -67,7 +67,7 @@ CUresult serve_fnMove(struct session *session, const struct wire_fnMove *in)
 {
     if (!session->server->devices.has_spares || has_to_stay(session))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!become_idle(session))
+    if (!become_idle(session) || !device_printf_settle(session))
         return CUDA_ERROR_NOT_READY;
     log_line("Client " CLIENT_FORMAT " leaves the %s context, with %u objects",
              CLIENT_ARGS(session), session->spare_mask ? "spare" : "primary", in->handles);

@@ -194,6 +194,14 @@ static inline bool channel_traced(const struct channel *channel)
     return atomic_load_explicit(&channel->region->traced, memory_order_relaxed);
 }
 
+/* Whether kernels of the program may have printed what the server has not collected, or has no room
+ * for: then fnPrintfCollect brings it. Where the caller has seen the fence behind a kernel, it
+ * knows of what the kernel printed. One load. From any thread. */
+static inline bool channel_output_pending(const struct channel *channel)
+{
+    return atomic_load_explicit(&channel->region->output_pending, memory_order_acquire);
+}
+
 /* Records that what is there now is going to be taken. One thread at a time does these two. */
 void channel_mark_output_seen(struct channel *channel);
 
@@ -257,6 +265,10 @@ void channel_server_defer(struct channel_server *server, CUresult status);
  * thread at a time. */
 size_t channel_server_put_output(struct channel_server *server, enum region_output kind,
                                  const char *bytes, size_t size);
+
+/* Sets what channel_output_pending() tells the client: before the launch of a kernel that may
+ * print, and back when what was printed is in an output area. One thread at a time. */
+void channel_server_set_output_pending(struct channel_server *server, bool pending);
 
 /* Sets what channel_move_wanted() tells the client. From any thread. */
 void channel_server_want_move(struct channel_server *server, bool wanted);

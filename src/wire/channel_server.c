@@ -159,6 +159,12 @@ size_t channel_server_put_output(struct channel_server *server, enum region_outp
     return put;
 }
 
+/* Partner: channel_output_pending(). */
+void channel_server_set_output_pending(struct channel_server *server, bool pending)
+{
+    atomic_store_explicit(&server->region->output_pending, pending, memory_order_release);
+}
+
 void channel_server_want_move(struct channel_server *server, bool wanted)
 {
     atomic_store_explicit(&server->region->move_wanted, wanted, memory_order_relaxed);

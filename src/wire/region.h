@@ -72,7 +72,9 @@ struct region {
     _Atomic uint32_t lacks_cpus;  /* server: 1 = clients at work have more threads than CPUs */
     _Atomic uint32_t move_wanted; /* server: 1 = the client had better work in another context */
     _Atomic uint32_t traced; /* server: 1 = the client is traced, and says what its ranges are */
-    unsigned char pad1[REGION_PAGE - 36];
+    _Atomic uint32_t output_pending; /* server: 1 = kernels of the client may have printed what is
+                                        not in an output area yet */
+    unsigned char pad1[REGION_PAGE - 40];
     struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
     struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */
     struct ring_shared ring;                 /* see ring.h */

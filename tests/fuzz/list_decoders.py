@@ -11,7 +11,7 @@ import sys
 
 def structures(header):
     """name -> text of the body of `struct wire_<name>`."""
-    return dict(re.findall(r"struct wire_(\w+) \{\n(.*?)\n\};", header, re.S))
+    return dict(re.findall(r"^struct wire_(\w+) \{\n(.*?)^\};", header, re.S | re.M))
 
 
 def touches(body):
@@ -37,7 +37,7 @@ def trial(name, body):
     prepare = "".join(f"    {line}\n" for line in prepares(body))
     touch = "".join(f"        {line}\n" for line in touches(body) or ["touch(&out, sizeof(out));"])
     return (f"static void try_{name}(const void *data, size_t size)\n{{\n"
-            f"    struct wire_{name} out = {{0}};\n{prepare}"
+            f"    struct wire_{name} out = {{}};\n{prepare}"
             f"    if (decode_{name}(data, size, &out)) {{\n{touch}    }}\n}}\n")
 
 

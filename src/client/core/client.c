@@ -26,7 +26,7 @@ CUresult client_sync_error(void)
 {
     CUresult result = client_asked_error();
 
-    printf_output_write();
+    printf_output_collect();
     managed_pull();
     return result;
 }

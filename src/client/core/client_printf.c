@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "wire_calls.h"
 
 #define KEPT_MAX (1u << 20)
 
@@ -116,4 +117,24 @@ void printf_output_keep(void)
     atomic_store_explicit(&printf_output_is_kept, true, memory_order_relaxed);
     for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
         keep_locked(kind);
+}
+
+void printf_output_collect_all(void)
+{
+    struct wire_fnPrintfCollect in = {.again = 0};
+    struct wire_fnPrintfCollect_reply out = {.more = 1};
+
+    while (out.more && wire_fnPrintfCollect(&client->channel, &in, &out) == CUDA_SUCCESS) {
+        printf_output_write();
+        in.again = 1;
+    }
+}
+
+void printf_output_order(void)
+{
+    const struct wire_fnPrintfTake in = {};
+
+    channel_lock(&client->channel);
+    wire_fnPrintfTake(&client->channel, &in);
+    channel_unlock(&client->channel);
 }

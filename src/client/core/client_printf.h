@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device printf output, on its way to the program's own standard output. As with CUDA it is written
- * in calls that synchronize, and not in those that only ask. But the server holds a fence back
- * until the output before it has been taken, so a call that asks takes it and keeps it for the next
- * one that synchronizes: a megabyte of it, which is as much as CUDA's own buffer holds.
+ * in calls that synchronize, and not in those that only ask. But the driver's buffer holds only a
+ * megabyte, so a call that asks has the server empty it, and keeps what has arrived for the next
+ * one that synchronizes: a megabyte of it, too.
  */
 #pragma once
 
@@ -23,7 +23,14 @@ void printf_output_write_all(void);
 /* Takes what waits, and keeps it. */
 void printf_output_keep(void);
 
-/* Called wherever a thread synchronizes or reports; costs two loads where nothing is printed. */
+/* Has the server collect what kernels have printed, and writes it. It waits for the server's
+ * answer; apart from that as printf_output_write_all(). */
+void printf_output_collect_all(void);
+
+/* Has the server collect, and waits for nothing. */
+void printf_output_order(void);
+
+/* Called where a thread reports an error; costs two loads where nothing is printed. */
 static inline void printf_output_write(void)
 {
     if (channel_has_output(&client->channel) ||
@@ -31,9 +38,26 @@ static inline void printf_output_write(void)
         printf_output_write_all();
 }
 
-/* Called wherever a thread only asks. */
+/* Called wherever a thread of the program has synchronized, once: three loads where nothing is
+ * printed. */
+static inline void printf_output_collect(void)
+{
+    if (channel_output_pending(&client->channel))
+        printf_output_collect_all();
+    printf_output_write();
+}
+
+/* Called before the region is given up. */
 static inline void printf_output_take(void)
 {
     if (channel_has_output(&client->channel))
         printf_output_keep();
+}
+
+/* Called wherever a thread of the program only asks and hears that work is done. */
+static inline void printf_output_ask(void)
+{
+    if (channel_output_pending(&client->channel))
+        printf_output_order();
+    printf_output_take();
 }

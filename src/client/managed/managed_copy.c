@@ -13,7 +13,6 @@
 
 #include "cleanup.h"
 #include "client_event.h"
-#include "client_printf.h"
 #include "managed_batch.h"
 #include "managed_move.h"
 #include "recovery_hook.h"
@@ -142,7 +141,6 @@ CUresult managed_wait_quietly(struct fence fence)
     struct spin spin = spin_begin();
 
     for (unsigned idle = 1; !fence_passed(fence); idle++) {
-        printf_output_take();
         if (recovery_error() != CUDA_SUCCESS)
             return client_error();
         if (spin_more(&spin))

@@ -53,6 +53,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnReason:
     case WIRE_fnTensorMap:
     case WIRE_fnShareAsk:
+    case WIRE_fnPrintfCollect:
         return RECOVERY_WORK;
     case WIRE_cuStreamCreateWithPriority:
     case WIRE_cuEventCreate:
@@ -63,6 +64,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuMemUnmap:
     case WIRE_fnMove:
     case WIRE_fnRange:
+    case WIRE_fnPrintfTake:
         return RECOVERY_NEEDLESS;
     case WIRE_cuStreamDestroy_v2:
     case WIRE_cuEventDestroy_v2:

@@ -360,7 +360,6 @@ static CUresult find_record(CUevent handle, struct last_record *ret_record)
         .context_flags = event->context->flags,
     };
     channel_unlock(&client->channel);
-    printf_output_take();
     return CUDA_SUCCESS;
 }
 
@@ -392,6 +391,7 @@ CUresult client_cuEventQuery(CUevent hEvent)
         return result;
     if (record.pending)
         return CUDA_ERROR_NOT_READY;
+    printf_output_ask();
     managed_pull();
     return client_asked_error();
 }

@@ -178,7 +178,6 @@ static CUresult sleep_in_turns(struct fence fence, uint64_t stream, struct timed
     for (;;) {
         uint32_t value = read_word(fence.word);
 
-        printf_output_write();
         if (fence_reached(value, fence.seq))
             return CUDA_SUCCESS;
         ask_for_life_sign(clock_ns(), &asked);
@@ -205,7 +204,6 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_
     uint64_t asked = 0;
 
     do {
-        printf_output_write();
         if (fence_passed(fence))
             return CUDA_SUCCESS;
         ask_for_life_sign(spin.last_check, &asked);
@@ -215,7 +213,7 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_
     return sleep_until(fence, stream);
 }
 
-/* What was printed before a fence, or before an error, is there when the fence has passed. */
+/* What was printed before an error is written before the error is reported. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
     CUresult result = wait_until(fence, stream, mode);

@@ -69,8 +69,8 @@ enum fence_wait_mode {
     FENCE_SLEEP, /* sleep at once (CU_CTX_SCHED_BLOCKING_SYNC) */
 };
 
-/* Waits for a fence, and writes device printf output meanwhile. `stream` is the handle of the
- * word's stream, by which the server wakes the thread; 0 = poll. Returns early, with the error,
+/* Waits for a fence, and writes device printf output that has arrived. `stream` is the handle of
+ * the word's stream, by which the server wakes the thread; 0 = poll. Returns early, with the error,
  * when the fence will never pass. The library may change under the caller (recovery_hook.h), which
  * reads everything anew. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode);

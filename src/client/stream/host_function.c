@@ -15,7 +15,6 @@
 #include "cleanup.h"
 #include "client_call.h"
 #include "client_capture.h"
-#include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "managed_hooks.h"
@@ -118,8 +117,6 @@ static CUresult lasting_error(void)
     return error;
 }
 
-/* The program may be waiting for a callback alone: then only this thread can take the printf output
- * that holds back the fence before it. */
 static void *run_jobs(void *unused)
 {
     struct timespec pause = {0, 20000};
@@ -129,7 +126,6 @@ static void *run_jobs(void *unused)
         CUresult error = lasting_error();
         struct job *job = next_job(error);
 
-        printf_output_take();
         if (job) {
             run(job, error);
             spin = spin_begin();

@@ -76,9 +76,9 @@ CUresult client_cuStreamQuery(CUstream hStream)
         result = stream_fence(stream, &fence);
     if (result != CUDA_SUCCESS)
         return result;
-    printf_output_take();
     if (!fence_passed(fence))
         return CUDA_ERROR_NOT_READY;
+    printf_output_ask();
     managed_pull();
     return client_asked_error();
 }

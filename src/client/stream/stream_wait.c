@@ -16,7 +16,7 @@ static enum fence_wait_mode wait_mode_of(const struct context *context)
 /* What was printed before an error is written before the error is reported. */
 static CUresult end_waiting(CUresult result)
 {
-    printf_output_write();
+    printf_output_collect();
     managed_pull();
     return result != CUDA_SUCCESS ? result : client_asked_error();
 }

@@ -68,8 +68,7 @@ CUresult copy_fence_write(struct stream *stream, uint32_t seq)
 {
     CUdeviceptr numbers = stream->device->copies->numbers;
 
-    if (!numbers || !stream->driver || fences_are_deferred(stream->session) ||
-        !upper_half_stays(stream, seq))
+    if (!numbers || !stream->driver || !upper_half_stays(stream, seq))
         return fence_write(stream, seq);
     fence_expect(stream, seq);
     return driver.cuMemcpyDtoHAsync_v2(window_fence(stream->session->window, stream->word),

@@ -142,12 +142,11 @@ bool launch_batch_awaits_fence(struct session *session)
     return false;
 }
 
-/* Partitions are excluded because a node does not follow its stream into one. Deferred fences are
- * not written by the GPU. */
+/* Partitions are excluded because a node does not follow its stream into one. */
 static bool takes_fence_kernel(const struct stream *stream)
 {
     return stream->device->launch->fence_kernel && !stream_is_confined(stream) &&
-           !are_paused(stream->device) && !fences_are_deferred(stream->session);
+           !are_paused(stream->device);
 }
 
 static void trust_more(struct stream *stream)

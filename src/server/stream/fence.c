@@ -40,6 +40,7 @@ void fence_expect(struct stream *stream, uint32_t seq)
 {
     struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
 
+    print_mark_fence(stream, seq);
     __atomic_store_n(&in_flight->promised, seq, __ATOMIC_RELAXED);
     __atomic_store_n(&in_flight->unfenced, 0, __ATOMIC_RELAXED);
 }
@@ -67,29 +68,6 @@ bool fence_any_pending(const struct session *session)
     return false;
 }
 
-void fences_set_deferred_writer(struct server *server, deferred_fence_writer *write)
-{
-    server->streams->write_deferred = write;
-}
-
-void fences_defer(struct session *session, bool deferred)
-{
-    session->streams->fences_deferred = deferred;
-}
-
-bool fences_are_deferred(const struct session *session)
-{
-    return session->streams->fences_deferred;
-}
-
-static bool write_deferred(struct stream *stream, uint32_t seq)
-{
-    const struct session *session = stream->session;
-
-    return session->streams->fences_deferred &&
-           session->server->streams->write_deferred(stream, seq);
-}
-
 CUresult fence_write(struct stream *stream, uint32_t seq)
 {
     const struct window *window = stream->session->window;
@@ -101,8 +79,6 @@ CUresult fence_write(struct stream *stream, uint32_t seq)
         fence_write_now(window, stream->word, seq);
         return CUDA_SUCCESS;
     }
-    if (write_deferred(stream, seq))
-        return CUDA_SUCCESS;
     return driver.cuStreamWriteValue32_v2(stream->driver,
                                           (uintptr_t)window_fence(window, stream->word), seq, 0);
 }

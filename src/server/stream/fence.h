@@ -37,16 +37,3 @@ bool fence_reached(const struct stream *stream, uint32_t seq);
  * the GPU that is not done. */
 bool fence_pending(const struct session *session, uint32_t word);
 bool fence_any_pending(const struct session *session);
-
-/* ---- deferred fences ---- */
-
-/* While a client's fences are deferred, another subsystem has them written in place of the GPU.
- * False when it cannot, and then the GPU writes the fence after all. */
-typedef bool deferred_fence_writer(struct stream *stream, uint32_t seq);
-
-/* Before there are sessions. */
-void fences_set_deferred_writer(struct server *server, deferred_fence_writer *write);
-
-/* From any thread: whether the fences of a client are deferred. Partner: each other. */
-void fences_defer(struct session *session, bool deferred);
-bool fences_are_deferred(const struct session *session);

@@ -20,11 +20,6 @@
 #define HELD_STREAMS_MAX 4u
 #define HELD_TIMEOUT_NS (2 * NS_PER_SEC)
 
-/* How many callbacks of a stream may wait in the driver while the client's fences are deferred. A
- * full queue blocks its caller, which may hold the driver's own lock then, and the thread that
- * writes deferred fences needs that lock. */
-#define CALLBACKS_AHEAD_MAX 128u
-
 /* Whether the stream waits at a host-wait word that its client has not written. */
 static bool is_waiting_for_host(const struct stream *stream)
 {
@@ -45,15 +40,6 @@ static unsigned count_waiting(const struct session *session, unsigned device)
     return held;
 }
 
-static bool is_too_far_ahead(const struct stream *stream)
-{
-    const struct session *session = stream->session;
-
-    return fences_are_deferred(session) && stream->waits_for_host &&
-           stream->host_wait_seq - host_wait_word_load(session, stream->host_wait_word) >
-               CALLBACKS_AHEAD_MAX;
-}
-
 /* Blocks this session's thread until its client has written some words. There is a timeout, because
  * what makes the client write them may be a command behind this one. */
 static void throttle(const struct stream *stream)
@@ -62,8 +48,7 @@ static void throttle(const struct stream *stream)
     uint64_t deadline = clock_ns() + HELD_TIMEOUT_NS;
     struct session *session = stream->session;
 
-    while ((is_too_far_ahead(stream) ||
-            count_waiting(session, (unsigned)stream->device->ordinal) >= HELD_STREAMS_MAX) &&
+    while (count_waiting(session, (unsigned)stream->device->ordinal) >= HELD_STREAMS_MAX &&
            !session->stop && clock_ns() < deadline)
         nanosleep(&pause, NULL);
 }
@@ -90,8 +75,7 @@ static CUresult wait_for_value(const struct stream *stream, uint64_t address, ui
     return result;
 }
 
-/* The client writes the word when it has seen the fence. Mostly the GPU writes that, but deferred
- * fences are written after calls of the driver (fence.h). */
+/* The client writes the word when it has seen the fence. */
 static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchHostFunc *in)
 {
     struct session *session = stream->session;
@@ -175,6 +159,8 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
     if (result == CUDA_SUCCESS)
         result = host_wait_record(hStream, in->addr, in->value, in->flags, false, &wait);
     if (result == CUDA_SUCCESS)
+        print_mark_before_wait(hStream);
+    if (result == CUDA_SUCCESS)
         result = wait_for_value(hStream, in->addr, in->value, in->flags);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventRecord(wait->passed, hStream->driver);
@@ -207,6 +193,8 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = host_wait_record(hStream, in->addr, in->value, in->flags, true, &wait);
+    if (result == CUDA_SUCCESS)
+        print_mark_before_wait(hStream);
     if (result == CUDA_SUCCESS)
         result = wait_for_wide_value(hStream, in);
     if (result == CUDA_SUCCESS)

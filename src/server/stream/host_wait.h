@@ -12,9 +12,6 @@
 
 #include "session.h"
 
-/* Whether a stream of the client has ever waited for the client or for a word. */
-bool host_waits_exist(const struct session *session);
-
 /* Whether a stream waits for a word in [address, address + size): a memory_guard. */
 bool host_waits_in(struct session *session, uint64_t address, uint64_t size);
 

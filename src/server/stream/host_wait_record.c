@@ -118,11 +118,6 @@ bool host_waits_in(struct session *session, uint64_t address, uint64_t size)
     return false;
 }
 
-bool host_waits_exist(const struct session *session)
-{
-    return session->streams->has_host_waits;
-}
-
 void host_waits_forget_all(struct session *session)
 {
     list_for_each_safe (struct host_wait, wait, &session->streams->host_waits, link)

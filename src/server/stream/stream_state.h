@@ -14,9 +14,8 @@ struct server_streams {
         unsigned workers;             /* clients with long work there */
         unsigned calm_rounds;         /* since when there is none */
     } long_work[DEVICE_CONTEXTS_MAX]; /* the watchdog's: long_work_watch.c */
-    deferred_fence_writer *write_deferred;
-    atomic_uint seekers; /* of a calm moment: stream_pace.h */
-    bool no_pace;        /* streams take all at once */
+    atomic_uint seekers;              /* of a calm moment: stream_pace.h */
+    bool no_pace;                     /* streams take all at once */
 };
 
 /* What other threads may know about the stream of a fence word. */
@@ -31,7 +30,6 @@ struct session_streams {
     struct list ended;                             /* struct stream: ended_streams.c */
     unsigned refused;                              /* objects: refused_objects.c */
     struct in_flight in_flight[GPU_REGION_FENCES]; /* by fence word: fence.c */
-    atomic_bool fences_deferred;                   /* fence.h */
 
     uint32_t
         host_wait_seq[GPU_REGION_HOST_WAITS]; /* what streams wait for in each host-wait word */
