@@ -89,7 +89,7 @@ CUresult launch_filter_attributes(struct session *session, const char *call,
             return CUDA_ERROR_NOT_SUPPORTED;
         }
     }
-    *ret_count = function->is_special ? add_own(function, ret_attributes, count) : count;
+    *ret_count = function->has_own_attributes ? add_own(function, ret_attributes, count) : count;
     return CUDA_SUCCESS;
 }
 
@@ -157,7 +157,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
                           ? CUDA_SUCCESS
                           : CUDA_ERROR_INVALID_VALUE;
 
-    if (result == CUDA_SUCCESS && (in->attributes_size || f->is_special))
+    if (result == CUDA_SUCCESS && (in->attributes_size || f->has_own_attributes))
         result = launch_filter_attributes(session, "cuLaunchKernel", f, in->attributes,
                                           in->attributes_size, attributes, &count);
     launch_read(&launch, in, f);
@@ -171,13 +171,14 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     return stream_end(hStream, 0, result);
 }
 
-/* Whether a launch may be set aside: most launches have no attributes, and most functions do not
- * print and have none of their own. */
+/* Whether a launch may be set aside: most launches have no attributes, and most functions have none
+ * of their own. */
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
-    return !session->server->launch->no_batching && !in->attributes_size && !function->is_special &&
-           in->params_size >= function->params_size && in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
+    return !session->server->launch->no_batching && !in->attributes_size &&
+           !function->has_own_attributes && in->params_size >= function->params_size &&
+           in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
 }
 
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,

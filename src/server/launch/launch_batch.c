@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "device_printf.h"
 #include "fence.h"
 #include "fence_kernel.h"
 #include "function.h"
@@ -64,6 +65,7 @@ static void choose_path(struct stream *stream)
 static void begin_batch(struct launch_batch *batch, struct stream *stream)
 {
     batch->most = (unsigned)stream->pace.batch;
+    batch->may_print = false;
     choose_path(stream);
 }
 
@@ -83,6 +85,7 @@ void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelE
     launch_read(launch, in, function);
     launch->params = params;
     batch->stream = stream;
+    batch->may_print |= function->module->may_print;
     batch->since = 0;
     batch->count++;
     memcpy(params, in->params, in->params_size);
@@ -166,6 +169,19 @@ static bool fills_device(const struct stream *stream, const struct launch *launc
     return blocks > (uint64_t)sms;
 }
 
+static CUresult begin_work(struct stream *stream, bool may_print)
+{
+    CUresult result = stream_begin_work(stream);
+
+    return result == CUDA_SUCCESS && may_print ? device_printf_begin(stream) : result;
+}
+
+static void end_work(const struct stream *stream, bool may_print)
+{
+    if (may_print)
+        device_printf_end(stream);
+}
+
 static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
 {
     if (stream->launch->fence_path_probe.path != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
@@ -173,7 +189,11 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
         return false;
     launch_record(stream->session, 0, launch->function->handle, launch->function->name);
     stream_note_kernel(stream, launch->shape.grid);
-    return stream_begin_work(stream) == CUDA_SUCCESS && fence_kernel_behind(stream, launch, seq);
+    if (begin_work(stream, launch->function->module->may_print) != CUDA_SUCCESS)
+        return false;
+    bool launched = fence_kernel_behind(stream, launch, seq);
+    end_work(stream, launch->function->module->may_print);
+    return launched;
 }
 
 /* Makes the launch that was set aside together with its fence: false when there is no such launch,
@@ -214,11 +234,13 @@ bool launch_batch_flush(struct session *session)
     launch_record(session, count, last->handle, last->name);
     stream_note_kernel(batch->stream, batch->launches[count - 1].shape.grid);
 
-    CUresult result = stream_begin_work(batch->stream);
-    if (result == CUDA_SUCCESS)
+    CUresult result = begin_work(batch->stream, batch->may_print);
+    if (result == CUDA_SUCCESS) {
         launch_all(session, batch->stream, batch->launches, count);
-    else
+        end_work(batch->stream, batch->may_print);
+    } else {
         session_async_failed(session, "cuLaunchKernelEx", result);
+    }
     stream_count_more(batch->stream, count - 1);
     stream_end(batch->stream, 0, result);
     if (count == 1)

@@ -30,7 +30,6 @@ static CUresult enter_function(struct session *session, struct module *module, u
     function->driver = known->driver;
     function->handle = handle;
     function->params_size = known->facts.params_size;
-    function->is_special = module->may_print;
     memcpy(function->attributes, known->facts.attributes, sizeof(function->attributes));
     memcpy(function->name, known->facts.name, name_size);
 
@@ -219,7 +218,7 @@ CUresult serve_cuFuncSetAttribute(struct session *session, const struct wire_cuF
         return result;
     CUlaunchAttribute ignored[FUNCTION_LAUNCH_ATTRIBUTES];
     f->attributes[in->attribute] = in->value;
-    f->is_special = f->module->may_print || function_launch_attributes(f, ignored) > 0;
+    f->has_own_attributes = function_launch_attributes(f, ignored) > 0;
     return CUDA_SUCCESS;
 }
 

@@ -14,9 +14,9 @@ struct function {
         *known; /* the library's record, of all clients; NULL for a function of the server's own */
     CUfunction driver;
     uint64_t handle;
-    uint32_t params_size; /* bytes of the packed parameter buffer */
-    bool not_batchable;   /* the driver does not take it into a graph */
-    bool is_special;      /* it may print, or has attributes that go with each launch */
+    uint32_t params_size;                    /* bytes of the packed parameter buffer */
+    bool not_batchable;                      /* the driver does not take it into a graph */
+    bool has_own_attributes;                 /* function_launch_attributes() has some */
     int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
     char name[];
 };

@@ -12,7 +12,7 @@ struct module {
     struct cached *cached; /* the library: see module_cache.h */
     const struct device *device;
     uint64_t charged;      /* bytes of its variables, against the client's memory limit */
-    bool may_print;        /* its kernels may print, so each of their launches is announced */
+    bool may_print;        /* its kernels may print: device_printf.h */
     struct list functions; /* struct function */
 };
 

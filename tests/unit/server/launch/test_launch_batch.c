@@ -201,6 +201,20 @@ static void another_stream_comes_after(void **state)
     assert_string_equal(fake_trace(), "launch s2 f2 0 8; ");
 }
 
+/* The driver gets nothing but the graph, and the client learns that output may come. */
+static void kernels_that_may_print_go_together(void **state)
+{
+    struct scene *scene = *state;
+    const struct region *region = scene->fixture->session->channel->region;
+
+    want(scene, 4);
+    run(scene, 4, 10);
+    assert_false(region->output_pending);
+    scene->module.may_print = true;
+    assert_string_equal(run(scene, 4, 10), "graph s1 x1; ");
+    assert_true(region->output_pending);
+}
+
 static void a_launch_with_attributes_comes_after(void **state)
 {
     struct scene *scene = *state;
@@ -495,6 +509,7 @@ int main(void)
         CASE(a_launch_waits_for_its_turn_where_cpus_are_few),
         CASE(more_than_a_batch_flushes_itself),
         CASE(another_stream_comes_after),
+        CASE(kernels_that_may_print_go_together),
         CASE(a_launch_with_attributes_comes_after),
         CASE(a_refused_function_always_goes_alone),
         CASE(a_driver_that_refuses_graphs_is_not_asked_again),

@@ -303,9 +303,9 @@ static void clusters_are_each_clients_own(void **state)
     assert_int_equal(set(*state, last_function(0), policy, 2), CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "");
     assert_int_equal(function_launch_attributes(last_function(1), own), 0);
-    assert_false(last_function(1)->is_special);
+    assert_false(last_function(1)->has_own_attributes);
     assert_int_equal(function_launch_attributes(last_function(0), own), 2);
-    assert_true(last_function(0)->is_special);
+    assert_true(last_function(0)->has_own_attributes);
     assert_int_equal(own[0].id, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
     assert_int_equal(own[0].value.clusterDim.x, 2);
     assert_int_equal(own[0].value.clusterDim.z, 4);
@@ -313,7 +313,7 @@ static void clusters_are_each_clients_own(void **state)
     for (unsigned side = 0; side < 3; side++)
         assert_int_equal(set(*state, last_function(0), width + side, 0), CUDA_SUCCESS);
     assert_int_equal(set(*state, last_function(0), policy, 0), CUDA_SUCCESS);
-    assert_false(last_function(0)->is_special);
+    assert_false(last_function(0)->has_own_attributes);
     assert_int_equal(set(*state, last_function(0), policy, 3), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(set(*state, last_function(0), width, -1), CUDA_ERROR_INVALID_VALUE);
 }
@@ -327,7 +327,7 @@ static void a_cluster_of_the_code_stays(void **state)
     find(*state, 0, "1", 0);
     fake.attributes[width] = 0;
     assert_int_equal(set(*state, last_function(0), width, 2), CUDA_ERROR_NOT_PERMITTED);
-    assert_false(last_function(0)->is_special);
+    assert_false(last_function(0)->has_own_attributes);
 }
 
 int main(void)
