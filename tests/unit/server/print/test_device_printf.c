@@ -5,6 +5,7 @@
  */
 #include "device_printf.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,6 +264,76 @@ static void kernels_that_do_not_end_are_not_waited_for(void **state)
     expect_output("of one");
 }
 
+#define ROUNDS 3000
+
+/* The letters that kernels of several sessions have printed. */
+static struct {
+    pthread_mutex_t lock;
+    char letters[2 * ROUNDS];
+    size_t count;
+} fifo = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void print_letter(char letter)
+{
+    pthread_mutex_lock(&fifo.lock);
+    fifo.letters[fifo.count++] = letter;
+    pthread_mutex_unlock(&fifo.lock);
+}
+
+static CUresult flush_fifo(CUstream stream)
+{
+    pthread_mutex_lock(&fifo.lock);
+    fwrite(fifo.letters, 1, fifo.count, stdout);
+    fifo.count = 0;
+    pthread_mutex_unlock(&fifo.lock);
+    return CUDA_SUCCESS;
+}
+
+/* Some launches are collected by the other session, which waits for the turn. */
+static void *print_in_rounds(void *context)
+{
+    const struct wire_fnPrintfTake in = {};
+    struct stream *stream = context;
+
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        if (device_printf_begin(stream) != CUDA_SUCCESS)
+            break;
+        print_letter(stream == &scene.others ? 'o' : 's');
+        device_printf_end(stream);
+        if (round % 3 == 0)
+            serve_fnPrintfTake(stream->session, &in);
+    }
+    device_printf_settle(stream->session);
+    return NULL;
+}
+
+static void expect_letters(const struct session *session, char letter)
+{
+    char taken[2 * ROUNDS];
+    uint32_t head = 0;
+
+    assert_int_equal(output_area_take(&session->channel->region->output[OUTPUT_STDOUT], &head,
+                                      taken, sizeof(taken)),
+                     ROUNDS);
+    for (unsigned i = 0; i < ROUNDS; i++)
+        assert_int_equal(taken[i], letter);
+}
+
+static void output_of_several_never_mixes(void **state)
+{
+    pthread_t thread;
+
+    driver.cuStreamSynchronize = flush_fifo;
+    scene.other->phase = SESSION_SERVING;
+    list_append(&scene.fixture->server.sessions, &scene.other->link);
+    assert_int_equal(pthread_create(&thread, NULL, print_in_rounds, &scene.others), 0);
+    print_in_rounds(scene.stream);
+    pthread_join(thread, NULL);
+    list_remove(&scene.other->link);
+    expect_letters(scene.session, 's');
+    expect_letters(scene.other, 'o');
+}
+
 static void a_session_that_ends_leaves_nothing(void **state)
 {
     launch(&scene.others);
@@ -294,6 +365,7 @@ int main(void)
         CASE(later_work_is_not_waited_for),
         CASE(a_stream_that_waits_for_its_client_is_not_waited_for),
         CASE(kernels_that_do_not_end_are_not_waited_for),
+        CASE(output_of_several_never_mixes),
         CASE(a_session_that_ends_leaves_nothing),
         CASE(a_session_that_ends_does_not_wait),
     };
