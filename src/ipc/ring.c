@@ -231,6 +231,11 @@ uint32_t ring_unread(const struct ring *ring)
     return unread <= ring->size ? unread : 0;
 }
 
+bool ring_is_drained(const struct ring *ring)
+{
+    return load_head(ring->shared) == load_tail(ring->shared);
+}
+
 /* ---- consumer ---- */
 
 /* Bytes published and not yet read: 0 .. size, or -EPROTO. The producer's line is looked at only

@@ -113,6 +113,9 @@ static inline void ring_commit(struct ring *ring, uint32_t size)
 /* The consumer is gone: how many of the bytes published last it cannot have read. */
 uint32_t ring_unread(const struct ring *ring);
 
+/* From any thread, and only a hint: whether the consumer has taken all that was published. */
+bool ring_is_drained(const struct ring *ring);
+
 /* For a spin of the producer, which waits for what the consumer does with its messages. */
 static inline struct spin_cpus ring_producer_cpus(struct ring_shared *shared)
 {

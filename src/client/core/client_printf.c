@@ -138,3 +138,9 @@ void printf_output_order(void)
     wire_fnPrintfTake(&client->channel, &in);
     channel_unlock(&client->channel);
 }
+
+void printf_output_collect_later(void)
+{
+    printf_output_order();
+    printf_output_write();
+}

@@ -30,6 +30,9 @@ void printf_output_collect_all(void);
 /* Has the server collect, and waits for nothing. */
 void printf_output_order(void);
 
+/* The same, and writes what has arrived before. */
+void printf_output_collect_later(void);
+
 /* Called where a thread reports an error; costs two loads where nothing is printed. */
 static inline void printf_output_write(void)
 {
@@ -45,6 +48,17 @@ static inline void printf_output_collect(void)
     if (channel_output_pending(&client->channel))
         printf_output_collect_all();
     printf_output_write();
+}
+
+/* The same after a wait for an event, behind which the program may have launched much. Where the
+ * server has not taken all of that yet, its answer would come late, so it is only asked to collect,
+ * and what it brings is written by the next call. */
+static inline void printf_output_collect_promptly(void)
+{
+    if (!channel_output_pending(&client->channel) || ring_is_drained(&client->channel.ring))
+        printf_output_collect();
+    else
+        printf_output_collect_later();
 }
 
 /* Called before the region is given up. */

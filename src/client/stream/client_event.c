@@ -396,6 +396,16 @@ CUresult client_cuEventQuery(CUevent hEvent)
     return client_asked_error();
 }
 
+/* As client_sync_error(), but nothing behind the event is waited for. */
+static CUresult end_event_wait(void)
+{
+    CUresult result = client_asked_error();
+
+    printf_output_collect_promptly();
+    managed_pull();
+    return result;
+}
+
 /* The stream may be gone by now; then the server cannot wake this thread, which polls. */
 CUresult client_cuEventSynchronize(CUevent hEvent)
 {
@@ -418,7 +428,7 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
                                    sleep ? FENCE_SLEEP : FENCE_SPIN);
     }
     stream_count_wait();
-    return result != CUDA_SUCCESS ? result : client_sync_error();
+    return result != CUDA_SUCCESS ? result : end_event_wait();
 }
 
 /* A program that has waited for a stream behind the event finds the event complete. */

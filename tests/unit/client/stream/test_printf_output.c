@@ -2,6 +2,7 @@
 /* Device printf output: written where a thread synchronizes, kept where it only asks. */
 #include "client_printf.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -87,6 +88,86 @@ static void test_new_client_does_not_write_what_another_kept(void **state)
     assert_string_equal(written(), "");
 }
 
+/* The next command, which the server waits for. */
+static struct ring_message next_command(void)
+{
+    const struct ring_message *message;
+
+    while (channel_server_next(fixture.server, &message) <= 0)
+        channel_server_wait(fixture.server, 1000000);
+    return *message;
+}
+
+static void answer(struct ring_message command, uint32_t more)
+{
+    const struct wire_fnPrintfCollect_reply out = {.more = more};
+    unsigned char buffer[REPLY_DATA_MAX];
+    uint32_t size = encode_fnPrintfCollect_reply(buffer, &out);
+
+    channel_server_reply(fixture.server, channel_kind_slot(command.kind), CUDA_SUCCESS, buffer,
+                         size);
+}
+
+/* A server that has no room for all of the output at once. */
+static void *collect_in_two_parts(void *unused)
+{
+    struct ring_message command = next_command();
+
+    while (channel_kind_op(command.kind) != WIRE_fnPrintfCollect)
+        command = next_command();
+    print("one, ");
+    answer(command, 1);
+    command = next_command();
+    print("two");
+    channel_server_set_output_pending(fixture.server, false);
+    answer(command, 0);
+    return NULL;
+}
+
+static void test_synchronizing_has_the_output_collected(void **state)
+{
+    struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
+    pthread_t server;
+
+    channel_server_set_output_pending(fixture.server, true);
+    assert_int_equal(pthread_create(&server, NULL, collect_in_two_parts, NULL), 0);
+    assert_int_equal(client_cuStreamSynchronize((CUstream)stream->handle), CUDA_SUCCESS);
+    assert_string_equal(written(), "one, two");
+    pthread_join(server, NULL);
+    assert_int_equal(client_cuStreamSynchronize((CUstream)stream->handle), CUDA_SUCCESS);
+}
+
+static uint32_t last_command(void)
+{
+    const struct ring_message *message;
+    uint32_t op = 0;
+
+    while (channel_server_next(fixture.server, &message) > 0)
+        op = channel_kind_op(message->kind);
+    return op;
+}
+
+static void test_asking_waits_for_nothing(void **state)
+{
+    struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
+
+    channel_server_set_output_pending(fixture.server, true);
+    assert_int_equal(client_cuStreamQuery((CUstream)stream->handle), CUDA_SUCCESS);
+    assert_int_equal(last_command(), WIRE_fnPrintfTake);
+}
+
+/* The server has not taken what was sent last. */
+static void test_waiting_for_an_event_waits_for_nothing_else(void **state)
+{
+    CUevent event;
+
+    assert_int_equal(client_cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    channel_server_set_output_pending(fixture.server, true);
+    assert_int_equal(client_cuEventSynchronize(event), CUDA_SUCCESS);
+    assert_int_equal(last_command(), WIRE_fnPrintfTake);
+    assert_int_equal(client_cuEventDestroy_v2(event), CUDA_SUCCESS);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -95,6 +176,9 @@ int main(void)
         CASE(test_asking_keeps_for_the_next_that_synchronizes),
         CASE(test_output_before_an_error_is_written),
         CASE(test_new_client_does_not_write_what_another_kept),
+        CASE(test_synchronizing_has_the_output_collected),
+        CASE(test_asking_waits_for_nothing),
+        CASE(test_waiting_for_an_event_waits_for_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
