@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large copies are left to a copy engine. */
+/* A copy that has no company is left to a copy engine. */
 #include "managed_batch.h"
 
 #include "wire_calls.h"
@@ -13,11 +13,8 @@ static void send_alone_locked(struct stream *stream, const struct small_copy *co
     wire_cuMemcpyAsync(&client->channel, &in);
 }
 
-void managed_batch_send_locked(struct managed_batch *batch)
+static void send_together_locked(const struct managed_batch *batch)
 {
-    if (!batch->count)
-        return;
-
     const struct wire_fnCopyBatch in = {
         .hStream = batch->stream->handle,
         .copies = batch->copies,
@@ -26,6 +23,14 @@ void managed_batch_send_locked(struct managed_batch *batch)
 
     stream_mark_work_locked(batch->stream);
     wire_fnCopyBatch(&client->channel, &in);
+}
+
+void managed_batch_send_locked(struct managed_batch *batch)
+{
+    if (batch->count == 1)
+        send_alone_locked(batch->stream, &batch->copies[0]);
+    else if (batch->count)
+        send_together_locked(batch);
     batch->count = 0;
 }
 
