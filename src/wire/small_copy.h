@@ -13,5 +13,6 @@ struct small_copy {
 #define SMALL_COPIES_MAX 64u /* in one command */
 
 /* A kernel waits some microseconds for what it reads of the host and has few reads on the way at a
- * time. Beyond this a copy engine, which takes some microseconds to begin, is as fast. */
+ * time: one copy of this size takes it 1 us longer than a copy engine (H100), but each further one
+ * costs an engine 5 us. */
 #define SMALL_COPY_MAX 4096u /* bytes of one */
