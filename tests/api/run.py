@@ -34,6 +34,9 @@ DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_file
           "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",
           "talk_calls", "tensor_copies", "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green"]
 DRIVER += ["memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves", "managed_neighbors", "managed_large", "managed_peers", "managed_random", "managed_turns", "managed_variables", "peers", "retired"]
+# Kernels of these wait for the host, which needs the driver meanwhile, so nothing else may run beside
+# them: a call that waits for all kernels would never end.
+WAITING = [("managed_neighbors", "waits"), ("managed_turns", "waits")]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
@@ -167,7 +170,7 @@ def all_programs(build, only, is_long):
     for name in EXAMPLES:
         yield Program(f"examples/{name}", [build / "examples" / name])
     yield from runtime_programs(build, only, is_long)
-    for name, argument in FAULTS:
+    for name, argument in WAITING + FAULTS:
         yield Program(f"driver/{name} {argument}", [build / "tests/api" / name, argument], True)
 
 

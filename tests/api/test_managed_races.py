@@ -53,6 +53,7 @@ class Races(unittest.TestCase):
 
     def test_turns(self):
         self.expect_none("managed_turns")
+        self.expect_none("managed_turns", "waits")
 
     def test_pieces_change_places(self):
         self.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=6M"

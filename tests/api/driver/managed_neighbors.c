@@ -340,6 +340,8 @@ static struct variable make_page_of_host(const struct loaded *loaded)
     return page;
 }
 
+/* The kernel waits for this program, which needs the driver meanwhile. A call of another program
+ * that waits for all kernels would keep it out: so nothing else runs beside it. */
 static void a_touch_does_not_wait_for_a_kernel(void)
 {
     struct loaded *loaded = load();
@@ -366,14 +368,17 @@ static void a_touch_does_not_wait_for_a_kernel(void)
     unload(loaded);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     check_open();
+    if (argc > 1 && !strcmp(argv[1], "waits")) {
+        RUN(a_touch_does_not_wait_for_a_kernel);
+        return check_close();
+    }
     RUN(all_take_turns);
     RUN(one_is_written_and_another_read);
     RUN(two_modules_take_turns);
     RUN(those_not_asked_for_stay);
     RUN(the_larger_ones_are_prefetched);
-    RUN(a_touch_does_not_wait_for_a_kernel);
     return check_close();
 }
