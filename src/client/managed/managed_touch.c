@@ -17,7 +17,6 @@
 #include "cleanup.h"
 #include "client_call.h"
 #include "client_log.h"
-#include "client_printf.h"
 #include "clock.h"
 #include "managed_area.h"
 #include "managed_check.h"
@@ -89,12 +88,11 @@ static void wake_locked(bool all)
     }
 }
 
-/* Does what every thread does that waits for the device. */
+/* Whether the server is still there only its socket tells. */
 static void look_for_ends(void)
 {
     bool lost;
 
-    printf_output_take();
     channel_alive(&client->channel);
     lost = recovery_error() != CUDA_SUCCESS;
     channel_lock(&client->channel);
