@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Enumerations of what Funnel does not carry yet: graphs, graphics, external objects, core
- * dumps, logs, checkpoints. They are here because prototypes name them.
+ * Enumerations that prototypes name and that belong to no other header here: graphs, graphics,
+ * external objects, core dumps, logs, checkpoints.
  */
 #pragma once
 
