@@ -186,8 +186,10 @@ static void lex_plain_number(struct lexer *lexer)
     }
     if (*rest == 'U')
         rest++;
-    if (*rest)
+    if (*rest) {
         lexer_fail(lexer, "'%s' is not a number", text);
+        return;
+    }
     lexer->at += length;
 }
 

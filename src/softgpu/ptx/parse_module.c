@@ -58,8 +58,10 @@ struct ptx_function *parse_prototype(struct parser *parser)
     if (!prototype)
         return NULL;
     struct symbol_list returns = parse_parameters(parser);
-    if (parser->lexer.token.kind != TOKEN_NAME)
+    if (parser->lexer.token.kind != TOKEN_NAME) {
         lexer_fail(&parser->lexer, "expected the name of a function");
+        return NULL;
+    }
     prototype->name =
         arena_copy_text(parser->arena, parser->lexer.token.text, parser->lexer.token.length);
     prototype->line = parser->lexer.token.line;

@@ -52,6 +52,9 @@ static void test_sentences(void **state)
     expect(KERNEL("ld.param.u64 %rd1, [p+8];"), CUDA_ERROR_INVALID_PTX, "beyond the parameters");
     expect(KERNEL("ld.param.u64 %rd1, [p+4];"), CUDA_ERROR_INVALID_PTX, "beyond the parameters");
     expect(KERNEL("ld.param.u64 %rd1, [p+-8];"), CUDA_ERROR_INVALID_PTX, "beyond the parameters");
+    expect(KERNEL("proto: .callprototype () ;"), CUDA_ERROR_INVALID_PTX, "expected the name");
+    expect(HEAD ".entry k() { p: .callprototype () 2b32", CUDA_ERROR_INVALID_PTX,
+           "'2b32' is not a number");
     expect(KERNEL("call missing;"), CUDA_ERROR_INVALID_PTX, "not declared");
     expect(KERNEL("call k;"), CUDA_ERROR_INVALID_PTX, "a kernel cannot be called");
     expect(KERNEL(".reg .b32 %r<4>; L: L: ret;"), CUDA_ERROR_INVALID_PTX, "declared twice");
