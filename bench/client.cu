@@ -37,7 +37,7 @@
         }                                                                                          \
     } while (0)
 
-// Nobody launches it, but the program's kernels may print for all that a driver can know.
+// It is never launched, but the program's kernels may print for all that a driver can know.
 #ifdef MAY_PRINT
 __global__ void print_kernel() { printf("%u\n", threadIdx.x); }
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever gives the semaphore back hands it to the first that waits, so nobody can overtake. */
+/* A thread that gives the semaphore back hands it to the first waiter, so none can overtake. */
 #include "fair_semaphore.h"
 
 #include <stddef.h>
@@ -19,7 +19,7 @@ void fair_semaphore_init(struct fair_semaphore *semaphore, unsigned count)
     list_init(&semaphore->waiting);
 }
 
-/* True when there was nobody to wait for. */
+/* True when the semaphore was free. */
 static bool take_or_queue(struct fair_semaphore *semaphore, struct waiter *waiter)
 {
     _cleanup_lock_ struct lock *held = lock_hold(&semaphore->lock);
@@ -38,7 +38,7 @@ static bool is_served(const struct waiter *waiter)
     return atomic_load_explicit(&waiter->served, memory_order_acquire);
 }
 
-/* The waiter may be gone as soon as it has seen this, and a wake of nobody is harmless. Partner
+/* The waiter may be gone as soon as it has seen this, and then the wake has no effect. Partner
  * is_served(). */
 static void serve(struct waiter *waiter)
 {

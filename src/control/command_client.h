@@ -15,7 +15,7 @@
 int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
 
 /* The same for a process that is about to become a CUDA program: the daemon starts its server if
- * none runs, which nobody waits for. */
+ * none runs, without waiting for it. */
 int command_connect_ahead(const struct paths *paths, int *ret_fd,
                           char ret_reason[COMMAND_REASON_MAX]);
 

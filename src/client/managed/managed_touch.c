@@ -2,7 +2,7 @@
 /*
  * A thread of the library serves touches, one at a time: the thread that touches sleeps in the
  * kernel, wherever it is, so nothing that it might hold is taken here but the channel lock, with
- * which nobody looks at the program's memory.
+ * which no thread looks at the program's memory.
  *
  * Host and kernels take turns: what a kernel writes to a page that has been copied down would be
  * lost. So a touch of a block that a launch in flight was given a pointer into waits for its end.
@@ -26,7 +26,7 @@
 #include "recovery_hook.h"
 
 /* A kernel that itself waits for what the thread would do next would be waited for in vain. */
-#define PATIENCE_NS (5 * NS_PER_SEC)
+#define WAIT_TIMEOUT_NS (5 * NS_PER_SEC)
 
 /* How often it is looked whether a launch has ended: from very often to seldom. */
 #define LOOK_FIRST_NS 20000u
@@ -34,13 +34,13 @@
 
 /* ---- touches that wait ---- */
 
-static bool is_patient_locked(const struct managed_block *block)
+static bool is_in_time_locked(const struct managed_block *block)
 {
-    return clock_ns() - block->wait.since < PATIENCE_NS;
+    return clock_ns() - block->wait.since < WAIT_TIMEOUT_NS;
 }
 
 /* How long touches have waited counts until one finds no launch in flight: launches that follow one
- * another closely would outlast any patience. */
+ * another closely would outlast any timeout. */
 static bool waits_for_launches_locked(struct managed_block *block)
 {
     if (!use_in_flight_locked(&block->uses, NULL)) {
@@ -49,7 +49,7 @@ static bool waits_for_launches_locked(struct managed_block *block)
     }
     if (!block->wait.since)
         block->wait.since = clock_ns();
-    return is_patient_locked(block);
+    return is_in_time_locked(block);
 }
 
 /* Whether the touch of a page has to wait, and then the block is one that is waited for. When the
@@ -77,7 +77,7 @@ static bool is_pending_locked(struct managed_block *block)
     if (wait->for_arrival && fence_passed(block->arrival))
         return false;
     return !wait->for_launches ||
-           (is_patient_locked(block) && use_in_flight_locked(&block->uses, NULL));
+           (is_in_time_locked(block) && use_in_flight_locked(&block->uses, NULL));
 }
 
 static void wake_locked(bool all)
@@ -117,7 +117,7 @@ static uint32_t next_pause(uint32_t pause)
     return pause < LOOK_LAST_NS ? 2 * pause : pause;
 }
 
-/* -EAGAIN when there is none, but somebody waits. */
+/* -EAGAIN when there is none, but a touch waits. */
 static int next_touch(int watch, uint32_t pause, struct page_touch *ret_touch)
 {
     return any_waits() ? page_watch_next_within(watch, pause, ret_touch)
@@ -143,7 +143,7 @@ static void begin_errand_locked(struct managed_block *block, uint32_t page, bool
     ret_errand->pages = move_pages_of(block, ret_errand->step.run);
     ret_errand->fence = block->arrival;
     block->fetching = ret_errand->step.kind == STEP_FETCH;
-    ret_errand->early = block->fetching && block->wait.since && !is_patient_locked(block);
+    ret_errand->early = block->fetching && block->wait.since && !is_in_time_locked(block);
     if (block->fetching)
         move_expect_locked(block);
     block_activate_locked(block);
@@ -228,7 +228,7 @@ static void say_once(const struct page_touch *touch)
         client_log("thread %d has waited for %d s at managed memory at %#llx, which a kernel uses "
                    "that has not ended: it goes on, and what that kernel writes there from now on "
                    "may be lost; synchronize first",
-                   touch->thread, (int)(PATIENCE_NS / NS_PER_SEC),
+                   touch->thread, (int)(WAIT_TIMEOUT_NS / NS_PER_SEC),
                    (unsigned long long)touch->address);
     said = true;
 }

@@ -17,7 +17,7 @@
 #define ADMIT_PAUSE_NS (100 * NS_PER_US)
 #define ADMIT_TIMEOUT_NS (1 * NS_PER_SEC)
 
-/* A program that waits for longer is one that somebody waits for. */
+/* A wait that is longer is logged. */
 #define LONG_WAIT_NS (1 * NS_PER_SEC)
 
 /* How soon after such a call its client makes the next, where it does. */

@@ -325,8 +325,7 @@ void device_granule_end(struct session *session, const struct granule *granule)
 
 struct granule *device_granule_find(const struct session *session, uint64_t address)
 {
-    const struct range *range = ranges_find(&session->memory->extents, address);
-    struct granule *granule = range ? range->value : NULL;
+    struct granule *granule = memory_granule_at(session, address);
 
     return granule && granule->kind == GRANULE_DEVICE && granule->address == address ? granule
                                                                                      : NULL;

@@ -41,8 +41,7 @@ static CUresult check_range(struct session *session,
                             const struct device **ret_device)
 {
     const uint64_t flags = CU_MEM_RANGE_FLAG_DMA_BUF_MAPPING_TYPE_PCIE;
-    const struct range *range = ranges_find(&session->memory->extents, in->ptr);
-    struct granule *granule = range ? range->value : NULL;
+    struct granule *granule = memory_granule_at(session, in->ptr);
 
     if (!granule || !in->size || in->flags & ~flags)
         return CUDA_ERROR_INVALID_VALUE;

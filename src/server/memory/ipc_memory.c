@@ -24,8 +24,7 @@ struct ipc_import {
 
 static struct granule *find_granule(const struct session *session, uint64_t address, uint64_t size)
 {
-    const struct range *range = ranges_find(&session->memory->extents, address);
-    struct granule *granule = range ? range->value : NULL;
+    struct granule *granule = memory_granule_at(session, address);
 
     if (!granule || granule->kind != GRANULE_DEVICE || !size ||
         size > granule->size - (address - granule->address))

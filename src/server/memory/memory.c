@@ -54,7 +54,7 @@ uint64_t memory_exchanges(const struct session *session)
     return session->memory->exchanges;
 }
 
-static const struct granule *granule_at(const struct session *session, uint64_t address)
+struct granule *memory_granule_at(const struct session *session, uint64_t address)
 {
     const struct range *range = ranges_find(&session->memory->extents, address);
 
@@ -68,7 +68,7 @@ bool memory_covers(const struct session *session, uint64_t address, uint64_t siz
     if (__builtin_add_overflow(address, size, &end))
         return false;
     while (address < end) {
-        const struct granule *granule = granule_at(session, address);
+        const struct granule *granule = memory_granule_at(session, address);
         if (!granule)
             return false;
         address = granule->address + granule->size;
@@ -94,7 +94,7 @@ bool memory_is_reached(const struct session *session, const struct device *devic
                        uint64_t size)
 {
     for (uint64_t end = address + size; address < end;) {
-        const struct granule *granule = granule_at(session, address);
+        const struct granule *granule = memory_granule_at(session, address);
         if (!granule || !is_reached(granule, device))
             return false;
         address = granule->address + granule->size;
@@ -184,8 +184,7 @@ static void release(struct session *session, struct granule *granule)
 
 CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGranuleRelease *in)
 {
-    const struct range *range = ranges_find(&session->memory->extents, in->address);
-    struct granule *granule = range ? range->value : NULL;
+    struct granule *granule = memory_granule_at(session, in->address);
 
     if (!granule || granule->address != in->address ||
         (granule->kind != GRANULE_DEVICE && granule->kind != GRANULE_HOST)) {

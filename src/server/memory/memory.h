@@ -63,6 +63,9 @@ CUresult memory_create(struct session *session, uint64_t size, const CUmemAlloca
 CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,
                       uint64_t size);
 
+/* The client's granule that an address lies in, of any kind, or NULL. */
+struct granule *memory_granule_at(const struct session *session, uint64_t address);
+
 /* Whether all of [address, address + size) is the client's own. */
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size);
 

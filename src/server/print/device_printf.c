@@ -190,7 +190,7 @@ void device_printf_forget(struct session *session)
     backlog_drop(&session->printf->backlog);
 }
 
-/* The lock is kept, so that nobody collects any more. */
+/* The lock is kept, so that no thread collects any more. */
 void device_printf_fault(struct server *server)
 {
     struct server_printf *printer = server->printf;

@@ -16,14 +16,14 @@
 
 /* The turn of one context. */
 struct printf_turn {
-    struct session *holder;   /* NULL: nobody's kernels may print */
+    struct session *holder;   /* NULL: no client's kernels may print */
     struct session *last;     /* who held it before: others go first */
     uint64_t grants;          /* how often it was given to a client */
     unsigned waiting;         /* workers that want the turn */
     bool watched;             /* one of them waits for the holder's work */
     atomic_uint launching;    /* between device_printf_begin() and device_printf_end() */
     struct stream_probe late; /* under `collecting`: work of clients that were not waited for any
-                                 longer. While there is some, nobody knows whose the output is */
+                                 longer. While there is some, it is unknown whose the output is */
 };
 
 struct server_printf {

@@ -5,7 +5,7 @@
  * NCCL do.
  *
  * A client gives its turn back when it synchronizes. Where it does not, another one that wants the
- * turn finds out by itself when the holder's kernels are done (print_mark.h): while somebody waits,
+ * turn finds out by itself when the holder's kernels are done (print_mark.h): while another waits,
  * the holder's next kernel that may print waits as well.
  */
 #include "print_state.h"

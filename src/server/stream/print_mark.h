@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Up to where a stream has to come until its kernels that may print are done. The fence behind them
- * tells, as a rule. Where none has come yet, an event is recorded when somebody has to know; and
+ * tells, as a rule. Where none has come yet, an event is recorded when a client has to know; and
  * before the stream waits for something that its client does, since the client may wait for another
  * client's turn to print by then.
  */

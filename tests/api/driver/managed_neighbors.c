@@ -44,7 +44,7 @@ struct loaded {
     unsigned count;
 };
 
-/* Adds `by` to each of `n` bytes; adds to the variables that nobody asks for, and tells what is in
+/* Adds `by` to each of `n` bytes; adds to the variables that the program does not ask for, and tells what is in
  * these; waits for the host. */
 static const char kernels[] =
     ".visible .entry add(.param .u64 at, .param .u32 n, .param .u32 by)\n{\n"

@@ -243,7 +243,7 @@ static void a_stream_that_waits_for_its_client_is_not_waited_for(void **state)
     assert_true(is_pending(scene.other));
 }
 
-/* Then it is nobody's until they have ended. */
+/* Then it is no client's until they have ended. */
 static void kernels_that_do_not_end_are_not_waited_for(void **state)
 {
     launch(scene.stream);
