@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many threads launch at the same time. Those that launch into one context meet at a mutex of
- * NVIDIA's driver, which one that arrives just then gets ahead of those that sleep for it. With more
- * threads than CPUs one that sleeps comes too late again and again: of 32 clients one had 0.001 of
- * its share (H100). So then only half as many threads as there are CPUs call the driver, in the
- * order in which they came.
+ * NVIDIA's driver, which one that arrives just then gets ahead of those that sleep for it. With
+ * more threads than CPUs one that sleeps comes too late again and again: of 32 clients one had
+ * 0.001 of its share (H100). So then only half as many threads as there are CPUs call the driver,
+ * in the order in which they came.
  */
 #pragma once
 
