@@ -64,3 +64,17 @@ bool free_memory_comes_back_to(uint64_t before)
     }
     return false;
 }
+
+void hostile_attach(struct peer *peer)
+{
+    assert_true(peer_attach(peer, hostile.server.socket));
+}
+
+CUresult hostile_deferred(struct peer *peer)
+{
+    const struct wire_cuMemGetInfo_v2 in = {0};
+    struct wire_cuMemGetInfo_v2_reply out = {0};
+
+    assert_int_equal(wire_cuMemGetInfo_v2(&peer->channel, &in, &out), CUDA_SUCCESS);
+    return channel_take_deferred_error(&peer->channel);
+}

@@ -23,6 +23,12 @@ int hostile_group_teardown(void **state);
 /* After each test: the server lives and the witness's sums are right. */
 int hostile_check(void **state);
 
+/* Attaches to the server, which has to take it. */
+void hostile_attach(struct peer *peer);
+
+/* The error that the commands so far have left, which the server still answers a question after. */
+CUresult hostile_deferred(struct peer *peer);
+
 /* The device's, as the witness is told. */
 uint64_t free_memory(void);
 

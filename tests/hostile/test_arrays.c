@@ -8,20 +8,6 @@
 #include "cuda_array.h"
 #include "hostile.h"
 
-static void attach(struct peer *peer)
-{
-    assert_true(peer_attach(peer, hostile.server.socket));
-}
-
-static CUresult deferred(struct peer *peer)
-{
-    const struct wire_cuMemGetInfo_v2 in = {0};
-    struct wire_cuMemGetInfo_v2_reply out = {0};
-
-    assert_int_equal(wire_cuMemGetInfo_v2(&peer->channel, &in, &out), CUDA_SUCCESS);
-    return channel_take_deferred_error(&peer->channel);
-}
-
 /* 16 x 4 elements of 4 bytes. */
 static struct wire_cuArray3DCreate_v2 plain(struct peer *peer)
 {
@@ -47,7 +33,7 @@ static CUresult copy(struct peer *peer, const struct wire_fnArrayCopy *in)
     channel_lock(&peer->channel);
     wire_fnArrayCopy(&peer->channel, in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 static CUresult texture(struct peer *peer, uint64_t array, uint64_t *ret_handle)
@@ -71,7 +57,7 @@ static void arrays_that_cannot_be(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     for (unsigned i = 0; i < 6; i++) {
         in = plain(&peer);
         if (i == 0)
@@ -101,7 +87,7 @@ static void handles_that_are_none(void **state)
     uint64_t handle;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t stream = peer_make_stream(&peer, 1), array = make_array(&peer);
     const uint64_t forged[] = {
         0, 1, UINT64_MAX, stream, array + 1, array + (1ull << 24), hostile.witness.stream};
@@ -114,7 +100,7 @@ static void handles_that_are_none(void **state)
         channel_lock(&peer.channel);
         wire_cuTexObjectDestroy(&peer.channel, &end);
         channel_unlock(&peer.channel);
-        assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+        assert_int_equal(hostile_deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
     }
     peer_leave(&peer);
 }
@@ -124,7 +110,7 @@ static void copies_out_of_bounds(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const struct wire_fnArrayCopy good = {
         .array = make_array(&peer),
         .address = peer.offer.staging_address,
@@ -186,7 +172,7 @@ static void memory_of_others(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_equal(peer_make_granule(&peer, size, &own), CUDA_SUCCESS);
     const uint64_t foreign[] = {0, 4096, (uintptr_t)&peer & ~511ull, hostile.witness.memory,
                                 own + size};
@@ -214,19 +200,19 @@ static void arrays_that_go_first(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     end.hArray = make_array(&peer);
     assert_int_equal(texture(&peer, end.hArray, &handle[0]), CUDA_SUCCESS);
     assert_int_equal(texture(&peer, end.hArray, &handle[1]), CUDA_SUCCESS);
     channel_lock(&peer.channel);
     wire_cuArrayDestroy(&peer.channel, &end);
     channel_unlock(&peer.channel);
-    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&peer), CUDA_SUCCESS);
     const struct wire_cuTexObjectDestroy object = {.texture = handle[0]};
     channel_lock(&peer.channel);
     wire_cuTexObjectDestroy(&peer.channel, &object);
     channel_unlock(&peer.channel);
-    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&peer), CUDA_SUCCESS);
     assert_int_equal(texture(&peer, end.hArray, &handle[0]), CUDA_ERROR_INVALID_HANDLE);
     peer_leave(&peer);
 }
@@ -237,7 +223,7 @@ static void arrays_come_empty(void **state)
     (void)state;
     for (unsigned turn = 0; turn < 3; turn++) {
         struct peer peer;
-        attach(&peer);
+        hostile_attach(&peer);
         struct wire_cuArray3DCreate_v2 like = plain(&peer);
         like.format = CU_AD_FORMAT_FLOAT; /* as no other test has it */
         assert_int_equal(wire_cuArray3DCreate_v2(&peer.channel, &like), CUDA_SUCCESS);
@@ -311,7 +297,7 @@ static void mipmaps_that_cannot_be(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const uint32_t levels[] = {0, 6, UINT32_MAX};
     for (unsigned i = 0; i < 3; i++) {
         in = plain_mipmap(&peer);
@@ -335,7 +321,7 @@ static void mipmaps_are_no_arrays(void **state)
     uint64_t one;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const struct wire_cuMipmappedArrayCreate whole = plain_mipmap(&peer);
     assert_int_equal(wire_cuMipmappedArrayCreate(&peer.channel, &whole), CUDA_SUCCESS);
     struct wire_fnArrayCopy in = {
@@ -372,7 +358,7 @@ static void views_of_what_is_not_there(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     for (unsigned i = 0; i < 6; i++) {
         struct cuda_texture_words sent = words;
         const struct wire_fnArrayTexture in = {

@@ -18,11 +18,6 @@
 #include "shm.h"
 #include "sock.h"
 
-static void attach(struct peer *peer)
-{
-    assert_true(peer_attach(peer, hostile.server.socket));
-}
-
 /* Is the session still there? Its answer to an honest question says so. */
 static bool still_served(struct peer *peer)
 {
@@ -51,7 +46,7 @@ static void commands_of_every_length(void **state)
     (void)state;
     for (uint32_t op = 1; op <= last_op(); op++) {
         for (uint32_t size = 8; size <= sizeof(zeroes); size += 16) {
-            attach(&peer);
+            hostile_attach(&peer);
             peer_send_raw(&peer, channel_kind(op, CHANNEL_NO_SLOT), zeroes, size);
             assert_true(still_served(&peer) || peer_is_cut_off(&peer));
             peer_leave(&peer);
@@ -63,7 +58,7 @@ static void is_ended_by(uint32_t kind, const void *payload, uint32_t size)
 {
     struct peer peer;
 
-    attach(&peer);
+    hostile_attach(&peer);
     assert_true(peer_send_raw(&peer, kind, payload, size));
     assert_true(peer_is_cut_off(&peer));
     assert_int_equal(channel_error(&peer.channel), CUDA_ERROR_MPS_CLIENT_TERMINATED);
@@ -106,7 +101,7 @@ static void random_commands(void **state)
 
     (void)state;
     for (unsigned client = 0; client < 100; client++) {
-        attach(&peer);
+        hostile_attach(&peer);
         for (unsigned i = 0; i < 50 && !sock_hung_up(peer.socket); i++) {
             uint32_t kind = unit_random(&seed) % (last_op() + 2);
             if (unit_random(&seed) % 3 == 0)
@@ -139,7 +134,7 @@ static void addresses_without_end(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_not_equal(wire_fnReserve(&peer.channel, &in, &out), CUDA_SUCCESS);
     in.alignment = 1ull << 63;
     assert_int_not_equal(wire_fnReserve(&peer.channel, &in, &out), CUDA_SUCCESS);
@@ -163,8 +158,8 @@ static void addresses_of_others(void **state)
     uint64_t start, address;
 
     (void)state;
-    attach(&peer);
-    attach(&other);
+    hostile_attach(&peer);
+    hostile_attach(&other);
     assert_int_equal(reserve(&other, 0, piece, &start), CUDA_SUCCESS);
     const struct wire_cuMemCreate stolen = {.handle = peer_handle(&peer, WIRE_ALLOCATION),
                                             .size = piece};
@@ -197,8 +192,8 @@ static void memory_changes_places(void **state)
     struct peer peer, other;
 
     (void)state;
-    attach(&peer);
-    attach(&other);
+    hostile_attach(&peer);
+    hostile_attach(&other);
     assert_int_equal(peer_make_granule(&peer, 2u << 20, &address), CUDA_SUCCESS);
     assert_int_equal(peer_make_host_granule(&peer, 2u << 20, &host_address, &fd), CUDA_SUCCESS);
     assert_int_not_equal(peer_move_granule(&peer, address, false), CUDA_SUCCESS);
@@ -242,7 +237,7 @@ static void memory_that_comes_along(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const uint64_t base = peer.offer.window_base, host = base + peer.offer.device_span;
     assert_int_equal(shm_create("test", piece, &memory), 0);
     assert_int_equal(pipe(pipes), 0);
@@ -307,7 +302,7 @@ static void allocations_that_come_along(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const int memory = make_memory(&peer, 2 * piece);
     const uint64_t handle = peer_handle(&peer, WIRE_ALLOCATION);
     assert_int_equal(pipe(pipes), 0);
@@ -338,7 +333,7 @@ static void descriptors_that_are_no_memory(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     in.handle = peer_handle(&peer, WIRE_ALLOCATION);
     assert_int_equal(sock_send(peer.socket, &message, sizeof(message), &peer.socket, 1), 0);
     assert_int_equal(wire_cuMemImportFromShareableHandle(&peer.channel, &in, &out),
@@ -347,18 +342,12 @@ static void descriptors_that_are_no_memory(void **state)
     peer_leave(&peer);
 }
 
-static CUresult deferred(struct peer *peer)
-{
-    still_served(peer);
-    return channel_take_deferred_error(&peer->channel);
-}
-
 static void handles_that_are_none(void **state)
 {
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t stream = peer_make_stream(&peer, 1);
     const uint64_t forged[] = {0,
                                1,
@@ -371,10 +360,10 @@ static void handles_that_are_none(void **state)
 
     for (unsigned i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
         assert_true(peer_fence(&peer, forged[i], 1));
-        assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+        assert_int_equal(hostile_deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
     }
     assert_true(peer_fence(&peer, stream, 1));
-    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&peer), CUDA_SUCCESS);
     assert_true(peer_wait_fence(&peer, 1, 1));
     peer_leave(&peer);
 }
@@ -385,14 +374,14 @@ static void objects_under_foreign_kinds(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const struct wire_cuEventCreate event = {.hEvent = peer_handle(&peer, WIRE_STREAM)};
     channel_lock(&peer.channel);
     wire_cuEventCreate(&peer.channel, &event);
     channel_unlock(&peer.channel);
-    assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(hostile_deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
     assert_true(peer_fence(&peer, event.hEvent, 1));
-    assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(hostile_deferred(&peer), CUDA_ERROR_INVALID_HANDLE);
     assert_true(still_served(&peer));
     peer_leave(&peer);
 }
@@ -403,7 +392,7 @@ static void dma_bufs_of_others(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const uint64_t foreign[] = {0,
                                 4096,
                                 (uintptr_t)&peer,
@@ -438,7 +427,7 @@ static void descriptors_that_are_no_blobs(void **state)
     int zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_equal(pipe(pair), 0);
     assert_int_equal(ftruncate(unsealed, 4096), 0);
     assert_int_equal(shm_create_read_only("short", "x", 1, &sealed), 0);
@@ -465,7 +454,7 @@ static void blob_that_never_comes(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_equal(wire_cuLibraryLoadData(&peer.channel, &in, &out), CUDA_ERROR_INVALID_VALUE);
     assert_true(still_served(&peer));
     peer_leave(&peer);
@@ -480,7 +469,7 @@ static void images_that_the_server_does_not_have(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_equal(wire_fnImageFind(&peer.channel, &wanted, &found), CUDA_ERROR_NOT_FOUND);
     assert_int_equal(wire_cuLibraryLoadData(&peer.channel, &in, &out), CUDA_ERROR_NOT_FOUND);
     assert_true(still_served(&peer));
@@ -495,7 +484,7 @@ static void images_that_are_none(void **state)
     uint64_t module;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_equal(peer_load_module(&peer, container, sizeof(container), &module),
                      CUDA_ERROR_INVALID_IMAGE);
     memset(elf + 16, 0xff, 200);
@@ -512,7 +501,7 @@ static void short_parameters(void **state)
     uint64_t module, function;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t stream = peer_make_stream(&peer, 3);
     assert_int_equal(peer_load_module(&peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
     assert_int_equal(peer_find_function(&peer, module, "vector_add", &function), 0);
@@ -526,7 +515,7 @@ static void short_parameters(void **state)
     channel_unlock(&peer.channel);
     assert_true(peer_fence(&peer, stream, 1));
     assert_true(peer_wait_fence(&peer, 3, 1)); /* refused, and still fenced */
-    assert_int_equal(deferred(&peer), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&peer), CUDA_ERROR_INVALID_VALUE);
     peer_leave(&peer);
 }
 
@@ -549,7 +538,7 @@ static void kernels_that_are_not_known(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_equal(peer_load_module(&peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
     assert_int_equal(peer_find_function(&peer, module, "vector_add", &function), 0);
     ask.f = peer_handle(&peer, WIRE_FUNCTION);
@@ -576,7 +565,7 @@ static void libraries_that_can_not_be_joined(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     for (unsigned i = 0; i < 2; i++) {
         struct wire_fnLibraryJoin in = {.library = peer_handle(&peer, WIRE_MODULE), .device = 77};
 
@@ -597,7 +586,7 @@ static void flood_of_mistakes(void **state)
     long before = server_process_log_size(&hostile.server);
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     const struct wire_fnNote note = {.text = "flood", .text_size = 5};
     for (unsigned i = 0; i < 20000; i++) {
         assert_true(peer_fence(&peer, 0x1234567890 + i, 1));
@@ -628,7 +617,7 @@ static void reasons_are_told_once(void **state)
     char text[512];
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     assert_int_equal(reason_of(&peer, 8, text), 0);
     assert_int_equal(wire_cuFuncGetAttribute(&peer.channel, &ask, &out), CUDA_ERROR_INVALID_HANDLE);
     assert_true(reason_of(&peer, 8, text) > 0);
@@ -645,10 +634,10 @@ static void more_objects_than_allowed(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     for (unsigned i = 0; i < 5000; i++)
         peer_make_stream(&peer, i % GPU_REGION_FENCES);
-    assert_int_equal(deferred(&peer), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(hostile_deferred(&peer), CUDA_ERROR_OUT_OF_MEMORY);
     assert_true(still_served(&peer));
     peer_leave(&peer);
 }

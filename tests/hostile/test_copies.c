@@ -8,20 +8,6 @@
 #include "region.h"
 #include "small_copy.h"
 
-static void attach(struct peer *peer)
-{
-    assert_true(peer_attach(peer, hostile.server.socket));
-}
-
-static CUresult deferred(struct peer *peer)
-{
-    const struct wire_cuMemGetInfo_v2 in = {0};
-    struct wire_cuMemGetInfo_v2_reply out = {0};
-
-    assert_int_equal(wire_cuMemGetInfo_v2(&peer->channel, &in, &out), CUDA_SUCCESS);
-    return channel_take_deferred_error(&peer->channel);
-}
-
 static CUresult copy(struct peer *peer, uint64_t stream, uint64_t dst, uint64_t src, uint64_t size)
 {
     const struct wire_cuMemcpyAsync in = {
@@ -30,7 +16,7 @@ static CUresult copy(struct peer *peer, uint64_t stream, uint64_t dst, uint64_t 
     channel_lock(&peer->channel);
     wire_cuMemcpyAsync(&peer->channel, &in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 /* Neither the server's own memory nor a neighbor's can be reached by a copy. */
@@ -39,7 +25,7 @@ static void copies_out_of_bounds(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t stream = peer_make_stream(&peer, 1), own = peer.offer.staging_address;
     const uint64_t foreign[] = {0,
                                 4096,
@@ -67,7 +53,7 @@ static CUresult copy_batch(struct peer *peer, uint64_t stream, const void *copie
     channel_lock(&peer->channel);
     wire_fnCopyBatch(&peer->channel, &in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 static CUresult copy_in_batch(struct peer *peer, uint64_t stream, uint64_t dst, uint64_t src,
@@ -85,7 +71,7 @@ static void batches_out_of_bounds(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t stream = peer_make_stream(&peer, 1), own = peer.offer.staging_address;
     const uint64_t foreign[] = {0,
                                 (uintptr_t)&peer,
@@ -147,7 +133,7 @@ static void batches_write_nothing_else(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t stream = peer_make_stream(&peer, 1);
     staging = (unsigned char *)peer.gpu + GPU_REGION_STAGING_OFFSET;
     memset(staging, 0, SOURCES);
@@ -167,7 +153,7 @@ static CUresult set(struct peer *peer, struct wire_fnMemset in)
     channel_lock(&peer->channel);
     wire_fnMemset(&peer->channel, &in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 /* Nor by a memset, whose size is a product. */
@@ -176,7 +162,7 @@ static void memsets_out_of_bounds(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t stream = peer_make_stream(&peer, 1), own = peer.offer.staging_address;
     const struct wire_fnMemset honest = {
         .dst = own, .pitch = 64, .element_size = 4, .width = 16, .height = 2, .hStream = stream};

@@ -123,21 +123,12 @@ static CUresult instantiate(struct forger *forger, uint32_t empty)
     return wire_cuGraphInstantiateWithFlags(&forger->peer.channel, &in);
 }
 
-static CUresult deferred(struct forger *forger)
-{
-    const struct wire_cuMemGetInfo_v2 in = {0};
-    struct wire_cuMemGetInfo_v2_reply out = {0};
-
-    assert_int_equal(wire_cuMemGetInfo_v2(&forger->peer.channel, &in, &out), CUDA_SUCCESS);
-    return channel_take_deferred_error(&forger->peer.channel);
-}
-
 /* The description is refused, and the client continues. */
 static void is_refused(struct forger *forger, uint32_t empty)
 {
     assert_int_not_equal(instantiate(forger, empty), CUDA_SUCCESS);
     launch(forger, forger->graph);
-    assert_int_not_equal(deferred(forger), CUDA_SUCCESS);
+    assert_int_not_equal(hostile_deferred(&forger->peer), CUDA_SUCCESS);
     peer_leave(&forger->peer);
 }
 
@@ -155,7 +146,7 @@ static void an_honest_graph_is_taken(void **state)
     add_edges(&forger, edges, sizeof(edges));
     assert_int_equal(instantiate(&forger, NODES - 3), CUDA_SUCCESS);
     launch(&forger, forger.graph);
-    assert_int_equal(deferred(&forger), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_SUCCESS);
     assert_int_not_equal(instantiate(&forger, NODES - 3), CUDA_SUCCESS);
     peer_leave(&forger.peer);
 }
@@ -183,7 +174,7 @@ static void edges_that_lead_astray(void **state)
     }
     begin(&forger);
     add_edges(&forger, wrong[0], 7);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_VALUE);
     peer_leave(&forger.peer);
 }
 
@@ -237,7 +228,7 @@ static void nodes_that_are_none(void **state)
     begin(&forger);
     forger.function++;
     add_kernel(&forger, 0, 64); /* no such function: the node stays empty */
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_HANDLE);
     is_refused(&forger, NODES - 1);
 }
 
@@ -344,11 +335,11 @@ static void graphs_of_impossible_size(void **state)
     (void)state;
     begin(&forger);
     create(&forger, 0, 0);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_VALUE);
     create(&forger, 0, UINT32_MAX);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_VALUE);
     create(&forger, 77, 1);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_DEVICE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_DEVICE);
     for (unsigned i = 0; i < 20; i++)
         create(&forger, 0, 1u << 18); /* each alone is allowed */
     add_kernel(&forger, 0, 16);       /* it has no such node */
@@ -364,9 +355,9 @@ static void graphs_at_the_wrong_time(void **state)
     (void)state;
     begin(&forger);
     launch(&forger, forger.graph);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_VALUE);
     launch(&forger, forger.stream);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_HANDLE);
 
     const struct wire_cuGraphNodeSetEnabled enable = {.graph = forger.graph, .node = 7};
     const struct wire_cuGraphExecDestroy destroy = {.graph = forger.graph};
@@ -375,9 +366,9 @@ static void graphs_at_the_wrong_time(void **state)
     wire_cuGraphExecDestroy(&forger.peer.channel, &destroy);
     wire_cuGraphExecDestroy(&forger.peer.channel, &destroy);
     channel_unlock(&forger.peer.channel);
-    assert_int_not_equal(deferred(&forger), CUDA_SUCCESS);
+    assert_int_not_equal(hostile_deferred(&forger.peer), CUDA_SUCCESS);
     launch(&forger, forger.graph);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_HANDLE);
     peer_leave(&forger.peer);
 }
 
@@ -395,7 +386,7 @@ static void kernels_of_a_module_that_is_gone(void **state)
     wire_cuLibraryUnload(&forger.peer.channel, &unload);
     channel_unlock(&forger.peer.channel);
     launch(&forger, forger.graph);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_HANDLE);
     peer_leave(&forger.peer);
 }
 
@@ -420,7 +411,7 @@ static void a_kernel_that_was_replaced(void **state)
             peer_load_module(&forger.peer, witness_ptx, strlen(witness_ptx) + 1, &module), 0);
     }
     launch(&forger, forger.graph);
-    assert_int_equal(deferred(&forger), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_SUCCESS);
     peer_leave(&forger.peer);
 }
 
@@ -431,7 +422,7 @@ static CUresult release(struct forger *forger, uint64_t address)
     channel_lock(&forger->peer.channel);
     wire_fnGranuleRelease(&forger->peer.channel, &in);
     channel_unlock(&forger->peer.channel);
-    return deferred(forger);
+    return hostile_deferred(&forger->peer);
 }
 
 /* An address that was the client's when the graph was described, and is not when it is launched. */
@@ -449,10 +440,10 @@ static void memory_that_was_given_back(void **state)
     add_copy(&forger, 1, own, granule, 64);
     assert_int_equal(instantiate(&forger, 1), CUDA_SUCCESS);
     launch(&forger, forger.graph);
-    assert_int_equal(deferred(&forger), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_SUCCESS);
     assert_int_equal(release(&forger, granule), CUDA_SUCCESS);
     launch(&forger, forger.graph);
-    assert_int_equal(deferred(&forger), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&forger.peer), CUDA_ERROR_INVALID_VALUE);
     peer_leave(&forger.peer);
 }
 

@@ -27,15 +27,6 @@ static CUresult open_name(struct peer *peer, uint64_t key0, uint64_t key1,
     return wire_cuIpcOpenMemHandle_v2(&peer->channel, &in, ret_opened);
 }
 
-static CUresult deferred(struct peer *peer)
-{
-    const struct wire_cuMemGetInfo_v2 in = {0};
-    struct wire_cuMemGetInfo_v2_reply out;
-
-    wire_cuMemGetInfo_v2(&peer->channel, &in, &out);
-    return channel_take_deferred_error(&peer->channel);
-}
-
 static CUresult close_at(struct peer *peer, uint64_t address)
 {
     const struct wire_cuIpcCloseMemHandle in = {.address = address};
@@ -43,7 +34,7 @@ static CUresult close_at(struct peer *peer, uint64_t address)
     channel_lock(&peer->channel);
     wire_cuIpcCloseMemHandle(&peer->channel, &in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 static CUresult withdraw(struct peer *peer, uint64_t address)
@@ -53,7 +44,7 @@ static CUresult withdraw(struct peer *peer, uint64_t address)
     channel_lock(&peer->channel);
     wire_fnIpcWithdraw(&peer->channel, &in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 static CUresult give_granule_back(struct peer *peer, uint64_t address)
@@ -63,7 +54,7 @@ static CUresult give_granule_back(struct peer *peer, uint64_t address)
     channel_lock(&peer->channel);
     wire_fnGranuleRelease(&peer->channel, &in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 static CUresult set(struct peer *peer, uint64_t stream, uint64_t address, uint32_t seq)
@@ -79,7 +70,7 @@ static CUresult set(struct peer *peer, uint64_t stream, uint64_t address, uint32
     channel_lock(&peer->channel);
     wire_fnMemset(&peer->channel, &in);
     channel_unlock(&peer->channel);
-    return deferred(peer);
+    return hostile_deferred(peer);
 }
 
 /* ---- lies ---- */
@@ -179,7 +170,7 @@ static void peers_that_are_none(void **state)
     assert_true(peer_attach(&peer, hostile.server.socket));
     for (unsigned i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
         assert_int_not_equal(wire_cuCtxEnablePeerAccess(&peer.channel, &pairs[i]), CUDA_SUCCESS);
-    assert_int_equal(deferred(&peer), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&peer), CUDA_SUCCESS);
     peer_leave(&peer);
 }
 

@@ -9,11 +9,6 @@
 #include "hostile.h"
 #include "region.h"
 
-static void attach(struct peer *peer)
-{
-    assert_true(peer_attach(peer, hostile.server.socket));
-}
-
 static void tail_that_jumps(void **state)
 {
     const uint32_t jumps[] = {16, 4096, REGION_RING_BYTES, REGION_RING_BYTES + 16, 1u << 31, 7};
@@ -21,7 +16,7 @@ static void tail_that_jumps(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
-        attach(&peer);
+        hostile_attach(&peer);
         __atomic_fetch_add(&peer.channel.region->ring.tail, jumps[i], __ATOMIC_SEQ_CST);
         assert_true(peer_is_cut_off(&peer));
         peer_leave(&peer);
@@ -35,7 +30,7 @@ static void sizes_that_lie(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        attach(&peer);
+        hostile_attach(&peer);
         struct region *region = peer.channel.region;
         struct ring_message *message = (void *)((unsigned char *)peer.channel.ring_data +
                                                 (region->ring.tail & (REGION_RING_BYTES - 1)));
@@ -55,7 +50,7 @@ static void region_full_of_noise(void **state)
 
     (void)state;
     for (unsigned client = 0; client < 20; client++) {
-        attach(&peer);
+        hostile_attach(&peer);
         unsigned char *bytes = (unsigned char *)peer.channel.region;
         for (unsigned i = 0; i < 20000; i++)
             bytes[unit_random(&seed) % sizeof(struct region)] = (unsigned char)unit_random(&seed);
@@ -72,7 +67,7 @@ static void fences_full_of_noise(void **state)
     struct peer peer;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     peer_make_stream(&peer, 0);
     for (unsigned i = 0; i < 100000; i++)
         peer.gpu[unit_random(&seed) % GPU_REGION_STAGING_OFFSET] =
@@ -97,12 +92,12 @@ static void nothing_is_left_behind(void **state)
     bool same = false;
 
     (void)state;
-    attach(&peer);
+    hostile_attach(&peer);
     uint64_t base = peer.offer.window_base;
     memset(peer.gpu, 0x5a, peer.offer.gpu_size);
     peer_leave(&peer);
     while (!same && count < OTHERS_MAX) {
-        attach(&others[count]);
+        hostile_attach(&others[count]);
         same = others[count].offer.window_base == base;
         count++;
         usleep(count < 20 ? 5000 : 200000); /* more than half a minute in all */
@@ -122,12 +117,12 @@ static void window_of_a_liar_is_not_reused(void **state)
     struct peer liar, peer;
 
     (void)state;
-    attach(&liar);
+    hostile_attach(&liar);
     peer_send_raw(&liar, 0xffff, "", 8);
     assert_true(peer_is_cut_off(&liar));
     usleep(50000);
     for (unsigned i = 0; i < 5; i++) {
-        attach(&peer);
+        hostile_attach(&peer);
         assert_int_not_equal(peer.offer.window_base, liar.offer.window_base);
         peer_leave(&peer);
     }

@@ -47,15 +47,6 @@ static void write_word(struct waiter *waiter, uint64_t word, uint32_t value)
     channel_unlock(&waiter->peer.channel);
 }
 
-static CUresult deferred(struct waiter *waiter)
-{
-    const struct wire_cuMemGetInfo_v2 in = {0};
-    struct wire_cuMemGetInfo_v2_reply out = {0};
-
-    assert_int_equal(wire_cuMemGetInfo_v2(&waiter->peer.channel, &in, &out), CUDA_SUCCESS);
-    return channel_take_deferred_error(&waiter->peer.channel);
-}
-
 static void goes_and_leaves_nothing(struct waiter *waiter)
 {
     peer_leave(&waiter->peer);
@@ -69,9 +60,9 @@ static void values_that_nothing_satisfies(void **state)
     (void)state;
     begin(&waiter);
     wait_for(&waiter, 0, 0, 0, CU_STREAM_WAIT_VALUE_AND);
-    assert_int_equal(deferred(&waiter), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&waiter.peer), CUDA_ERROR_INVALID_VALUE);
     wait_for(&waiter, 1, 0, UINT32_MAX, CU_STREAM_WAIT_VALUE_NOR);
-    assert_int_equal(deferred(&waiter), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&waiter.peer), CUDA_ERROR_INVALID_VALUE);
     goes_and_leaves_nothing(&waiter);
 }
 
@@ -86,7 +77,7 @@ static void two_values_of_one_word(void **state)
         wait_for(&waiter, 0, 0, 5 + 4 * i, CU_STREAM_WAIT_VALUE_EQ);
         wait_for(&waiter, 1, 0, 7 + 4 * i, CU_STREAM_WAIT_VALUE_EQ);
     }
-    assert_int_equal(deferred(&waiter), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&waiter.peer), CUDA_SUCCESS);
     goes_and_leaves_nothing(&waiter);
 }
 
@@ -102,7 +93,7 @@ static void more_waits_than_are_remembered(void **state)
     wait_for(&waiter, 0, 0, 5, CU_STREAM_WAIT_VALUE_EQ);
     for (unsigned i = 0; i < 1500; i++)
         wait_for(&waiter, 1, 1, 0, CU_STREAM_WAIT_VALUE_GEQ);
-    assert_int_equal(deferred(&waiter), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&waiter.peer), CUDA_SUCCESS);
     goes_and_leaves_nothing(&waiter);
 }
 
@@ -115,7 +106,7 @@ static void more_waits_than_are_allowed(void **state)
     write_word(&waiter, 0, 0);
     for (unsigned i = 0; i < 1500; i++)
         wait_for(&waiter, i % 2, 0, 5, CU_STREAM_WAIT_VALUE_EQ);
-    assert_int_equal(deferred(&waiter), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(hostile_deferred(&waiter.peer), CUDA_ERROR_OUT_OF_MEMORY);
     goes_and_leaves_nothing(&waiter);
 }
 
@@ -139,7 +130,7 @@ static void values_half_a_circle_apart(void **state)
     begin(&waiter);
     call_back(&waiter, 0, 5);
     call_back(&waiter, 1, 5 + 0x80000001u);
-    assert_int_equal(deferred(&waiter), CUDA_SUCCESS);
+    assert_int_equal(hostile_deferred(&waiter.peer), CUDA_SUCCESS);
     goes_and_leaves_nothing(&waiter);
 }
 
@@ -156,7 +147,7 @@ static void memory_that_is_awaited(void **state)
     channel_lock(&waiter.peer.channel);
     wire_fnGranuleRelease(&waiter.peer.channel, &in);
     channel_unlock(&waiter.peer.channel);
-    assert_int_equal(deferred(&waiter), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(hostile_deferred(&waiter.peer), CUDA_ERROR_INVALID_VALUE);
     goes_and_leaves_nothing(&waiter);
 }
 
