@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define FAKE_LIBRARIES 4096
@@ -630,4 +631,24 @@ struct stream *fixture_stream(struct fixture *fixture, uint32_t index, uint32_t 
 
     serve_cuStreamCreateWithPriority(fixture->session, &in);
     return session_lookup(fixture->session, WIRE_STREAM, in.hStream);
+}
+
+int fixture_setup_connected(void **state)
+{
+    int pair[2];
+
+    if (fixture_setup(state) || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+        return -1;
+    struct fixture *fixture = *state;
+    fixture->session->socket = pair[0];
+    fixture->server.life->control_fd = pair[1];
+    return 0;
+}
+
+int fixture_teardown_connected(void **state)
+{
+    struct fixture *fixture = *state;
+
+    close(fixture->server.life->control_fd);
+    return fixture_teardown(state);
 }

@@ -33,6 +33,11 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
+/* The same with a client at the other end of the session's socket, server.life->control_fd, which
+ * takes the descriptors that come with granules. */
+int fixture_setup_connected(void **state);
+int fixture_teardown_connected(void **state);
+
 /* A handle as a client would choose it. */
 uint64_t fixture_handle(enum wire_handle kind, uint32_t index);
 

@@ -2,7 +2,6 @@
 /*
  * Which memory a client gets dma-bufs of, and that they count as other descriptors do.
  */
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "attach.h"
@@ -16,26 +15,13 @@
 #define MIB (1ull << 20)
 #define RESERVED (1ull << 44)
 
-static int setup(void **state)
-{
-    int pair[2];
-
-    if (fixture_setup(state) || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
-        return -1;
-    struct fixture *fixture = *state;
-    fixture->session->socket = pair[0];
-    fixture->server.life->control_fd = pair[1];
-    return 0;
-}
-
 static int teardown(void **state)
 {
     struct fixture *fixture = *state;
 
     memory_release_all(fixture->session);
     vmm_release_all(fixture->session);
-    close(fixture->server.life->control_fd);
-    return fixture_teardown(state);
+    return fixture_teardown_connected(state);
 }
 
 static CUresult ask(struct fixture *fixture, uint64_t address, uint64_t size, uint64_t flags)
@@ -205,7 +191,7 @@ static void memory_is_made_for_adapters(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup_connected, teardown)
     const struct CMUnitTest tests[] = {
         CASE(the_descriptor_is_sent),      CASE(only_the_clients_own_memory),
         CASE(mappings_in_a_row),           CASE(what_the_driver_refuses),

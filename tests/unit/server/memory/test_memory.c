@@ -2,7 +2,6 @@
 /*
  * Granules: limits, places in the window, and which addresses count as the client's.
  */
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fake_driver.h"
@@ -29,26 +28,12 @@ static CUresult release(struct fixture *fixture, uint64_t address)
     return serve_fnGranuleRelease(fixture->session, &in);
 }
 
-/* Takes the descriptors that come with granules, as a client does. */
-static int setup(void **state)
-{
-    int pair[2];
-
-    if (fixture_setup(state) || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
-        return -1;
-    struct fixture *fixture = *state;
-    fixture->session->socket = pair[0];
-    fixture->server.life->control_fd = pair[1];
-    return 0;
-}
-
 static int teardown(void **state)
 {
     struct fixture *fixture = *state;
 
     memory_release_all(fixture->session);
-    close(fixture->server.life->control_fd);
-    return fixture_teardown(state);
+    return fixture_teardown_connected(state);
 }
 
 static void granules_lie_side_by_side(void **state)
@@ -144,7 +129,7 @@ static void free_memory_is_the_clients_share(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup_connected, teardown)
     const struct CMUnitTest tests[] = {
         CASE(granules_lie_side_by_side),     CASE(limit_holds),
         CASE(refused_memory_is_not_charged), CASE(invalid_requests_are_refused),
