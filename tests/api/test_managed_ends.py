@@ -3,38 +3,20 @@
 """Programs, or their server, end in the middle of everything with managed memory.
 Run as: python3 test_managed_ends.py BUILD [unittest options]."""
 import json
-import os
 import re
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
-BUILD = None
+import managed_daemon
+
 TIMEOUT_S = 60
 FOR_EVER = "1000000000"  # rounds
 
 
-class Ends(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
-        self.addCleanup(folder.cleanup)
-        self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=folder.name + "/pipe",
-                                CUDA_MPS_LOG_DIRECTORY=folder.name + "/log")
-        self.ask("start", "--device", "soft")
-        self.addCleanup(self.ask, "stop", "--force")
-
-    def ask(self, *arguments):
-        done = subprocess.run([os.path.join(BUILD, "bin/funnel"), *arguments], text=True,
-                              env=self.environment, capture_output=True, timeout=TIMEOUT_S,
-                              check=False)
-        return done.stdout
-
+class Ends(managed_daemon.TestCase):
     def begin(self, seed, rounds):
-        command = [os.path.join(BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
-                   os.path.join(BUILD, "tests/api/managed_random"), str(seed), rounds]
-        child = subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL,
+        child = subprocess.Popen(self.command("managed_random", str(seed), rounds),
+                                 env=self.environment, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
@@ -49,10 +31,10 @@ class Ends(unittest.TestCase):
     def is_at_work(self, child):
         """It has launched kernels."""
         return any(row["pid"] == child.pid and row["launches"] > 0
-                   for row in json.loads(self.ask("ps", "--json") or "[]"))
+                   for row in json.loads(self.funnel("ps", "--json").stdout or "[]"))
 
     def all_is_free(self):
-        free = re.search(r"SMs, (\S+ \S+) of (\S+ \S+) free", self.ask("status"))
+        free = re.search(r"SMs, (\S+ \S+) of (\S+ \S+) free", self.funnel("status").stdout)
         return free and free.group(1) == free.group(2)
 
     def test_programs_are_killed(self):
@@ -83,12 +65,10 @@ class Ends(unittest.TestCase):
         for seed in range(seeds):
             child = self.begin(seed, FOR_EVER)
             self.wait_until(lambda: self.is_at_work(child), "its first kernels")
-            server = re.search(r"^Server [^(]*\((\d+)\)", self.ask("status"), re.M)
-            os.kill(int(server.group(1)), 9)
+            self.kill_server()
             self.assertEqual(child.wait(TIMEOUT_S), 1)
         self.assertEqual(self.begin(1, "100").wait(TIMEOUT_S), 0)
 
 
 if __name__ == "__main__":
-    BUILD = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    managed_daemon.main()
