@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cleanup.h"
 #include "kernel_query.h"
 #include "module_state.h"
 #include "server_dispatch.h"
@@ -134,14 +135,17 @@ static bool is_bound(uint32_t attribute)
            attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
 }
 
-static CUresult raise_bound(CUfunction function, CUfunction_attribute attribute, int value)
+/* One client at a time: of two that have seen the same bound, the one that sets the lower value
+ * might be the last. */
+static CUresult raise_bound(struct known_kernel *known, CUfunction_attribute attribute, int value)
 {
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&known->raising);
     int now = 0;
-    CUresult result = driver.cuFuncGetAttribute(&now, attribute, function);
+    CUresult result = driver.cuFuncGetAttribute(&now, attribute, known->driver);
 
     if (result != CUDA_SUCCESS || (value >= 0 && value <= now))
         return result;
-    return driver.cuFuncSetAttribute(function, attribute, value);
+    return driver.cuFuncSetAttribute(known->driver, attribute, value);
 }
 
 static CUresult set_carveout(struct known_kernel *known, int value)
@@ -200,7 +204,7 @@ static CUresult set_attribute(const struct function *f, CUfunction_attribute att
                    ? CUDA_SUCCESS
                    : CUDA_ERROR_INVALID_VALUE;
     if (is_bound(attribute))
-        return raise_bound(f->driver, attribute, value);
+        return raise_bound(f->known, attribute, value);
     if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
         return set_carveout(f->known, value);
     return driver.cuFuncSetAttribute(f->driver, attribute, value);

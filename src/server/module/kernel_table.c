@@ -14,10 +14,16 @@ void kernel_table_init(struct kernel_table *table)
     pthread_mutex_init(&table->lock, NULL);
 }
 
+static void free_kernel(struct known_kernel *kernel)
+{
+    pthread_mutex_destroy(&kernel->raising);
+    free(kernel);
+}
+
 void kernel_table_fini(struct kernel_table *table)
 {
     for (uint32_t i = 0; i < table->count; i++)
-        free(table->kernels[i]);
+        free_kernel(table->kernels[i]);
     free(table->kernels);
     map_fini(&table->by_name);
     pthread_mutex_destroy(&table->lock);
@@ -60,7 +66,10 @@ static struct known_kernel *copy_kernel(const struct known_kernel *kernel, uint3
 
     if (!copy)
         return NULL;
-    *copy = *kernel;
+    copy->driver = kernel->driver;
+    copy->facts = kernel->facts;
+    copy->carveout = kernel->carveout;
+    pthread_mutex_init(&copy->raising, NULL);
     copy->facts.number = number;
     copy->facts.layout = (void *)(copy + 1);
     copy->facts.name = (char *)(copy + 1) + layout_size;
@@ -93,8 +102,10 @@ struct known_kernel *kernel_table_add(struct kernel_table *table, const struct k
     if (known)
         return known;
     known = grow_locked(table) ? copy_kernel(kernel, table->count) : NULL;
-    if (!known || map_put(&table->by_name, key, known)) {
-        free(known);
+    if (!known)
+        return NULL;
+    if (map_put(&table->by_name, key, known)) {
+        free_kernel(known);
         return NULL;
     }
     table->kernels[table->count++] = known;

@@ -2,9 +2,11 @@
 /*
  * Functions: what the clients of a library are told of its kernels, and what is each client's own.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_driver.h"
 #include "function.h"
@@ -266,6 +268,46 @@ static void attributes_are_each_clients_own(void **state)
     assert_int_equal(shared_bytes(*state, last_function(0)), 90000);
 }
 
+static CUresult get_slowly(int *ret_value, CUfunction_attribute attribute, CUfunction function)
+{
+    (void)function;
+    *ret_value = __atomic_load_n(&fake.attributes[attribute], __ATOMIC_RELAXED);
+    usleep(2000);
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_lower_last(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    (void)function;
+    usleep(value < 90000 ? 4000 : 0);
+    __atomic_store_n(&fake.attributes[attribute], value, __ATOMIC_RELAXED);
+    return CUDA_SUCCESS;
+}
+
+static void *set_lower(void *state)
+{
+    assert_int_equal(set_shared_bytes(state, last_function(1), 60000), CUDA_SUCCESS);
+    return NULL;
+}
+
+/* Both clients see the bound before either has raised it. */
+static void the_higher_of_two_bounds_stays(void **state)
+{
+    int *bound = &fake.attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES];
+    pthread_t other;
+
+    *bound = 49152;
+    find(*state, 0, "1", 0);
+    find(*state, 1, "1", 0);
+    driver.cuFuncGetAttribute = get_slowly;
+    driver.cuFuncSetAttribute = set_lower_last;
+    assert_int_equal(pthread_create(&other, NULL, set_lower, *state), 0);
+    assert_int_equal(set_shared_bytes(*state, last_function(0), 90000), CUDA_SUCCESS);
+    pthread_join(other, NULL);
+    assert_int_equal(*bound, 90000);
+    *bound = 0;
+}
+
 /* The driver's function has one carveout: that of the client whose launch comes next. */
 static void launches_go_by_their_clients_carveout(void **state)
 {
@@ -338,8 +380,8 @@ int main(void)
         CASE(a_client_without_space_gets_no_others), CASE(many_kernels_come_in_pages),
         CASE(a_name_that_is_too_long_comes_alone),   CASE(unknown_kernels_are_not_found),
         CASE(a_kernel_is_entered_by_its_number),     CASE(attributes_are_each_clients_own),
-        CASE(launches_go_by_their_clients_carveout), CASE(clusters_are_each_clients_own),
-        CASE(a_cluster_of_the_code_stays),
+        CASE(the_higher_of_two_bounds_stays),        CASE(launches_go_by_their_clients_carveout),
+        CASE(clusters_are_each_clients_own),         CASE(a_cluster_of_the_code_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
