@@ -44,7 +44,7 @@ def failed(build):
     return [one["name"].split(" / ", 1)[-1] for one in results if one["result"] in FAILURES]
 
 
-def patience(arguments):
+def timeout_multiplier(arguments):
     """The part of the arguments that holds alone as well."""
     option = "--timeout-multiplier"
     return [option, arguments[arguments.index(option) + 1]] if option in arguments else []
@@ -62,7 +62,7 @@ def main(build, *arguments):
     names = failed(build)
     if status == 0 or not 0 < len(names) <= MOST:
         return status
-    if not all([passes_alone(build, name, *patience(arguments)) for name in names]):
+    if not all([passes_alone(build, name, *timeout_multiplier(arguments)) for name in names]):
         return 1
     print(f"Failed beside others, passed {ALONE} times alone: {', '.join(names)}.", flush=True)
     return 0

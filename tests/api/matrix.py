@@ -8,13 +8,13 @@ the software GPU. By default a few chosen ones run; --all runs every program in 
 Ends with one line: N passed, N failed, N skipped.
 """
 import argparse
-import concurrent.futures
 import os
 import pathlib
 import subprocess
 import sys
 
 import run
+import runtime_build
 
 MODES = {
     "optimized": ["-O2"],
@@ -35,7 +35,7 @@ CHOSEN = [("language", "debug", 75), ("language", "plain", 90), ("intrinsics", "
 def combinations(everything):
     if not everything:
         return CHOSEN
-    sources = sorted((run.HERE / "runtime").glob("*.cu"))
+    sources = sorted(runtime_build.SOURCES.glob("*.cu"))
     return [(source.stem, mode, target) for source in sources for mode in MODES
             for target in TARGETS if target >= NEEDS.get(source.stem, 0)]
 
@@ -45,9 +45,11 @@ def name_of(program, mode, target):
 
 
 def compile_one(nvcc, folder, program, mode, target):
-    flags = MODES[mode] + ["-gencode", f"arch=compute_{target},code=compute_{target}"]
-    source = run.HERE / "runtime" / f"{program}.cu"
-    return run.compile_runtime(nvcc, source, f"{mode}_{target}", flags, folder)
+    """(path, why there is none)"""
+    flags = (*MODES[mode], "-gencode", f"arch=compute_{target},code=compute_{target}")
+    built, variant = (runtime_build.RuntimeProgram(program, folder),
+                      runtime_build.Variant(f"{mode}_{target}", flags))
+    return built.path(variant), built.build(nvcc, [variant])[0]
 
 
 def execute(program, options):
@@ -73,7 +75,7 @@ def execute(program, options):
 
 def check(nvcc, folder, options, combination):
     program, reason = compile_one(nvcc, folder, *combination)
-    if not program:
+    if reason:
         return ("failed" if nvcc else "skipped"), reason
     return execute(program, options)
 
@@ -95,15 +97,12 @@ def main():
     chosen = [one for one in combinations(options.all) if options.only in name_of(*one)]
     folder = options.build / "tests/api/matrix"
     folder.mkdir(parents=True, exist_ok=True)
-    nvcc = run.find_nvcc()
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        verdicts = pool.map(lambda one: check(nvcc, folder, options, one), chosen)
-        for one, (verdict, text) in zip(chosen, verdicts):
-            run.report(name_of(*one), verdict, text)
-            counts[verdict] += 1
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
-    return 1 if counts["failed"] else 0
+    nvcc = runtime_build.find_nvcc()
+    verdicts = run.check_side_by_side(
+        [(name_of(*one), lambda one=one: check(nvcc, folder, options, one)) for one in chosen],
+        options.jobs)
+    run.print_summary(verdicts)
+    return 1 if "failed" in verdicts else 0
 
 
 if __name__ == "__main__":

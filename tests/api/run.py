@@ -4,36 +4,38 @@
 
 A program passes when it ends with status 0 both ways and prints the same. The programs are those on
 the driver API (driver/, built with everything else), the examples, and those on the runtime API
-(runtime/, built here with static and with shared cudart when there is an nvcc, or taken as they are
-when they were built before; one with a folder of its name has its other units there). Ends with one line: N passed, N failed, N skipped.
+(runtime_build.py). Ends with one line: N passed, N failed, N skipped.
 """
 import argparse
 import concurrent.futures
 import difflib
-import hashlib
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 import guardian  # noqa: E402  (found through the path above)
 
+import runtime_build  # noqa: E402
+
 SKIPPED = 77
 TELLING = re.compile("fatal GPU|Fatal GPU|last kernel|has been in")
 
 EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelbrot"]
-DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_files", "modules", "links", "starts", "launches",
-          "batches", "streams", "events", "callbacks", "threads", "pointers", "graphs", "prints",
-          "forks",
-          "exits", "bad_handles", "vmm", "pools", "pool_shares", "graph_nodes", "captures", "graph_memory",
-          "talk_calls", "tensor_copies", "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green"]
-DRIVER += ["memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves", "managed_neighbors", "managed_large", "managed_peers", "managed_random", "managed_turns", "managed_variables", "peers", "retired"]
+DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_files", "modules",
+          "links", "starts", "launches", "batches", "streams", "events", "callbacks", "threads",
+          "pointers", "graphs", "prints", "forks", "exits", "bad_handles", "vmm", "pools",
+          "pool_shares", "graph_nodes", "captures", "graph_memory", "talk_calls", "tensor_copies",
+          "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green",
+          "memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves",
+          "managed_neighbors", "managed_large", "managed_peers", "managed_random",
+          "managed_turns", "managed_variables", "peers", "retired"]
 # Kernels of these wait for the host, which needs the driver meanwhile, so nothing else may run beside
 # them: a call that waits for all kernels would never end.
 WAITING = [("managed_neighbors", "waits"), ("managed_turns", "waits")]
@@ -45,17 +47,8 @@ RUNTIME_FAULTS = ["fault"]
 NOT_DIRECT_ON_CUDA = {"bad_handles", "retired"}
 # The software GPU does not carry these calls: the client answers them.
 NOT_DIRECT_ON_SOFT = {"retired"}
-# Large headers: one variant is enough.
-STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "repeated_algorithms", "tensor_tiles", "warp_edges"}
-EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
-# Programs that call the driver as well; nvcc brings a library to link them with.
-DRIVER_CALLS = {"pointers"}
-# Programs whose kernels launch kernels; nvcc brings the runtime on the device.
-DEVICE_RUNTIME = {"device_launches"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
-# What a program needs of the GPU, where that is more than nvcc's default.
-ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90", "device_launches": "sm_90", "hopper_matmul": "sm_90a", "settings": "sm_90", "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
 # With --long: how many rounds, where a few are the default.
 LONG = {"repeated_algorithms": "200"}
 
@@ -77,91 +70,31 @@ class Result:
 # ---- programs on the runtime API ----
 
 
-def find_nvcc():
-    nvcc = os.environ.get("NVCC") or shutil.which("nvcc")
-    if not nvcc and os.path.exists("/usr/local/cuda/bin/nvcc"):
-        nvcc = "/usr/local/cuda/bin/nvcc"
-    return os.path.realpath(nvcc) if nvcc else None
+def runtime_name(name, variant):
+    return f"runtime/{name} ({variant.name})"
 
 
-def architecture_flags(name):
-    """For one whose features no later GPU has, nvcc keeps no PTX unless it is told to."""
-    if name and name.endswith("a"):
-        virtual = name.replace("sm", "compute")
-        return [f"-gencode=arch={virtual},code=[{name},{virtual}]"]
-    return [f"-arch={name}"] if name else []
-
-
-def variants_of(name):
-    common = ["-O2"] + architecture_flags(ARCHITECTURES.get(name))
-    common += ["-lcuda"] if name in DRIVER_CALLS else []
-    common += ["-rdc=true", "-lcudadevrt"] if name in DEVICE_RUNTIME else []
-    for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
-        yield cudart, common
-    for variant, flags in EXTRA_FLAGS.get(name, {}).items():
-        yield variant, common + flags
-
-
-def units_of(source):
-    """The program's sources: a folder of its name holds further ones, compiled separately."""
-    return [source, *sorted((source.parent / source.stem).glob("*.cu"))]
-
-
-def fingerprint(source, flags):
-    headers = sorted(source.parent.glob("*.cuh"))
-    text = b"".join(path.read_bytes() for path in [*units_of(source), *headers])
-    return hashlib.sha256(text + " ".join(flags).encode()).hexdigest()
-
-
-def compile_runtime(nvcc, source, variant, flags, folder):
-    """The path of the program, or None and why there is none."""
-    program = folder / f"{source.stem}_{variant}"
-    stamp = program.with_suffix(".stamp")
-    wanted = fingerprint(source, flags)
-    if program.exists() and stamp.exists() and stamp.read_text() == wanted:
-        return program, None
-    if not nvcc:
-        return None, "no nvcc"
-    cudart = "shared" if variant == "shared" else "static"
-    units = units_of(source)
-    if len(units) > 1:
-        flags = [*flags, "-rdc=true"]
-    command = [nvcc, "-std=c++17", "--extended-lambda", "-cudart", cudart, "-Xlinker",
-               "-rpath=$ORIGIN", *flags, "-o", str(program), *map(str, units)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        return None, f"nvcc failed:\n{done.stdout}{done.stderr}"
-    stamp.write_text(wanted)
-    return program, None
-
-
-def keep_shared_cudart(nvcc, folder):
-    """Beside the programs that use it, so that they run where there is no toolkit."""
-    lib = pathlib.Path(nvcc).parent.parent / "lib64"
-    for library in sorted(lib.glob("libcudart.so.*")):
-        if library.name.count(".") == 2 and not (folder / library.name).exists():
-            shutil.copy(library.resolve(), folder / library.name)
-
-
-def runtime_name(source, variant):
-    return f"runtime/{source.stem} ({variant})"
+def wanted_variants(name, only):
+    return [variant for variant in runtime_build.variants_of(name)
+            if not only or only in runtime_name(name, variant)]
 
 
 def runtime_programs(build, only, is_long):
     folder = build / "tests/api/runtime"
     folder.mkdir(parents=True, exist_ok=True)
-    nvcc = find_nvcc()
+    nvcc = runtime_build.find_nvcc()
     if nvcc:
-        keep_shared_cudart(nvcc, folder)
-    wanted = [(source, variant, flags) for source in sorted((HERE / "runtime").glob("*.cu"))
-              for variant, flags in variants_of(source.stem)
-              if not only or only in runtime_name(source, variant)]
+        runtime_build.keep_shared_cudart(nvcc, folder)
+    names = sorted(source.stem for source in runtime_build.SOURCES.glob("*.cu"))
+    wanted = [(runtime_build.RuntimeProgram(name, folder), wanted_variants(name, only))
+              for name in names]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        built = pool.map(lambda one: compile_runtime(nvcc, *one, folder), wanted)
-    for (source, variant, _), (program, reason) in zip(wanted, built):
-        rounds = [LONG[source.stem]] if is_long and source.stem in LONG else []
-        yield Program(runtime_name(source, variant), [program, *rounds],
-                      source.stem in RUNTIME_FAULTS, reason)
+        built = list(pool.map(lambda one: one[0].build(nvcc, one[1]), wanted))
+    for (program, variants), reasons in zip(wanted, built):
+        rounds = [LONG[program.name]] if is_long and program.name in LONG else []
+        for variant, reason in zip(variants, reasons):
+            yield Program(runtime_name(program.name, variant), [program.path(variant), *rounds],
+                          program.name in RUNTIME_FAULTS, reason)
 
 
 def all_programs(build, only, is_long):
@@ -265,27 +198,43 @@ def difference(direct, through):
     return "\n".join(list(lines)[:20])
 
 
-def report(name, verdict, text):
+def report(name, verdict, text, seconds):
     first, *rest = text.splitlines() or [""]
     reason = f"  ({first})" if first else ""
-    print(f"{verdict:8}{name}{reason}", flush=True)
-    for line in rest:
-        print("        " + line, flush=True)
+    lines = [f"{verdict:8}{seconds:6.1f} s  {name}{reason}", *("        " + line for line in rest)]
+    # One write, as others print at the same time.
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
+
+
+def check_and_report(name, check):
+    """`check` returns (verdict, text)."""
+    start = time.monotonic()
+    verdict, text = check()
+    report(name, verdict, text, time.monotonic() - start)
+    return verdict
+
+
+def check_side_by_side(checks, jobs):
+    """`checks` are (name, check) pairs. Each result is printed as it comes, so that a slow program
+    hides none of the others'."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(check_and_report, *one) for one in checks]
+        return [done.result() for done in concurrent.futures.as_completed(running)]
+
+
+def print_summary(verdicts):
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in ("passed", "failed", "skipped")]
+    print(", ".join(counts))
 
 
 def run_all(runner, programs, jobs):
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    together = [program for program in programs if not program.alone]
-    alone = [program for program in programs if program.alone]
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for program, (verdict, text) in zip(together, pool.map(runner.check, together)):
-            report(program.name, verdict, text)
-            counts[verdict] += 1
-    for program in alone:
-        verdict, text = runner.check(program)
-        report(program.name, verdict, text)
-        counts[verdict] += 1
-    return counts
+    def check_of(program):
+        return program.name, lambda: runner.check(program)
+
+    together = [check_of(program) for program in programs if not program.alone]
+    alone = [check_of(program) for program in programs if program.alone]
+    return check_side_by_side(together, jobs) + check_side_by_side(alone, 1)
 
 
 def parse_arguments():
@@ -318,13 +267,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="funnel-api-") as folder:
         runner = Runner(options, folder)
         try:
-            counts = run_all(runner, programs, options.jobs)
+            verdicts = run_all(runner, programs, options.jobs)
         finally:
             runner.stop()
-        if counts["failed"]:
+        if "failed" in verdicts:
             runner.show_logs()
-    print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
-    return 1 if counts["failed"] else 0
+    print_summary(verdicts)
+    return 1 if "failed" in verdicts else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the programs on the runtime API (runtime/) with nvcc, each in several variants: with static
+and with shared cudart, and some with other flags. Variants with the same flags of the compiler share
+objects, as compiling takes the time. What was built before is taken as it is, also where there is no
+nvcc."""
+import dataclasses
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+SOURCES = pathlib.Path(__file__).resolve().parent / "runtime"
+# Large headers: one variant is enough.
+STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "repeated_algorithms",
+               "tensor_tiles", "warp_edges"}
+EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
+# Programs that call the driver as well; nvcc brings a library to link them with.
+DRIVER_CALLS = {"pointers"}
+# Programs whose kernels launch kernels; nvcc brings the runtime on the device.
+DEVICE_RUNTIME = {"device_launches"}
+# What a program needs of the GPU, where that is more than nvcc's default.
+ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90",
+                 "device_launches": "sm_90", "hopper_matmul": "sm_90a", "settings": "sm_90",
+                 "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
+
+
+class BuildError(Exception):
+    """The message is nvcc's."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    name: str
+    flags: tuple  # of the compiler
+    cudart: str = "static"
+
+
+def find_nvcc():
+    nvcc = os.environ.get("NVCC") or shutil.which("nvcc")
+    if not nvcc and os.path.exists("/usr/local/cuda/bin/nvcc"):
+        nvcc = "/usr/local/cuda/bin/nvcc"
+    return os.path.realpath(nvcc) if nvcc else None
+
+
+def run_nvcc(nvcc, *arguments):
+    try:
+        done = subprocess.run([nvcc, *map(str, arguments)], capture_output=True, text=True)
+    except OSError as error:
+        raise BuildError(f"nvcc failed:\n{error}") from error
+    if done.returncode:
+        raise BuildError(f"nvcc failed:\n{done.stdout}{done.stderr}")
+
+
+def architecture_flags(name):
+    """For one whose features no later GPU has, nvcc keeps no PTX unless it is told to."""
+    if name and name.endswith("a"):
+        virtual = name.replace("sm", "compute")
+        return [f"-gencode=arch={virtual},code=[{name},{virtual}]"]
+    return [f"-arch={name}"] if name else []
+
+
+def variants_of(name):
+    flags = ["-O2", *architecture_flags(ARCHITECTURES.get(name))]
+    for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
+        yield Variant(cudart, tuple(flags), cudart)
+    for variant, extra in EXTRA_FLAGS.get(name, {}).items():
+        yield Variant(variant, (*flags, *extra))
+
+
+class RuntimeProgram:
+    def __init__(self, name, folder):
+        self.name, self.folder = name, folder
+        source = SOURCES / f"{name}.cu"
+        # A folder of its name holds further sources, compiled separately.
+        self.units = [source, *sorted((SOURCES / name).glob("*.cu"))]
+        separate = len(self.units) > 1 or name in DEVICE_RUNTIME
+        self.common = ["-std=c++17", "--extended-lambda", *(["-rdc=true"] if separate else [])]
+        self.libraries = ["-Xlinker", "-rpath=$ORIGIN",
+                          *(["-lcuda"] if name in DRIVER_CALLS else []),
+                          *(["-lcudadevrt"] if name in DEVICE_RUNTIME else [])]
+        self.objects = {}  # flags of the compiler -> paths
+
+    def path(self, variant):
+        return self.folder / f"{self.name}_{variant.name}"
+
+    def fingerprint(self, variant):
+        headers = sorted(SOURCES.glob("*.cuh"))
+        text = b"".join(path.read_bytes() for path in [*self.units, *headers])
+        words = [*self.common, *variant.flags, variant.cudart, *self.libraries]
+        return hashlib.sha256(text + " ".join(words).encode()).hexdigest()
+
+    def compile(self, nvcc, variant):
+        if variant.flags not in self.objects:
+            paths = [self.path(variant).with_suffix(f".{unit.stem}.o") for unit in self.units]
+            for unit, path in zip(self.units, paths):
+                run_nvcc(nvcc, *self.common, *variant.flags, "-c", "-o", path, unit)
+            self.objects[variant.flags] = paths
+        return self.objects[variant.flags]
+
+    def link(self, nvcc, variant):
+        stamp, wanted = self.path(variant).with_suffix(".stamp"), self.fingerprint(variant)
+        if self.path(variant).exists() and stamp.exists() and stamp.read_text() == wanted:
+            return
+        if not nvcc:
+            raise BuildError("no nvcc")
+        run_nvcc(nvcc, *self.common, *variant.flags, "-cudart", variant.cudart, "-o",
+                 self.path(variant), *self.compile(nvcc, variant), *self.libraries)
+        stamp.write_text(wanted)
+
+    def build(self, nvcc, variants):
+        """For each variant why it could not be built, or None."""
+        reasons = []
+        for variant in variants:
+            try:
+                self.link(nvcc, variant)
+                reasons.append(None)
+            except BuildError as error:
+                reasons.append(str(error))
+        for paths in self.objects.values():
+            for path in paths:
+                path.unlink()
+        return reasons
+
+
+def keep_shared_cudart(nvcc, folder):
+    """Beside the programs that use it, so that they run where there is no toolkit."""
+    lib = pathlib.Path(nvcc).parent.parent / "lib64"
+    for library in sorted(lib.glob("libcudart.so.*")):
+        if library.name.count(".") == 2 and not (folder / library.name).exists():
+            shutil.copy(library.resolve(), folder / library.name)
