@@ -49,6 +49,7 @@ class Rules:
         self.image = image and (image.group(1).lower(), image.group(2))
         kernel = re.search(r'set\(CUDA_KERNEL_SOURCE\s+"[^"]*/([^"/]+)"\)', text)
         self.kernel = kernel and folder / kernel.group(1)
+        self.headers = re.findall(r"\$\{CUDA_INCLUDE_DIR\}/(\S+)", text)
 
     def libraries_flags(self):
         names = self.libraries + (["cuda"] if self.driver else []) + ["dl", "pthread"]
@@ -89,8 +90,18 @@ def build_sample(sample, samples, work, architecture, machine_code):
         out.mkdir(parents=True, exist_ok=True)
         for command in commands:
             run_compiler(command)
+        link_headers(rules, nvcc, out)
         stamp.write_text(wanted)
     return out / sample.name
+
+
+def link_headers(rules, nvcc, out):
+    """Those of the toolkit that the program compiles its kernels with at run time."""
+    toolkit = pathlib.Path(nvcc).resolve().parent.parent / "include"
+    for name in rules.headers:
+        link = out / pathlib.Path(name).name
+        link.unlink(missing_ok=True)
+        link.symlink_to(toolkit / name)
 
 
 def commands_of(sample, rules, nvcc, samples, folder, out, architecture, machine_code):
