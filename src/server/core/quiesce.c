@@ -174,6 +174,16 @@ bool quiesce_wait_try(struct quiesce *quiesce)
     return pthread_rwlock_tryrdlock(&quiesce->lock) == 0;
 }
 
+bool quiesce_wait_try_for(struct quiesce *quiesce, uint64_t timeout_ns)
+{
+    uint64_t deadline = clock_ns() + timeout_ns;
+    bool locked;
+
+    while (!(locked = quiesce_wait_try(quiesce)) && clock_ns() < deadline)
+        pause_briefly();
+    return locked;
+}
+
 void quiesce_wait_end(struct quiesce *quiesce)
 {
     pthread_rwlock_unlock(&quiesce->lock);

@@ -75,4 +75,8 @@ void quiesce_wait_drop(struct stream_wait *wait);
 /* The same without waiting: false while a call that waits for all streams is being made, and then
  * quiesce_wait_end() must not be called. */
 bool quiesce_wait_try(struct quiesce *quiesce);
+
+/* The same, for at most `timeout_ns`: most of those calls find the streams idle and take no time.
+ */
+bool quiesce_wait_try_for(struct quiesce *quiesce, uint64_t timeout_ns);
 void quiesce_wait_end(struct quiesce *quiesce);

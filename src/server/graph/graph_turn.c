@@ -12,6 +12,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "graph_state.h"
+#include "quiesce.h"
 #include "spare_events.h"
 #include "stream.h"
 #include "stream_probe.h"
@@ -48,7 +49,10 @@ static void await_batches(struct session *session, const struct device *device)
 {
     struct stream_probe probe;
 
+    if (!quiesce_wait_try_for(device->quiesce, BATCHES_TIMEOUT_NS))
+        return;
     stream_probe_begin(&probe, session, device);
+    quiesce_wait_end(device->quiesce);
     stream_probe_await(&probe, BATCHES_TIMEOUT_NS);
     stream_probe_end(&probe);
 }

@@ -157,11 +157,15 @@ static void take_away_held(const struct turn_request *request, struct stream_pro
     take_locked(turn, request->session);
 }
 
+/* Nothing while a call that waits for all streams goes on: see is_done(). */
 static void take_away(const struct turn_request *request, struct turn_grant grant)
 {
     struct stream_probe work;
 
+    if (!quiesce_wait_try_for(request->device->quiesce, TURN_POLL_NS))
+        return;
     stream_probe_begin_printing(&work, request->session, request->device, grant.holder);
+    quiesce_wait_end(request->device->quiesce);
     pthread_mutex_lock(&request->printer->collecting);
     if (is_current(request, grant))
         take_away_held(request, &work);

@@ -2,15 +2,11 @@
 /* Whether there is work that takes long, and waiting until there is none. */
 #include "long_work.h"
 
-#include <time.h>
-
 #include "cleanup.h"
 #include "clock.h"
 #include "quiesce.h"
 #include "stream_probe.h"
 #include "stream_state.h"
-
-#define PAUSE_NS (200 * NS_PER_US)
 
 /* A client is held back for this long in the first round in which it is, for twice as long in the
  * next, and so on, because its kernel may wait for what the client launches next. */
@@ -28,24 +24,11 @@
 #define PROMPT_NS (1 * NS_PER_MS)
 #define BRIEF_HOLD_NS (250 * NS_PER_MS)
 
-/* While a call that waits for all streams is being made, the driver's lock is not free. Most of
- * them find the streams idle and take no time. */
-static bool keep_such_calls_away(struct quiesce *quiesce)
-{
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t deadline = clock_ns() + LONG_WORK_NS;
-    bool away;
-
-    while (!(away = quiesce_wait_try(quiesce)) && clock_ns() < deadline)
-        nanosleep(&pause, NULL);
-    return away;
-}
-
 bool long_work_exists(struct session *session, const struct device *device)
 {
     struct stream_probe probe;
 
-    if (!keep_such_calls_away(device->quiesce))
+    if (!quiesce_wait_try_for(device->quiesce, LONG_WORK_NS))
         return true;
     stream_probe_begin(&probe, session, device);
     bool done = stream_probe_await(&probe, LONG_WORK_NS);
@@ -212,18 +195,24 @@ static void await_in_round(struct stream_probe *probe, struct session *session, 
     note_until_now(session, &work, then);
 }
 
-/* The streams of those who are held tell all that they will do: true when they are done. */
+/* The streams of those who are held tell all that they will do: true when they are done. The probe
+ * stays empty where a call of another client that waits for all streams lasts too long. */
 static bool probe_held(struct stream_probe *probe, struct session *session,
                        const struct device *device, struct calm *calm, uint64_t timeout_ns)
 {
+    probe->count = 0;
     calm_await_rest(session->server, calm, LONG_WORK_NS);
+    if (!quiesce_wait_try_for(device->quiesce, LONG_WORK_NS))
+        return false;
     stream_probe_begin(probe, session, device);
+    quiesce_wait_end(device->quiesce);
     return stream_probe_await(probe, timeout_ns);
 }
 
 /* Where some work takes more than a moment, its clients are held back behind it, so that none of
- * them puts a long kernel between this and the call. Leaves a probe of the work that is not done.
- */
+ * them puts a long kernel between this and the call. Leaves a probe of the work that is not done;
+ * where it is false and the probe is empty, a call of another client lasts, whose kernel may wait
+ * for a client that is held. */
 static bool await_short_work(struct stream_probe *probe, struct session *session,
                              const struct device *device, struct calm *calm)
 {
@@ -233,7 +222,7 @@ static bool await_short_work(struct stream_probe *probe, struct session *session
     if (probe_held(probe, session, device, calm, PROMPT_NS))
         return true;
     late = *probe;
-    if (!stream_probe_await(probe, LONG_WORK_NS))
+    if (!late.count || !stream_probe_await(probe, LONG_WORK_NS))
         return false;
     hold_owners(session, &late, clock_ns() + BRIEF_HOLD_NS, calm);
     return probe_held(probe, session, device, calm, LONG_WORK_NS);
@@ -245,10 +234,12 @@ void long_work_await_calm(struct session *session, const struct device *device, 
     bool calm_now = false;
 
     stream_pace_seek(session->server);
-    for (unsigned round = 0; !calm_now && may_wait(session, device, calm); round++) {
+    for (unsigned round = 0; !calm_now && may_wait(session, device, calm);) {
         calm_now = await_short_work(&probe, session, device, calm);
-        if (!calm_now)
-            await_in_round(&probe, session, round, calm);
+        if (probe.count)
+            await_in_round(&probe, session, round++, calm);
+        else if (!calm_now)
+            calm_release(session->server, calm);
         stream_probe_end(&probe);
     }
     stream_pace_seek_end(session->server);

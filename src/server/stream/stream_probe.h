@@ -22,7 +22,9 @@ struct stream_probe {
 };
 
 /* On the thread of `session`, whose own streams count as well. Where the context cannot be entered
- * the probe is empty. Takes the locks of the server and of the sessions' streams. */
+ * the probe is empty. Takes the locks of the server and of the sessions' streams, and asks the
+ * driver meanwhile. So the caller keeps away calls that wait for all streams (quiesce_wait_try()):
+ * the driver would answer after such a call, and the server's main thread waits for its lock. */
 void stream_probe_begin(struct stream_probe *probe, struct session *session,
                         const struct device *device);
 

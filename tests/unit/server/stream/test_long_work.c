@@ -8,6 +8,7 @@
 #include "fake_driver.h"
 #include "fence.h"
 #include "long_work.h"
+#include "quiesce.h"
 #include "session_life.h"
 
 /* A client whose stream has kernels of so long each, one behind the other. */
@@ -51,12 +52,9 @@ static struct stream *stream_of(struct fixture *fixture)
     return stream ? stream : fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 }
 
-/* The calm moment; whether the client is held in it. */
-static bool is_held(void **state, uint64_t kernel_ns, unsigned kernels)
+static void start_kernels(struct fixture *fixture, uint64_t kernel_ns, unsigned kernels)
 {
-    struct fixture *fixture = *state;
-    struct session *client = fixture->session, *caller = caller_of(fixture);
-    struct calm calm = {0};
+    struct session *client = fixture->session;
 
     busy.kernel_ns = kernel_ns;
     busy.kernels = kernels;
@@ -67,7 +65,16 @@ static bool is_held(void **state, uint64_t kernel_ns, unsigned kernels)
     client->phase = SESSION_SERVING;
     client->at_rest = true;
     list_append(&fixture->server.sessions, &client->link);
+}
 
+/* The calm moment; whether the client is held in it. */
+static bool is_held(void **state, uint64_t kernel_ns, unsigned kernels)
+{
+    struct fixture *fixture = *state;
+    struct session *client = fixture->session, *caller = caller_of(fixture);
+    struct calm calm = {0};
+
+    start_kernels(fixture, kernel_ns, kernels);
     long_work_await_calm(caller, &fixture->server.devices.device[0], &calm);
     bool held = client->holders > 0;
     assert_true(!held || !busy.kernels);
@@ -175,6 +182,47 @@ static void a_new_client_begins_after_the_call(void **state)
     session_destroy(caller);
 }
 
+static CUresult must_not_record(CUevent event, CUstream stream)
+{
+    fail_msg("the driver is asked while another client's call has its lock");
+    return CUDA_SUCCESS;
+}
+
+static void *await_calm(void *session)
+{
+    struct session *caller = session;
+    struct calm calm = {0};
+
+    long_work_await_calm(caller, &caller->server->devices.device[0], &calm);
+    calm_release(caller->server, &calm);
+    return NULL;
+}
+
+/* The driver would answer when that call has ended, and the server's lock is held meanwhile. */
+static void during_another_such_call_the_driver_is_not_asked(void **state)
+{
+    struct fixture *fixture = *state;
+    struct quiesce *quiesce = fixture->server.devices.device[0].quiesce;
+    struct session *caller = caller_of(fixture);
+    const struct timespec while_it_tries = {.tv_nsec = 60 * NS_PER_MS};
+    pthread_t thread;
+
+    start_kernels(fixture, 0, 1);
+    driver.cuEventRecord = must_not_record;
+    assert_true(quiesce_try(quiesce));
+    assert_int_equal(pthread_create(&thread, NULL, await_calm, caller), 0);
+    nanosleep(&while_it_tries, NULL);
+    pthread_mutex_lock(&fixture->server.lock);
+    assert_int_equal(fixture->session->holders, 0);
+    driver.cuEventRecord = record_event;
+    pthread_mutex_unlock(&fixture->server.lock);
+    quiesce_end(quiesce);
+    pthread_join(thread, NULL);
+    assert_int_equal(busy.kernels, 0);
+    list_remove(&fixture->session->link);
+    session_destroy(caller);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -185,6 +233,7 @@ int main(void)
         CASE(a_client_without_work_is_not_held),
         CASE(behind_work_of_some_milliseconds_its_client_is_held),
         CASE(what_was_launched_before_the_hold_is_awaited),
+        CASE(during_another_such_call_the_driver_is_not_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
