@@ -172,7 +172,10 @@ void channel_commit(struct channel *channel)
 {
     const struct ring_message *message = (const void *)ring_at_cursor(&channel->ring);
     uint32_t op = channel_kind_op(message->kind);
+    int slot = channel_kind_slot(message->kind);
     channel->used[op / 64 % 2] |= UINT64_C(1) << op % 64;
+    if (slot != CHANNEL_NO_SLOT)
+        channel->asked_at[slot % REPLY_SLOTS] = channel->sent;
     channel->sent += channel->reserved;
     ring_commit(&channel->ring, channel->reserved);
     channel->reserved = 0;
@@ -208,6 +211,7 @@ int channel_reply_begin(struct channel *channel)
             return CHANNEL_NO_SLOT;
         }
     }
+    channel->asked_at[slot] = CHANNEL_NOT_SENT;
     atomic_store_explicit(&channel->region->slots[slot].state, REPLY_WAITING, memory_order_relaxed);
     return slot;
 }
@@ -286,6 +290,19 @@ uint32_t channel_unread(const struct channel *channel, const unsigned char **ret
     uint32_t unread = ring_unread(ring);
     *ret_messages = ring->data + ((ring->cursor - unread) & (ring->size - 1));
     return unread;
+}
+
+const void *channel_asked(const struct channel *channel, int slot, struct ring_message *ret_header)
+{
+    const struct ring *ring = &channel->ring;
+    uint64_t at = channel->asked_at[slot], behind = channel->sent - at;
+    if (at == CHANNEL_NOT_SENT || behind > ring->size)
+        return NULL;
+    const void *message = ring->data + ((ring->cursor - (uint32_t)behind) & (ring->size - 1));
+    memcpy(ret_header, message, sizeof(*ret_header));
+    bool sound = ret_header->size >= sizeof(*ret_header) && ret_header->size <= behind &&
+                 channel_kind_slot(ret_header->kind) == slot;
+    return sound ? message : NULL;
 }
 
 /* Who waits looks at the same words again. */

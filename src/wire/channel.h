@@ -21,6 +21,7 @@
 #define CHANNEL_MESSAGE_MAX 65536u
 
 #define CHANNEL_NO_SLOT (-1)
+#define CHANNEL_NOT_SENT UINT64_MAX
 
 /* ring_message.kind: bits 0..15 the call, 16..23 the slot, 31 whether a slot is named. */
 static inline uint32_t channel_kind(uint32_t op, int slot)
@@ -53,8 +54,10 @@ struct channel {
     uint32_t reserved; /* bytes that channel_commit() will send */
     uint64_t sent;     /* bytes ever sent; under the lock */
     uint64_t used[2];  /* bit c: call c was ever sent; under the lock */
-    struct lock lock;  /* turns of the producers */
-    int socket;        /* not ours to close */
+    /* `sent` before the call that waits in a slot, or CHANNEL_NOT_SENT. */
+    uint64_t asked_at[REPLY_SLOTS];
+    struct lock lock; /* turns of the producers */
+    int socket;       /* not ours to close */
     _Atomic uint32_t
         busy_slots;          /* bit s: slot s is taken; the futex of threads that wait for one */
     _Atomic uint32_t gone;   /* 1 = the server's end has closed */
@@ -139,6 +142,11 @@ bool channel_alive(struct channel *channel);
 /* The end of what was sent, which the server has not read: its size. Its first message is at
  * channel->sent minus that. */
 uint32_t channel_unread(const struct channel *channel, const unsigned char **ret_messages);
+
+/* The call that waits in a slot, whether the server has read it or not: its header, and where it is
+ * in the ring, to which a server may still write. NULL when none was sent, later commands have
+ * taken its place, or the header is none. */
+const void *channel_asked(const struct channel *channel, int slot, struct ring_message *ret_header);
 
 /* Takes the region of another server, at the same addresses; threads that wait for an answer go on
  * waiting, with the new one. 0 or -errno, and then everything is as before. */

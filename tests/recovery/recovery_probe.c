@@ -20,6 +20,7 @@
 #define SMALL (64u << 10)
 #define LARGE (24u << 20)
 #define THREADS 4
+#define QUESTIONS 1000u
 #define BLOCK 128u
 #define PART 8u /* multiprocessors */
 
@@ -399,6 +400,45 @@ static CUresult do_function(void)
     return result ? result : cuLaunchKernel(spare, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
 }
 
+static CUresult ask(unsigned round)
+{
+    size_t free_bytes, total;
+    CUmodule module;
+    CUresult result = cuMemGetInfo_v2(&free_bytes, &total);
+
+    if (!result && total < free_bytes)
+        return CUDA_ERROR_UNKNOWN;
+    if (result || round % 8)
+        return result;
+    result = cuModuleLoadData(&module, text);
+    return result ? result : cuModuleUnload(module);
+}
+
+static void *thread_of_questions(void *unused)
+{
+    CUresult result = cuCtxSetCurrent(program.context);
+
+    for (unsigned i = 0; i < QUESTIONS && !result; i++)
+        result = ask(i);
+    return (void *)(uintptr_t)result;
+}
+
+/* Calls that leave nothing with the server, in the middle of which it may end. */
+static CUresult do_questions(void)
+{
+    pthread_t threads[THREADS];
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, thread_of_questions, NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *end;
+        pthread_join(threads[i], &end);
+        result = end ? (CUresult)(uintptr_t)end : result;
+    }
+    return result;
+}
+
 /* Times of records that one server has seen. */
 static CUresult do_time(void)
 {
@@ -641,7 +681,7 @@ static const struct {
     {"arrive", do_arrive},       {"managed", do_managed},
     {"reserved", do_reserved},   {"unmapped", do_unmapped},
     {"pool", do_pool},           {"scarce", do_scarce},
-    {"part", do_part},
+    {"part", do_part},           {"questions", do_questions},
 };
 
 static CUresult act(const char *word)

@@ -15,7 +15,7 @@ import test_recovery
 from test_recovery import FAULT, FINE, GONE
 
 WORDS = ("round", "look", "graph", "register", "share", "pinned", "callback", "threads",
-         "launch", "synchronize", "allocate", "module")
+         "launch", "synchronize", "allocate", "module", "questions")
 # As long as most of the words take.
 MOMENT = 0.06
 

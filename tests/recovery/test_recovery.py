@@ -238,6 +238,28 @@ class Recovery(TestCase):
                 self.everything_works(probe)
                 probe.end()
 
+    def in_the_middle_of_questions(self, rounds, end_server):
+        """They change nothing, so it does not matter which of them the server had read."""
+        asking = self.probes(1)[0]
+        for i in range(rounds):
+            asking.tell("questions")
+            time.sleep(0.01 * i)
+            end_server()
+            self.assertEqual(asking.receive("questions"), FINE, asking.said())
+            self.everything_works(asking)
+
+    def test_killed_in_the_middle_of_questions(self):
+        self.in_the_middle_of_questions(3, self.kill_server)  # RECOVERY_ASKED_MAX
+
+    def test_fault_in_the_middle_of_questions(self):
+        def end_server():
+            culprit = self.probe()
+            self.assertEqual(culprit.opened(), FINE)
+            self.fault(culprit)
+            culprit.end()
+
+        self.in_the_middle_of_questions(2, end_server)  # one more, and the culprit is quarantined
+
     def test_copy_with_helpers(self):
         """The threads that help with a large copy notice the end of the server, too."""
         for word in ("look", "synchronize"):

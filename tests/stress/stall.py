@@ -88,15 +88,17 @@ def await_new_server(funnel, server):
 
 
 def play_replaced(build):
-    """The client that has no work in flight continues, and the others hear the error."""
+    """The clients that have no work in flight continue, also the one whose call of the driver lasted
+    so long, and the others hear the error."""
     with harness.running_funnel(build, "soft", "--stall-timeout", "4") as funnel:
         probe = Probe(funnel)
-        programs = begin_wait(funnel)
+        programs = kernel, loader, witness = begin_wait(funnel)
         try:
             await_new_server(funnel, funnel.server_pid())
-            programs[0].tell()
-            for program in programs:
+            kernel.tell()
+            for program in kernel, witness:
                 assert "error" in program.process.stdout.readline()
+            loader.expect("done")
             probe.ask("look")
             probe.ask("round")
             assert "has kept clients waiting for 4 s" in log_of(funnel)

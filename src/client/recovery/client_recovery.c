@@ -47,6 +47,7 @@ static struct recovery {
     bool off;
     bool hopeless;
     uint64_t next_move; /* clock_ns() */
+    struct recovery_asked asked;
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The state in which the last server has left this client. */
@@ -115,16 +116,60 @@ static bool is_lost_already(struct recovery_snapshot *snapshot)
     return snapshot->obstacle != NULL;
 }
 
-/* Every slot in use belongs to a thread that still waits for its answer. */
-static bool answers_are_due(uint32_t slots)
+static uint32_t busy_slots(void)
 {
-    return __atomic_load_n(&client->channel.busy_slots, __ATOMIC_ACQUIRE) == slots;
+    return __atomic_load_n(&client->channel.busy_slots, __ATOMIC_ACQUIRE);
+}
+
+/* Behind what was not read: no call waits for another thread's. */
+static bool append_message(struct recovery_snapshot *snapshot, const void *message,
+                           const struct ring_message *header)
+{
+    unsigned char *messages = realloc(snapshot->messages, snapshot->size + header->size);
+
+    if (!messages)
+        return false;
+    memcpy(messages + snapshot->size, message, header->size);
+    memcpy(messages + snapshot->size, header, sizeof(*header));
+    snapshot->messages = messages;
+    snapshot->size += header->size;
+    return true;
+}
+
+/* The server may have read the call that waits in this slot; its answer has not come. */
+static bool ask_again(struct recovery_snapshot *snapshot, int slot)
+{
+    struct ring_message header;
+    const void *message = channel_asked(&client->channel, slot, &header);
+    enum recovery_rule rule =
+        message ? recovery_rule(channel_kind_op(header.kind)) : RECOVERY_BINDS;
+
+    if (rule == RECOVERY_REPEATS)
+        snapshot->slots.repeated |= 1u << slot;
+    else if (rule == RECOVERY_ASKS && append_message(snapshot, message, &header))
+        snapshot->slots.sent_again |= 1u << slot;
+    else
+        return false;
+    return true;
+}
+
+/* Whether every slot in use belongs to a thread that will get its answer, and no other does. */
+static bool answers_will_come(struct recovery_snapshot *snapshot)
+{
+    struct recovery_slots *slots = &snapshot->slots;
+    uint32_t left = busy_slots() & ~(slots->sent_again | slots->repeated);
+
+    if (left && !recovery_may_ask_again(&recovery.asked, clock_ns()))
+        return false;
+    for (; left; left &= left - 1) {
+        if (!ask_again(snapshot, __builtin_ctz(left)))
+            return false;
+    }
+    return busy_slots() == (slots->sent_again | slots->repeated);
 }
 
 static void check_all(struct recovery_snapshot *snapshot)
 {
-    struct recovery_slots *slots = &snapshot->slots;
-
     if (!attach_is_whole())
         add_obstacle(snapshot, "its descriptors were closed");
     if (!recovery_allows(client->channel.used))
@@ -133,8 +178,8 @@ static void check_all(struct recovery_snapshot *snapshot)
         add_obstacle(snapshot, "it has a memory limit, and memory that only its server held");
     if (!fence_orphans_passed() || cuda_error_is_fatal(snapshot->deferred))
         add_obstacle(snapshot, "it had work in flight");
-    if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, slots) ||
-        !answers_are_due(slots->sent_again | slots->repeated))
+    if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, &snapshot->slots) ||
+        !answers_will_come(snapshot))
         add_obstacle(snapshot, "it was in the middle of a call");
     handles_for_each(&client->handles, check_object, snapshot);
 }
@@ -304,7 +349,7 @@ static const char *find_obstacle(void)
 
     if (!attach_is_whole() || !recovery_allows(client->channel.used) || vmm_is_used())
         add_obstacle(&snapshot, "it has shared or reserved something");
-    if (!answers_are_due(0))
+    if (busy_slots())
         add_obstacle(&snapshot, "it is in the middle of a call");
     handles_for_each(&client->handles, check_for_move, &snapshot);
     return snapshot.obstacle;

@@ -29,6 +29,11 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuStreamWaitValue32_v2:
     case WIRE_cuStreamWaitValue64_v2:
     case WIRE_cuFuncSetCacheConfig:
+    case WIRE_fnGranuleMove:
+    case WIRE_cuGraphUpload:
+    case WIRE_cuGraphLaunch:
+    case WIRE_fnNote:
+        return RECOVERY_WORK;
     case WIRE_cuLibraryGetKernel:
     case WIRE_fnKernelFind:
     case WIRE_cuLibraryEnumerateKernels:
@@ -45,16 +50,12 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuDeviceGetP2PAtomicCapabilities:
     case WIRE_fnGranuleCreate:
     case WIRE_fnHostGranuleCreate:
-    case WIRE_fnGranuleMove:
     case WIRE_fnImageFind:
-    case WIRE_cuGraphUpload:
-    case WIRE_cuGraphLaunch:
-    case WIRE_fnNote:
     case WIRE_fnReason:
     case WIRE_fnTensorMap:
     case WIRE_fnShareAsk:
     case WIRE_fnPrintfCollect:
-        return RECOVERY_WORK;
+        return RECOVERY_ASKS;
     case WIRE_cuStreamCreateWithPriority:
     case WIRE_cuEventCreate:
     case WIRE_fnFunctionEnter:
@@ -141,6 +142,17 @@ bool recovery_allows(const uint64_t used[2])
     return true;
 }
 
+bool recovery_may_ask_again(struct recovery_asked *asked, uint64_t now)
+{
+    uint64_t *oldest = &asked->at[asked->next];
+
+    if (*oldest && now - *oldest < RECOVERY_ASKED_NS)
+        return false;
+    *oldest = now;
+    asked->next = (asked->next + 1) % RECOVERY_ASKED_MAX;
+    return true;
+}
+
 static uint32_t slot_bit(uint32_t kind)
 {
     int slot = channel_kind_slot(kind);
@@ -163,9 +175,10 @@ bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size,
             return false;
         switch (recovery_rule(channel_kind_op(header.kind))) {
         case RECOVERY_WORK:
+        case RECOVERY_ASKS:
             memmove(messages + kept, messages + at, header.size);
             kept += header.size;
-            work++;
+            work += recovery_rule(channel_kind_op(header.kind)) == RECOVERY_WORK;
             slots.sent_again |= slot_bit(header.kind);
             break;
         case RECOVERY_REPEATS:

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clock.h"
 #include "cuda_result.h"
 
 enum recovery_rule {
     RECOVERY_BINDS,    /* leaves something with the server that cannot be made again */
     RECOVERY_STAYS,    /* leaves an object, which is found by its handle; cannot be sent again */
     RECOVERY_WORK,     /* if it was not read, it is sent again */
+    RECOVERY_ASKS,     /* leaves nothing that outlasts the server: it is sent again in any case */
     RECOVERY_NEEDLESS, /* makes what is made again anyway, or gives back what is not taken again */
     RECOVERY_ENDS,     /* ends something that is not made again, and that work may have used */
     RECOVERY_REPEATS, /* names what only the last server has; its caller can make a new one of it */
@@ -31,6 +33,18 @@ struct recovery_slots {
     uint32_t sent_again; /* of the messages that are sent again */
     uint32_t repeated;   /* of those that their callers make again */
 };
+
+/* When calls were asked again that a server had read, as clock_ns(). All zero at first. */
+#define RECOVERY_ASKED_MAX 3u
+#define RECOVERY_ASKED_NS (60 * NS_PER_SEC)
+struct recovery_asked {
+    uint64_t at[RECOVERY_ASKED_MAX];
+    unsigned next;
+};
+
+/* Whether that may be done now, and then it counts: at most RECOVERY_ASKED_MAX times in
+ * RECOVERY_ASKED_NS, since the call itself may be what ends the servers. */
+bool recovery_may_ask_again(struct recovery_asked *asked, uint64_t now);
 
 /* Goes through the messages that were not read; moves those to be sent again to the front and
  * returns their size in bytes. False when one can be neither left out nor sent again. */

@@ -72,6 +72,54 @@ static void test_sizes_of_commands(void **state)
     channel_fixture_fini(&fixture);
 }
 
+static void test_call_that_waits_in_a_slot(void **state)
+{
+    struct channel_fixture fixture;
+    const struct ring_message *message;
+    struct ring_message header;
+    channel_fixture_init(&fixture);
+    struct channel *client = &fixture.client;
+    int slot = channel_reply_begin(client);
+    assert_null(channel_asked(client, slot, &header));
+    assert_true(channel_fixture_send(client, channel_kind(5, slot), 24, 77));
+    assert_int_equal(channel_server_next(fixture.server, &message), 32);
+    for (uint32_t behind = 32; behind <= REGION_RING_BYTES; behind += 16) {
+        message = channel_asked(client, slot, &header);
+        assert_non_null(message);
+        assert_int_equal(header.size, 32);
+        assert_int_equal(header.kind, channel_kind(5, slot));
+        assert_int_equal(payload(message), 77);
+        assert_true(channel_fixture_send(client, 6, 16, 0));
+        assert_int_equal(channel_server_next(fixture.server, &message), 16);
+    }
+    assert_null(channel_asked(client, slot, &header)); /* the last one has taken its place */
+    channel_reply_end(client, slot);
+    channel_fixture_fini(&fixture);
+}
+
+static void test_call_that_the_server_has_overwritten(void **state)
+{
+    const struct ring_message wrong[] = {
+        {.size = 0, .kind = channel_kind(5, 0)},
+        {.size = 64, .kind = channel_kind(5, 0)},
+        {.size = 32, .kind = channel_kind(5, 1)},
+        {.size = 32, .kind = 5},
+    };
+    struct channel_fixture fixture;
+    struct ring_message header;
+    channel_fixture_init(&fixture);
+    int slot = channel_reply_begin(&fixture.client);
+    assert_true(channel_fixture_send(&fixture.client, channel_kind(5, slot), 24, 77));
+    void *message = (void *)channel_asked(&fixture.client, slot, &header);
+    assert_non_null(message);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        memcpy(message, &wrong[i], sizeof(*wrong));
+        assert_null(channel_asked(&fixture.client, slot, &header));
+    }
+    channel_reply_end(&fixture.client, slot);
+    channel_fixture_fini(&fixture);
+}
+
 static void test_answer_with_data(void **state)
 {
     struct channel_fixture fixture;
@@ -399,6 +447,8 @@ int main(void)
         cmocka_unit_test(test_commands_arrive_in_order),
         cmocka_unit_test(test_rounding_bytes_are_zero),
         cmocka_unit_test(test_sizes_of_commands),
+        cmocka_unit_test(test_call_that_waits_in_a_slot),
+        cmocka_unit_test(test_call_that_the_server_has_overwritten),
         cmocka_unit_test(test_answer_with_data),
         cmocka_unit_test(test_slots_are_distinct),
         cmocka_unit_test(test_many_threads_get_their_own_answers),

@@ -80,6 +80,41 @@ static void test_ends(void **state)
     assert_false(sift(&unread));
 }
 
+/* They are not about what another thread has ended. */
+static void test_questions_beside_ends(void **state)
+{
+    struct unread unread = {0};
+
+    add(&unread, WIRE_cuLibraryUnload, CHANNEL_NO_SLOT, 16);
+    add(&unread, WIRE_cuMemGetInfo_v2, 2, 16);
+    assert_true(sift(&unread));
+    assert_int_equal(unread.size, 16);
+    assert_int_equal(unread.slots.sent_again, 1u << 2);
+}
+
+/* Memory that was copied half way is not as it was. */
+static void test_what_is_asked_whether_it_was_read_or_not(void **state)
+{
+    assert_int_equal(recovery_rule(WIRE_cuMemGetInfo_v2), RECOVERY_ASKS);
+    assert_int_equal(recovery_rule(WIRE_fnPrintfCollect), RECOVERY_ASKS);
+    assert_int_equal(recovery_rule(WIRE_fnGranuleMove), RECOVERY_WORK);
+    assert_int_equal(recovery_rule(WIRE_cuGraphLaunch), RECOVERY_WORK);
+}
+
+/* A call may be what ends one server after the other. */
+static void test_how_often_calls_are_asked_again(void **state)
+{
+    struct recovery_asked asked = {0};
+    uint64_t now = 5 * NS_PER_SEC;
+
+    for (unsigned i = 0; i < RECOVERY_ASKED_MAX; i++)
+        assert_true(recovery_may_ask_again(&asked, now + i));
+    assert_false(recovery_may_ask_again(&asked, now + RECOVERY_ASKED_NS - 1));
+    assert_true(recovery_may_ask_again(&asked, now + RECOVERY_ASKED_NS));
+    assert_false(recovery_may_ask_again(&asked, now + RECOVERY_ASKED_NS));
+    assert_true(recovery_may_ask_again(&asked, now + RECOVERY_ASKED_NS + 1));
+}
+
 /* The descriptor of the image went to the last server. */
 static void test_a_load_is_repeated_by_its_caller(void **state)
 {
@@ -175,6 +210,9 @@ int main(void)
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_work_is_sent_again),
         cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_questions_beside_ends),
+        cmocka_unit_test(test_what_is_asked_whether_it_was_read_or_not),
+        cmocka_unit_test(test_how_often_calls_are_asked_again),
         cmocka_unit_test(test_a_load_is_repeated_by_its_caller),
         cmocka_unit_test(test_memory_that_was_given_back),
         cmocka_unit_test(test_what_can_not_be_sent_again),
