@@ -25,29 +25,31 @@ static atomic_uint reads, writes; /* touches that were served */
 static atomic_bool write_at_once;
 static atomic_uint put_off; /* touches that are not served, but made once more */
 
-static int next_touch(struct page_touch *ret_touch)
+static int next_touch(int served, struct page_touch *ret_touch)
 {
-    int error = page_watch_next_within(watch, 1000000, ret_touch);
+    int error = page_watch_next_within(served, 1000000, ret_touch);
 
-    return error == -EAGAIN ? page_watch_next(watch, ret_touch) : error;
+    return error == -EAGAIN ? page_watch_next(served, ret_touch) : error;
 }
 
-static void *serve(void *unused)
+/* Each group of tests has a watch and a thread of its own. */
+static void *serve(void *descriptor)
 {
+    int served = (int)(intptr_t)descriptor;
     struct page_touch touch;
 
-    while (next_touch(&touch) == 0) {
+    while (next_touch(served, &touch) == 0) {
         if (put_off) {
             put_off--;
-            page_watch_wake(watch, touch.address, PAGE);
+            page_watch_wake(served, touch.address, PAGE);
             continue;
         }
         atomic_fetch_add(touch.writes ? &writes : &reads, 1);
         if (touch.writes && !write_at_once)
-            page_watch_allow_writes(watch, touch.address, PAGE);
-        page_watch_show(watch, touch.address, PAGE, touch.writes);
+            page_watch_allow_writes(served, touch.address, PAGE);
+        page_watch_show(served, touch.address, PAGE, touch.writes);
     }
-    return unused;
+    return NULL;
 }
 
 static int setup(void **state)
@@ -66,7 +68,7 @@ static int setup(void **state)
     behind = other;
     if (page_watch_add(watch, (uintptr_t)here, SIZE))
         return -1;
-    return pthread_create(&thread, NULL, serve, NULL);
+    return pthread_create(&thread, NULL, serve, (void *)(intptr_t)watch);
 }
 
 static void begin(void)
