@@ -12,7 +12,6 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "graph_state.h"
-#include "quiesce.h"
 #include "spare_events.h"
 #include "stream.h"
 #include "stream_probe.h"
@@ -49,11 +48,8 @@ static void await_batches(struct session *session, const struct device *device)
 {
     struct stream_probe probe;
 
-    if (!quiesce_wait_try_for(device->quiesce, BATCHES_TIMEOUT_NS))
-        return;
-    stream_probe_begin(&probe, session, device);
-    quiesce_wait_end(device->quiesce);
-    stream_probe_await(&probe, BATCHES_TIMEOUT_NS);
+    if (stream_probe_try(&probe, session, device, BATCHES_TIMEOUT_NS))
+        stream_probe_await(&probe, BATCHES_TIMEOUT_NS);
     stream_probe_end(&probe);
 }
 

@@ -200,13 +200,9 @@ static void await_in_round(struct stream_probe *probe, struct session *session, 
 static bool probe_held(struct stream_probe *probe, struct session *session,
                        const struct device *device, struct calm *calm, uint64_t timeout_ns)
 {
-    probe->count = 0;
     calm_await_rest(session->server, calm, LONG_WORK_NS);
-    if (!quiesce_wait_try_for(device->quiesce, LONG_WORK_NS))
-        return false;
-    stream_probe_begin(probe, session, device);
-    quiesce_wait_end(device->quiesce);
-    return stream_probe_await(probe, timeout_ns);
+    return stream_probe_try(probe, session, device, LONG_WORK_NS) &&
+           stream_probe_await(probe, timeout_ns);
 }
 
 /* Where some work takes more than a moment, its clients are held back behind it, so that none of

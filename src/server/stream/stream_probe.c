@@ -6,6 +6,7 @@
 
 #include "cleanup.h"
 #include "clock.h"
+#include "quiesce.h"
 #include "spare_events.h"
 #include "stream_state.h"
 
@@ -59,6 +60,17 @@ void stream_probe_begin(struct stream_probe *probe, struct session *session,
         if (other->phase != SESSION_ATTACHING)
             add_session(probe, other);
     }
+}
+
+bool stream_probe_try(struct stream_probe *probe, struct session *session,
+                      const struct device *device, uint64_t timeout_ns)
+{
+    probe->count = 0;
+    if (!quiesce_wait_try_for(device->quiesce, timeout_ns))
+        return false;
+    stream_probe_begin(probe, session, device);
+    quiesce_wait_end(device->quiesce);
+    return true;
 }
 
 static void add_printing(struct stream_probe *probe, const struct session *session)

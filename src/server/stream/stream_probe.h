@@ -28,7 +28,13 @@ struct stream_probe {
 void stream_probe_begin(struct stream_probe *probe, struct session *session,
                         const struct device *device);
 
-/* The same, of streams of one client alone whose kernels may print. `owner` is its session->id. */
+/* The same for other callers: it keeps those calls away itself. False where that was not possible
+ * within `timeout_ns`, and then the probe is empty. */
+bool stream_probe_try(struct stream_probe *probe, struct session *session,
+                      const struct device *device, uint64_t timeout_ns);
+
+/* As stream_probe_begin(), of streams of one client alone whose kernels may print. `owner` is its
+ * session->id. */
 void stream_probe_begin_printing(struct stream_probe *probe, struct session *session,
                                  const struct device *device, uint32_t owner);
 
