@@ -284,21 +284,25 @@ void channel_reply_end(struct channel *channel, int slot)
 
 /* ---- after the server's death ---- */
 
+/* What was sent so many bytes ago. */
+static const unsigned char *sent_before(const struct ring *ring, uint32_t bytes)
+{
+    return ring->data + ((ring->cursor - bytes) & (ring->size - 1));
+}
+
 uint32_t channel_unread(const struct channel *channel, const unsigned char **ret_messages)
 {
-    const struct ring *ring = &channel->ring;
-    uint32_t unread = ring_unread(ring);
-    *ret_messages = ring->data + ((ring->cursor - unread) & (ring->size - 1));
+    uint32_t unread = ring_unread(&channel->ring);
+    *ret_messages = sent_before(&channel->ring, unread);
     return unread;
 }
 
 const void *channel_asked(const struct channel *channel, int slot, struct ring_message *ret_header)
 {
-    const struct ring *ring = &channel->ring;
     uint64_t at = channel->asked_at[slot], behind = channel->sent - at;
-    if (at == CHANNEL_NOT_SENT || behind > ring->size)
+    if (at == CHANNEL_NOT_SENT || behind > channel->ring.size)
         return NULL;
-    const void *message = ring->data + ((ring->cursor - (uint32_t)behind) & (ring->size - 1));
+    const void *message = sent_before(&channel->ring, (uint32_t)behind);
     memcpy(ret_header, message, sizeof(*ret_header));
     bool sound = ret_header->size >= sizeof(*ret_header) && ret_header->size <= behind &&
                  channel_kind_slot(ret_header->kind) == slot;

@@ -173,12 +173,13 @@ bool recovery_sift(unsigned char *messages, uint32_t size, uint32_t *ret_size,
         memcpy(&header, messages + at, sizeof(header));
         if (header.size < sizeof(header) || header.size > size - at)
             return false;
-        switch (recovery_rule(channel_kind_op(header.kind))) {
+        enum recovery_rule rule = recovery_rule(channel_kind_op(header.kind));
+        switch (rule) {
         case RECOVERY_WORK:
         case RECOVERY_ASKS:
             memmove(messages + kept, messages + at, header.size);
             kept += header.size;
-            work += recovery_rule(channel_kind_op(header.kind)) == RECOVERY_WORK;
+            work += rule == RECOVERY_WORK;
             slots.sent_again |= slot_bit(header.kind);
             break;
         case RECOVERY_REPEATS:
