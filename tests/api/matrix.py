@@ -47,8 +47,8 @@ def name_of(program, mode, target):
 def compile_one(nvcc, folder, program, mode, target):
     """(path, why there is none)"""
     flags = (*MODES[mode], "-gencode", f"arch=compute_{target},code=compute_{target}")
-    built, variant = (runtime_build.RuntimeProgram(program, folder),
-                      runtime_build.Variant(f"{mode}_{target}", flags))
+    built = runtime_build.RuntimeProgram(program, folder)
+    variant = runtime_build.Variant(f"{mode}_{target}", flags)
     return built.path(variant), built.build(nvcc, [variant])[0]
 
 

@@ -19,7 +19,6 @@
 #define STREAMS 3
 #define SMALL (64u << 10)
 #define LARGE (24u << 20)
-#define THREADS 4
 #define QUESTIONS 1000u
 #define BLOCK 128u
 #define PART 8u /* multiprocessors */
@@ -169,20 +168,26 @@ static void *thread_round(void *field)
     return (void *)(uintptr_t)result;
 }
 
-/* Threads that all notice. */
-static CUresult do_threads(void)
+/* In as many threads as there are fields, each with its own; an error of one of them. */
+static CUresult in_threads(void *(*thread)(void *field))
 {
     pthread_t threads[STREAMS];
     CUresult result = CUDA_SUCCESS;
 
     for (unsigned i = 0; i < STREAMS; i++)
-        pthread_create(&threads[i], NULL, thread_round, &program.fields[i]);
+        pthread_create(&threads[i], NULL, thread, &program.fields[i]);
     for (unsigned i = 0; i < STREAMS; i++) {
         void *end;
         pthread_join(threads[i], &end);
         result = end ? (CUresult)(uintptr_t)end : result;
     }
     return result;
+}
+
+/* Threads that all notice. */
+static CUresult do_threads(void)
+{
+    return in_threads(thread_round);
 }
 
 static CUresult do_hold(void)
@@ -426,17 +431,7 @@ static void *thread_of_questions(void *unused)
 /* Calls that leave nothing with the server, in the middle of which it may end. */
 static CUresult do_questions(void)
 {
-    pthread_t threads[THREADS];
-    CUresult result = CUDA_SUCCESS;
-
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, thread_of_questions, NULL);
-    for (unsigned i = 0; i < THREADS; i++) {
-        void *end;
-        pthread_join(threads[i], &end);
-        result = end ? (CUresult)(uintptr_t)end : result;
-    }
-    return result;
+    return in_threads(thread_of_questions);
 }
 
 /* Times of records that one server has seen. */

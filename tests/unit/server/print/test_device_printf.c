@@ -21,7 +21,7 @@ static struct {
     const char *text;
     size_t size;
     unsigned flushes, queries_left;
-    bool has_more; /* the stream is busy for ever, behind what it had */
+    bool has_more; /* the stream stays busy, behind what it had */
 } gpu;
 
 static CUresult flush(CUstream stream)
