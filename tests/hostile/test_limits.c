@@ -3,6 +3,8 @@
  * Clients that want more than their memory limit: they give memory back and keep its descriptor;
  * and clients whose streams wait while others want to load code.
  */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +201,77 @@ static void a_wait_that_keeps_its_own_client_away(void **state)
     peer_leave(&waiter);
 }
 
+/* Clients each of which waits for less than the limit, and one of which always waits. */
+#define STAGGERED 6u
+#define STAGGER_US 400000
+
+struct staggered {
+    struct peer peer[STAGGERED];
+    uint64_t waits[STAGGERED], writes[STAGGERED], word[STAGGERED]; /* streams, and an address */
+    atomic_bool enough;
+};
+
+static void begin_to_wait(struct staggered *all, unsigned i, uint32_t value)
+{
+    const struct wire_cuStreamWaitValue32_v2 in = {.hStream = all->waits[i],
+                                                   .addr = all->word[i],
+                                                   .value = value,
+                                                   .flags = CU_STREAM_WAIT_VALUE_EQ};
+
+    channel_lock(&all->peer[i].channel);
+    wire_cuStreamWaitValue32_v2(&all->peer[i].channel, &in);
+    channel_unlock(&all->peer[i].channel);
+}
+
+static void end_wait(struct staggered *all, unsigned i, uint32_t value)
+{
+    const struct wire_cuStreamWriteValue32_v2 in = {
+        .hStream = all->writes[i], .addr = all->word[i], .value = value};
+
+    channel_lock(&all->peer[i].channel);
+    wire_cuStreamWriteValue32_v2(&all->peer[i].channel, &in);
+    channel_unlock(&all->peer[i].channel);
+}
+
+static void *wait_in_turn(void *argument)
+{
+    struct staggered *all = argument;
+
+    for (uint32_t turn = 0; !all->enough; turn++) {
+        begin_to_wait(all, turn % STAGGERED, turn / STAGGERED + 1);
+        usleep(STAGGER_US);
+        if (turn >= STAGGERED / 2)
+            end_wait(all, (turn - STAGGERED / 2) % STAGGERED,
+                     (turn - STAGGERED / 2) / STAGGERED + 1);
+    }
+    return NULL;
+}
+
+static void waits_of_many_that_overlap(void **state)
+{
+    struct staggered all = {.enough = false};
+    struct peer loader;
+    pthread_t thread;
+
+    assert_true(peer_attach(&loader, hostile.server.socket));
+    for (unsigned i = 0; i < STAGGERED; i++) {
+        assert_true(peer_attach(&all.peer[i], hostile.server.socket));
+        all.waits[i] = peer_make_stream(&all.peer[i], 1);
+        all.writes[i] = peer_make_stream(&all.peer[i], 2);
+        assert_int_equal(peer_make_granule(&all.peer[i], GRANULE, &all.word[i]), CUDA_SUCCESS);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, wait_in_turn, &all), 0);
+    usleep(2 * STAGGER_US);
+    assert_int_equal(load_and_find(&loader), CUDA_SUCCESS);
+    all.enough = true;
+    pthread_join(thread, NULL);
+    for (unsigned i = 0; i < STAGGERED; i++) {
+        assert_false(is_ended(&all.peer[i]));
+        peer_leave(&all.peer[i]);
+    }
+    peer_leave(&loader);
+}
+
 int main(void)
 {
     setenv("FUNNEL_QUOTAS", "wait-seconds=2", 1);
@@ -209,6 +282,7 @@ int main(void)
         HOSTILE_CASE(variables_of_modules),
         HOSTILE_CASE(a_wait_that_keeps_others_away),
         HOSTILE_CASE(a_wait_that_keeps_its_own_client_away),
+        HOSTILE_CASE(waits_of_many_that_overlap),
     };
 
     return HOSTILE_MAIN(tests);

@@ -39,6 +39,7 @@ struct quiesce {
      * all streams is its writer. */
     pthread_rwlock_t lock;
     unsigned seekers; /* atomic: calls that look for a moment in which no stream waits */
+    unsigned tickets; /* atomic: those of them that have looked for QUOTA_WAIT_SECONDS */
     pthread_mutex_t waits_lock;
     struct list waits; /* struct stream_wait */
 
@@ -156,17 +157,24 @@ static void pause_briefly(void)
 }
 
 /* Waits that overlap would keep a call out forever, so every other turn belongs to the seekers: no
- * wait begins in it. In the turns between, a wait may begin that an earlier wait needs to end. */
+ * wait begins in it. In the turns between, a wait may begin that an earlier wait needs to end. A
+ * call with a ticket has all turns. Partner of the counters: count_calls(). */
 static bool is_seekers_turn(const struct quiesce *quiesce)
 {
+    if (__atomic_load_n(&quiesce->tickets, __ATOMIC_ACQUIRE))
+        return true;
     return __atomic_load_n(&quiesce->seekers, __ATOMIC_ACQUIRE) && clock_ns() / TURN_NS % 2;
 }
 
-void quiesce_wait_begin(struct quiesce *quiesce)
+bool quiesce_wait_begin(struct quiesce *quiesce, const atomic_bool *stop)
 {
-    while (is_seekers_turn(quiesce))
+    while (is_seekers_turn(quiesce)) {
+        if (atomic_load(stop))
+            return false;
         pause_briefly();
+    }
     pthread_rwlock_rdlock(&quiesce->lock);
+    return true;
 }
 
 bool quiesce_wait_try(struct quiesce *quiesce)
@@ -234,74 +242,87 @@ bool quiesce_try(struct quiesce *quiesce)
     return lock_members(quiesce, pthread_rwlock_trywrlock);
 }
 
-static void count_seeker(struct quiesce *quiesce, int change)
+/* Partner of the counters: is_seekers_turn(). */
+static void count_calls(struct quiesce *quiesce, int seekers, int tickets)
 {
-    for (unsigned i = 0; i < quiesce->member_count; i++)
-        __atomic_add_fetch(&quiesce->members[i]->seekers, (unsigned)change, __ATOMIC_RELEASE);
+    for (unsigned i = 0; i < quiesce->member_count; i++) {
+        __atomic_add_fetch(&quiesce->members[i]->seekers, (unsigned)seekers, __ATOMIC_RELEASE);
+        __atomic_add_fetch(&quiesce->members[i]->tickets, (unsigned)tickets, __ATOMIC_RELEASE);
+    }
 }
 
 /* ---- waits that last too long ---- */
 
-/* Whether the stream has waited for long. Work before the wait, however long, does not count. */
-static bool is_overdue(struct stream_wait *wait, uint64_t now)
+/* Whether the stream has waited for so long. Work before the wait, however long, does not count. */
+static bool is_overdue(struct stream_wait *wait, uint64_t now, uint64_t limit_ns)
 {
     if (driver.cuEventQuery(wait->passed) != CUDA_ERROR_NOT_READY)
         return false;
     if (!wait->since && driver.cuEventQuery(wait->reached) != CUDA_ERROR_NOT_READY)
         wait->since = now;
-    return wait->since && now - wait->since >= quota(QUOTA_WAIT_SECONDS) * NS_PER_SEC;
+    return wait->since && now - wait->since >= limit_ns;
 }
 
-/* The clients whose streams have waited for long; how many. */
-static unsigned find_overdue(struct quiesce *quiesce, uint32_t clients[OVERDUE_MAX])
+/* The clients whose streams have waited for so long; how many. */
+static unsigned find_overdue(struct quiesce *quiesce, uint64_t limit_ns,
+                             uint32_t clients[OVERDUE_MAX])
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&quiesce->waits_lock);
     uint64_t now = clock_ns();
     unsigned count = 0;
 
     list_for_each (struct stream_wait, wait, &quiesce->waits, link)
-        if (count < OVERDUE_MAX && is_overdue(wait, now))
+        if (count < OVERDUE_MAX && is_overdue(wait, now, limit_ns))
             clients[count++] = wait->client;
     return count;
 }
 
 /* Ends clients that keep this call away; false when the call waits for its own client alone, which
  * has nobody else to blame. */
-static bool end_overdue(struct quiesce *quiesce)
+static bool end_overdue(struct quiesce *quiesce, uint64_t limit_ns)
 {
     uint32_t clients[OVERDUE_MAX];
     bool ended = false;
-    unsigned count = find_overdue(quiesce, clients);
+    unsigned count = find_overdue(quiesce, limit_ns, clients);
 
     for (unsigned i = 0; i < count; i++)
         ended |= quiesce->end_client && quiesce->end_client(quiesce->context, clients[i]);
     return ended || !count;
 }
 
-static bool end_overdue_members(struct quiesce *quiesce)
+static bool end_overdue_members(struct quiesce *quiesce, uint64_t limit_ns)
 {
     bool goes_on = true;
 
     for (unsigned i = 0; i < quiesce->member_count; i++)
-        goes_on &= end_overdue(quiesce->members[i]);
+        goes_on &= end_overdue(quiesce->members[i], limit_ns);
     return goes_on;
 }
 
-/* Another call that waits for all streams may take its time, so only pauses count. Partner of the
- * counter: is_seekers_turn(). */
+/* Each wait has the whole limit. From the third round on no wait has begun for as long, so a stream
+ * that still waits has had the limit, or had several waits in a row. */
+static uint64_t limit_in(uint64_t round)
+{
+    return round < 2 ? quota(QUOTA_WAIT_SECONDS) * NS_PER_SEC : 0;
+}
+
+/* Another call that waits for all streams may take its time, so only pauses count. */
 static bool retry_lock(struct quiesce *quiesce)
 {
-    uint64_t most = ROUNDS_MAX * quota(QUOTA_WAIT_SECONDS) * PAUSES_A_SECOND;
+    const uint64_t round = quota(QUOTA_WAIT_SECONDS) * PAUSES_A_SECOND;
     bool locked = false, goes_on = true;
+    uint64_t pauses = 0;
 
-    count_seeker(quiesce, 1);
-    for (uint64_t pauses = 1; !locked && goes_on && pauses <= most; pauses++) {
+    count_calls(quiesce, 1, 0);
+    while (!locked && goes_on && pauses++ < ROUNDS_MAX * round) {
+        if (pauses == round)
+            count_calls(quiesce, 0, 1);
         pause_briefly();
         locked = lock_members(quiesce, lock_of(quiesce));
         if (!locked && pauses % LOOK_PAUSES == 0)
-            goes_on = end_overdue_members(quiesce);
+            goes_on = end_overdue_members(quiesce, limit_in(pauses / round));
     }
-    count_seeker(quiesce, -1);
+    count_calls(quiesce, -1, pauses >= round ? -1 : 0);
     return locked;
 }
 

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,8 +51,11 @@ void quiesce_set_overdue(struct quiesce *quiesce, quiesce_overdue *end_client, v
 
 /* Before and after a call that waits for all streams; `what` names it in the log. Where a stream of
  * another client has waited for its value for longer than QUOTA_WAIT_SECONDS, that client is ended.
- * Where the caller's own stream has, or where nothing helps for four times as long, the result is
- * CUDA_ERROR_NOT_READY, and then the call must not be made and quiesce_end() must not be called. */
+ * Waits of many clients that overlap keep the call away without any of them being so long: so no
+ * wait begins any more once the call has been kept away for that time, and after as long again each
+ * client is ended whose stream still waits. Where the caller's own stream does, or where nothing
+ * helps for four times as long, the result is CUDA_ERROR_NOT_READY, and then the call must not be
+ * made and quiesce_end() must not be called. */
 CUresult quiesce_begin(struct quiesce *quiesce, const char *what);
 void quiesce_end(struct quiesce *quiesce);
 
@@ -62,11 +66,13 @@ bool quiesce_try(struct quiesce *quiesce);
 /* Whether a stream waits for a value now. */
 bool quiesce_has_waits(struct quiesce *quiesce);
 
-/* Around a call that makes a stream wait for a value. Between the two, before the stream gets the
- * wait, quiesce_wait_expect() makes a record of it, or NULL without memory; once the stream has got
- * it, quiesce_wait_record() lets quiesce_begin() know of it, and where it has not,
- * quiesce_wait_drop() forgets it. Both allow NULL. The device's context is current. */
-void quiesce_wait_begin(struct quiesce *quiesce);
+/* Around a call that makes a stream wait for a value. The first may take as long as others wait:
+ * false once `stop` has been set meanwhile, and then the call must not be made and
+ * quiesce_wait_end() must not be called. Between the two, before the stream gets the wait,
+ * quiesce_wait_expect() makes a record of it, or NULL without memory; once the stream has got it,
+ * quiesce_wait_record() lets quiesce_begin() know of it, and where it has not, quiesce_wait_drop()
+ * forgets it. Both allow NULL. The device's context is current. */
+bool quiesce_wait_begin(struct quiesce *quiesce, const atomic_bool *stop);
 struct stream_wait *quiesce_wait_expect(const struct device *device, CUstream stream,
                                         uint32_t client);
 void quiesce_wait_record(struct stream_wait *wait, CUstream stream);

@@ -53,26 +53,37 @@ static void throttle(const struct stream *stream)
         nanosleep(&pause, NULL);
 }
 
-static void keep_record(const struct stream *stream, struct stream_wait *wait, CUresult result)
+/* The wait is recorded also where the client alone ends it: a client that never does would stop
+ * every call that waits for all streams, and with it all clients. A client that is ended before the
+ * wait may begin does not get it: the calls that keep it back may wait for its earlier waits. */
+static CUresult begin_wait(const struct stream *stream, struct stream_wait **ret_record)
 {
-    if (result == CUDA_SUCCESS)
-        quiesce_wait_record(wait, stream->driver);
-    else
-        quiesce_wait_drop(wait);
+    if (!quiesce_wait_begin(stream->device->quiesce, &stream->session->stop))
+        return CUDA_ERROR_MPS_CLIENT_TERMINATED;
+    *ret_record = quiesce_wait_expect(stream->device, stream->driver, stream->session->id);
+    return CUDA_SUCCESS;
 }
 
-/* The wait is recorded also where the client alone ends it: a client that never does would stop
- * every call that waits for all streams, and with it all clients. */
+static CUresult end_wait(const struct stream *stream, struct stream_wait *record, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        quiesce_wait_record(record, stream->driver);
+    else
+        quiesce_wait_drop(record);
+    quiesce_wait_end(stream->device->quiesce);
+    return result;
+}
+
 static CUresult wait_for_value(const struct stream *stream, uint64_t address, uint32_t value,
                                unsigned flags)
 {
-    quiesce_wait_begin(stream->device->quiesce);
-    struct stream_wait *wait =
-        quiesce_wait_expect(stream->device, stream->driver, stream->session->id);
-    CUresult result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
-    keep_record(stream, wait, result);
-    quiesce_wait_end(stream->device->quiesce);
-    return result;
+    struct stream_wait *record;
+    CUresult result = begin_wait(stream, &record);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuStreamWaitValue32_v2(stream->driver, address, value, flags);
+    return end_wait(stream, record, result);
 }
 
 /* The client writes the word when it has seen the fence. */
@@ -170,13 +181,13 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
 static CUresult wait_for_wide_value(const struct stream *stream,
                                     const struct wire_cuStreamWaitValue64_v2 *in)
 {
-    quiesce_wait_begin(stream->device->quiesce);
-    struct stream_wait *wait =
-        quiesce_wait_expect(stream->device, stream->driver, stream->session->id);
-    CUresult result = driver.cuStreamWaitValue64_v2(stream->driver, in->addr, in->value, in->flags);
-    keep_record(stream, wait, result);
-    quiesce_wait_end(stream->device->quiesce);
-    return result;
+    struct stream_wait *record;
+    CUresult result = begin_wait(stream, &record);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver.cuStreamWaitValue64_v2(stream->driver, in->addr, in->value, in->flags);
+    return end_wait(stream, record, result);
 }
 
 CUresult serve_cuStreamWaitValue64_v2(struct session *session,

@@ -44,7 +44,7 @@ static void begin_a_wait(void **state)
 {
     struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
 
-    quiesce_wait_begin(stream->device->quiesce);
+    assert_true(quiesce_wait_begin(stream->device->quiesce, &stream->session->stop));
     quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER), stream->driver);
     quiesce_wait_end(stream->device->quiesce);
 }
@@ -135,6 +135,7 @@ static void a_wait_waits_for_the_call(void **state)
 }
 
 static uint64_t held_back_since; /* atomic: 0 = not */
+static uint64_t held_back_ns;    /* for which a wait must be held back until the one before ends */
 static bool begun, enough;       /* atomic */
 
 /* A wait lasts until the next one has begun, or could not begin for a while. */
@@ -142,7 +143,7 @@ static CUresult CUDAAPI query_overlapping(CUevent event)
 {
     (void)event;
     uint64_t since = __atomic_load_n(&held_back_since, __ATOMIC_ACQUIRE);
-    return since && clock_ns() > since + 5 * NS_PER_MS ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    return since && clock_ns() > since + held_back_ns ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
 static void *begin_one_after_another(void *argument)
@@ -151,7 +152,7 @@ static void *begin_one_after_another(void *argument)
 
     while (!get(&enough)) {
         __atomic_store_n(&held_back_since, clock_ns(), __ATOMIC_RELEASE);
-        quiesce_wait_begin(stream->device->quiesce);
+        assert_true(quiesce_wait_begin(stream->device->quiesce, &stream->session->stop));
         __atomic_store_n(&held_back_since, 0, __ATOMIC_RELEASE);
         quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER),
                             stream->driver);
@@ -163,12 +164,13 @@ static void *begin_one_after_another(void *argument)
     return NULL;
 }
 
-static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
+static void call_among_waits_that_overlap(void **state, uint64_t overlap_ns)
 {
     struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
     pthread_t thread;
 
     driver.cuEventQuery = query_overlapping;
+    held_back_ns = overlap_ns;
     set(&begun, false);
     set(&enough, false);
     assert_int_equal(pthread_create(&thread, NULL, begin_one_after_another, stream), 0);
@@ -179,6 +181,47 @@ static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
     pthread_join(thread, NULL);
     assert_true(get(&quiesced));
     quiesce_once(NULL);
+}
+
+static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
+{
+    call_among_waits_that_overlap(state, 5 * NS_PER_MS);
+}
+
+/* They overlap by more than a turn. Without tickets the call would be refused. */
+static void no_wait_begins_before_a_call_that_has_waited_for_the_limit(void **state)
+{
+    server_quotas_init("wait-seconds=1");
+    call_among_waits_that_overlap(state, 200 * NS_PER_MS);
+}
+
+static void *begin_until_stopped(void *argument)
+{
+    const struct stream *stream = argument;
+
+    while (quiesce_wait_begin(stream->device->quiesce, &stream->session->stop)) {
+        quiesce_wait_end(stream->device->quiesce);
+        usleep(1000);
+    }
+    set(&passed, true);
+    return NULL;
+}
+
+/* The client that is ended may be the one whose earlier wait keeps the call away. */
+static void a_wait_that_may_not_begin_ends_with_its_client(void **state)
+{
+    struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
+    pthread_t call, wait;
+
+    server_quotas_init("wait-seconds=1");
+    begin_a_wait(state);
+    assert_int_equal(pthread_create(&call, NULL, quiesce_once, NULL), 0);
+    assert_int_equal(pthread_create(&wait, NULL, begin_until_stopped, stream), 0);
+    sleep(2); /* the call has its ticket by then */
+    stream->session->stop = true;
+    pthread_join(wait, NULL);
+    pthread_join(call, NULL);
+    assert_true(get(&quiesced));
 }
 
 static unsigned ended; /* atomic: how often */
@@ -247,6 +290,48 @@ static void a_wait_that_is_not_reached_ends_nobody(void **state)
     set(&passed, true);
 }
 
+#define IN_A_ROW 10u
+#define EACH_NS (800 * NS_PER_MS)
+
+static CUevent recorded[2 * IN_A_ROW]; /* before and behind each wait of a stream */
+static unsigned record_count;
+static uint64_t first_reached;
+
+static CUresult CUDAAPI record_in_a_row(CUevent event, CUstream stream)
+{
+    (void)stream;
+    recorded[record_count++] = event;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI query_in_a_row(CUevent event)
+{
+    uint64_t at = first_reached;
+
+    for (unsigned i = 0; recorded[i] != event; i++)
+        at += i % 2 ? 0 : EACH_NS; /* from before a wait to behind it */
+    return get(&passed) || clock_ns() >= at ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static void a_client_with_many_short_waits_in_a_row_is_ended(void **state)
+{
+    struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
+
+    server_quotas_init("wait-seconds=1");
+    quiesce_set_overdue(quiesce, end_client, quiesce);
+    driver.cuEventRecord = record_in_a_row;
+    record_count = 0;
+    for (unsigned i = 0; i < IN_A_ROW; i++)
+        quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER),
+                            stream->driver);
+    first_reached = clock_ns();
+    driver.cuEventQuery = query_in_a_row;
+    ended = 0;
+    quiesce_once(NULL);
+    assert_int_equal(ended, 1);
+    assert_true(get(&quiesced));
+}
+
 static void events_are_reused(void **state)
 {
     begin_a_wait(state);
@@ -268,7 +353,10 @@ int main(void)
         CASE(a_group_is_all_of_its_locks),
         CASE(a_wait_waits_for_the_call),
         CASE(a_call_gets_its_turn_among_waits_that_overlap),
+        CASE(no_wait_begins_before_a_call_that_has_waited_for_the_limit),
+        CASE(a_wait_that_may_not_begin_ends_with_its_client),
         CASE(a_client_that_waits_too_long_is_ended),
+        CASE(a_client_with_many_short_waits_in_a_row_is_ended),
         CASE(a_call_that_waits_for_its_own_client_is_refused),
         CASE(a_wait_that_is_not_reached_ends_nobody),
         CASE(events_are_reused),

@@ -66,7 +66,7 @@ static void begin_a_wait(struct fixture *fixture)
 {
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 
-    quiesce_wait_begin(stream->device->quiesce);
+    assert_true(quiesce_wait_begin(stream->device->quiesce, &stream->session->stop));
     quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, 1), stream->driver);
     quiesce_wait_end(stream->device->quiesce);
     waiting = true;
