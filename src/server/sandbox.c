@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -19,6 +20,7 @@
 
 #include "capabilities.h"
 #include "log.h"
+#include "sandbox_files.h"
 #include "switch.h"
 
 #if defined(__x86_64__)
@@ -44,12 +46,17 @@ static bool are_devices_missing(void)
     return access("/dev/nvidia-uvm", F_OK) != 0;
 }
 
-void sandbox_drop_privileges(bool may_be_nvidia)
+void sandbox_drop_privileges(bool may_be_nvidia, const char *listen_path)
 {
     if (is_off() || (may_be_nvidia && are_devices_missing()))
         return;
     capabilities_drop();
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    int error = sandbox_files_confine(listen_path);
+    if (error)
+        log_line("The kernel restricts no files by Landlock (%s): the server may open all of its "
+                 "user's",
+                 strerror(-error));
 }
 
 #ifdef ARCHITECTURE
@@ -80,6 +87,32 @@ static const int refused[] = {
     SYS_swapon,
     SYS_swapoff,
     SYS_open_by_handle_at,
+    SYS_acct,
+    SYS_kcmp,
+    SYS_quotactl,
+    SYS_tkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+#ifdef SYS_pidfd_send_signal
+    SYS_pidfd_send_signal,
+#endif
+#ifdef SYS_process_madvise
+    SYS_process_madvise,
+#endif
+#ifdef SYS_process_mrelease
+    SYS_process_mrelease,
+#endif
+#ifdef SYS_open_tree
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+    SYS_fsconfig,
+    SYS_fsmount,
+    SYS_fspick,
+#endif
+#ifdef SYS_mount_setattr
+    SYS_mount_setattr,
+#endif
 #ifdef SYS_io_uring_setup
     SYS_io_uring_setup,
 #endif
@@ -93,7 +126,8 @@ static const int refused[] = {
 };
 
 #define REFUSED (sizeof(refused) / sizeof(*refused))
-#define FILTER_MAX (2 * REFUSED + 24)
+#define FILTER_MAX (2 * REFUSED + 40)
+#define X32_CALLS 0x40000000u
 
 struct filter {
     struct sock_filter code[FILTER_MAX];
@@ -122,11 +156,12 @@ static void refuse(struct filter *filter, int number, int error)
     answer(filter, SECCOMP_RET_ERRNO | (unsigned)error);
 }
 
-/* Allows the call where its first argument passes the test, and refuses it elsewhere. */
-static void allow_if(struct filter *filter, int number, unsigned short test, unsigned value)
+/* Allows the call where the low half of an argument passes the test, and refuses it elsewhere. */
+static void allow_if(struct filter *filter, int number, unsigned argument, unsigned short test,
+                     unsigned value)
 {
     put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 4));
-    load(filter, offsetof(struct seccomp_data, args[0]));
+    load(filter, offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t));
     put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 1, 0));
     answer(filter, SECCOMP_RET_ERRNO | EPERM);
     answer(filter, SECCOMP_RET_ALLOW);
@@ -138,14 +173,23 @@ static void build(struct filter *filter)
     put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
     answer(filter, SECCOMP_RET_ERRNO | EPERM);
     load(filter, offsetof(struct seccomp_data, nr));
+#ifdef __x86_64__
+    /* The calls of the x32 ABI would pass a list of numbers. */
+    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 0, 1));
+    answer(filter, SECCOMP_RET_ERRNO | EPERM);
+#endif
     for (size_t i = 0; i < REFUSED; i++)
         refuse(filter, refused[i], EPERM);
 #ifdef SYS_clone3
     /* Its flags lie in memory; the C library uses clone() where this is missing. */
     refuse(filter, SYS_clone3, ENOSYS);
 #endif
-    allow_if(filter, SYS_clone, BPF_JSET, CLONE_THREAD);
-    allow_if(filter, SYS_socket, BPF_JEQ, AF_UNIX);
+    allow_if(filter, SYS_clone, 0, BPF_JSET, CLONE_THREAD);
+    allow_if(filter, SYS_socket, 0, BPF_JEQ, AF_UNIX);
+    /* Signal 0 asks whether a process lives. */
+    allow_if(filter, SYS_kill, 1, BPF_JEQ, 0);
+    allow_if(filter, SYS_tgkill, 0, BPF_JEQ, (unsigned)getpid());
+    allow_if(filter, SYS_prlimit64, 0, BPF_JEQ, 0);
     answer(filter, SECCOMP_RET_ALLOW);
 }
 

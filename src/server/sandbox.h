@@ -9,9 +9,10 @@
 #include <stdbool.h>
 
 /* Before the driver is loaded and before there are other threads: no capabilities, no new
- * privileges. Where the driver may be NVIDIA's and its device files are missing the capabilities
- * stay, because it has a privileged program make these files. */
-void sandbox_drop_privileges(bool may_be_nvidia);
+ * privileges, and only the files of sandbox_files.h. Where the driver may be NVIDIA's and its
+ * device files are missing all of that stays, because the driver has a privileged program make
+ * these files. */
+void sandbox_drop_privileges(bool may_be_nvidia, const char *listen_path);
 
 /* The driver is loaded and its contexts exist: from now on no thread may start a program or a
  * process, look into other processes, make connections, or use what only administration needs. The

@@ -169,12 +169,10 @@ static void set_hardware_queues(void)
 }
 
 /* The driver must not take Funnel's daemon, or NVIDIA's, for an MPS server and become its
- * client. */
-static void prepare_environment(char *ret_pipe_directory)
+ * client. It looks for one in a directory that no user can make. */
+static void prepare_environment(void)
 {
-    strcpy(ret_pipe_directory, "/tmp/funnel-server-XXXXXX");
-    if (mkdtemp(ret_pipe_directory))
-        setenv("CUDA_MPS_PIPE_DIRECTORY", ret_pipe_directory, 1);
+    setenv("CUDA_MPS_PIPE_DIRECTORY", "/proc/self/no-daemon", 1);
     set_hardware_queues();
     unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
     unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
@@ -197,17 +195,14 @@ static void read_switches(struct server_life *life)
 static int start_devices(struct server *server, const struct options *options, char *why,
                          size_t why_size)
 {
-    char pipe_directory[] = "/tmp/funnel-server-XXXXXX";
-
-    prepare_environment(pipe_directory);
+    prepare_environment();
     prepare_loading();
-    sandbox_drop_privileges(options->device != DRIVER_SOFT);
+    sandbox_drop_privileges(options->device != DRIVER_SOFT, options->listen_path);
     if (driver_output_capture())
         log_line("Device printf output cannot be separated from the server's own");
     int error = driver_load(options->device, &server->life->driver_kind, why, why_size);
     if (!error)
         error = devices_init(&server->devices, options->spare, why, why_size);
-    rmdir(pipe_directory);
     if (error)
         return error;
 

@@ -46,6 +46,13 @@ class Servers(harness.TestCase):
         empty = start["environment"]["CUDA_MPS_PIPE_DIRECTORY"]
         self.assertEqual(os.listdir(empty), [])
 
+    @unittest.skipIf(subprocess.call(["unshare", "--net", "true"], stderr=subprocess.DEVNULL),
+                     "no right to make a network namespace")
+    def test_no_network(self):
+        self.attach()
+        server, = self.servers()
+        self.assertNotEqual(os.readlink(f"/proc/{server}/ns/net"), os.readlink("/proc/self/ns/net"))
+
     def test_affinity_is_inherited(self):
         cpu = min(os.sched_getaffinity(0))
         os.sched_setaffinity(self.daemon_pid(), {cpu})

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "fd.h"
 #include "server_protocol.h"
 #include "sock.h"
+#include "switch.h"
 #include "text.h"
 
 /* CUresults: the control plane has no CUDA header. */
@@ -158,6 +160,14 @@ static void use_huge_pages(void)
     setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0);
 }
 
+/* A server speaks through descriptors that it is given, so it needs no network. Without the right
+ * to leave the daemon's it stays there. */
+static void leave_network(void)
+{
+    if (!switch_is_on("FUNNEL_NO_SANDBOX"))
+        unshare(CLONE_NEWNET);
+}
+
 _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
 {
     const char *const arguments[] = {"funnel-server", "--device", spawn->device,
@@ -167,6 +177,7 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
     arrange_descriptors(control_fd, spawn->log_fd, spawn->claims_fd);
     raise_descriptor_limit();
     drop_client_preload();
+    leave_network();
     if (spawn->uid != geteuid()) {
         filter_environment();
         become_user(spawn);

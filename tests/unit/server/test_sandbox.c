@@ -3,9 +3,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/keyctl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -15,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "landlock.h"
 #include "sandbox.h"
 
 /* Whether `attempt` succeeds in a process that is sealed. */
@@ -24,6 +28,7 @@ static bool succeeds(bool (*attempt)(void))
     pid_t child = fork();
 
     if (child == 0) {
+        sandbox_drop_privileges(false, NULL);
         sandbox_seal();
         _exit(attempt() ? 0 : 1);
     }
@@ -55,6 +60,16 @@ static const struct {
     {"socket AF_INET", SYS_socket, {AF_INET, SOCK_STREAM}},
     {"socket AF_NETLINK", SYS_socket, {AF_NETLINK, SOCK_RAW}},
     {"clone", SYS_clone, {SIGCHLD}},
+    {"kill", SYS_kill, {0, SIGCONT}},
+    {"tgkill", SYS_tgkill, {1, 1, 0}},
+    {"rt_sigqueueinfo", SYS_rt_sigqueueinfo, {-1}},
+    {"pidfd_send_signal", SYS_pidfd_send_signal, {-1}},
+    {"prlimit64", SYS_prlimit64, {1, -1}},
+    {"open_tree", SYS_open_tree, {-1}},
+    {"mount_setattr", SYS_mount_setattr, {-1}},
+#ifdef __x86_64__
+    {"getpid of the x32 ABI", 0x40000000 + SYS_getpid, {0}},
+#endif
 };
 
 static bool is_not_refused(long number, const long arguments[3])
@@ -109,6 +124,74 @@ static void no_core_is_left(void **state)
     assert_false(succeeds(is_dumpable));
 }
 
+/* ---- files ---- */
+
+static bool has_landlock(void)
+{
+    struct landlock_ruleset ruleset;
+    int error = landlock_begin(&ruleset);
+
+    if (!error)
+        close(ruleset.fd);
+    return !error;
+}
+
+static bool opens(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC);
+
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+/* The process that runs the tests stands for another program of the server's user. */
+static bool open_memory_of_another(void)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/mem", (int)getppid());
+    return opens(path, O_RDWR) || opens(path, O_RDONLY);
+}
+
+static char users_file[] = "/tmp/funnel-test-XXXXXX";
+
+static bool open_users_file(void)
+{
+    return opens(users_file, O_WRONLY) || opens(users_file, O_RDONLY) || unlink(users_file) == 0;
+}
+
+static bool make_file(void)
+{
+    return opens("/tmp/funnel-test-sandbox", O_WRONLY | O_CREAT);
+}
+
+static void files_of_the_user_are_out_of_reach(void **state)
+{
+    if (!has_landlock())
+        skip();
+    int fd = mkstemp(users_file);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_false(succeeds(open_users_file));
+    assert_false(succeeds(make_file));
+    assert_false(succeeds(open_memory_of_another));
+    unlink(users_file);
+}
+
+static bool open_what_drivers_open(void)
+{
+    return opens("/dev/null", O_RDWR) && opens("/proc/self/maps", O_RDONLY) &&
+           opens("/proc/self/comm", O_WRONLY) && opens("/proc/cpuinfo", O_RDONLY) &&
+           opens("/sys/devices/system/cpu/online", O_RDONLY);
+}
+
+static void files_of_drivers_open(void **state)
+{
+    assert_true(succeeds(open_what_drivers_open));
+}
+
 /* ---- allowed ---- */
 
 static void *try_in_a_thread(void *unused)
@@ -160,6 +243,8 @@ int main(void)
         cmocka_unit_test(what_servers_never_need_is_refused),
         cmocka_unit_test(processes_cannot_be_made),
         cmocka_unit_test(no_core_is_left),
+        cmocka_unit_test(files_of_the_user_are_out_of_reach),
+        cmocka_unit_test(files_of_drivers_open),
         cmocka_unit_test(threads_go_on),
         cmocka_unit_test(servers_go_on),
         cmocka_unit_test(it_can_be_left_out),
