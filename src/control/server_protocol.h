@@ -10,8 +10,9 @@
  *     fd SERVER_CLAIMS_FD    the table of claims.h,
  * already under the uid it serves. The server answers READY, or FAILED and exits. From then
  * on the daemon sends a CLIENT message for every program, with the program's own socket attached,
- * and the server welcomes it there. The server is told everything about a client once and hands it
- * back in status rows, so the daemon keeps no client state.
+ * and the server welcomes it there. The daemon gives each client a number, by which the server
+ * names it from then on: who the client is, the daemon knows itself
+ * (funneld/servers/client_record.h) and never takes from a server.
  *
  * The daemon's end never blocks (it queues), so the server's may. When the daemon's end closes, the
  * server takes no new clients and exits after its last client.
@@ -27,7 +28,7 @@
 #include "quota_table.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 3
+#define SERVER_PROTOCOL_VERSION 4
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -50,7 +51,6 @@ enum server_message {
     /* server to daemon */
     SERVER_READY = 64,
     SERVER_FAILED,
-    SERVER_STATE_CHANGED,
     SERVER_CLIENT_ATTACHED,
     SERVER_CLIENT_GONE,
     SERVER_STATUS_ROW,
@@ -105,6 +105,8 @@ struct server_limits {
 
 struct server_client {
     struct server_header header;
+    uint32_t id; /* never 0, unique in this server's life */
+    uint32_t reserved;
     struct server_identity identity;
     struct server_limits limits;
     struct hello hello; /* as the client said it; api_hash is for the server to compare */
@@ -191,16 +193,10 @@ struct server_failed {
     char text[468]; /* a message that names the cause and the remedy */
 };
 
-struct server_state_changed {
-    struct server_header header;
-    uint32_t state; /* enum server_state */
-    uint32_t reserved;
-};
-
 struct server_client_attached {
     struct server_header header;
-    int32_t pid;
-    uint32_t id; /* never 0, unique in this server's life */
+    uint32_t id; /* as it came in CLIENT, like every other */
+    uint32_t reserved;
 };
 
 /* What a client has used since it attached. Times are nanoseconds; how exact they are stands in
@@ -228,19 +224,17 @@ static inline uint64_t server_usage_copied(const struct server_usage *usage)
     return usage->copied_up + usage->copied_down + usage->copied_within;
 }
 
-/* Also sent as CLIENT_USAGE, some seconds apart, while the client works: then `ended` is the time
- * of the message, and it tells what is known of the client should the server be killed. */
+/* Sent once for each client, also for one that was refused and never attached. Also sent as
+ * CLIENT_USAGE, some seconds apart, while the client works: then it tells what is known of the
+ * client should the server be killed. */
 struct server_client_gone {
     struct server_header header;
-    int32_t pid;
-    uint32_t id;    /* 0 = it was refused and never attached */
+    uint32_t id;
     int32_t status; /* 0 = left by itself, else why the server ended it (CUresult) */
-    char text[212]; /* "" or a message */
+    char text[216]; /* "" or a message */
     uint64_t memory_peak[SERVER_MAX_DEVICES]; /* the most that it held at a time */
     uint64_t memory_refused;                  /* how often its limit refused an allocation */
-    struct server_identity identity;          /* as it came in CLIENT; zero where it was refused */
     struct server_usage usage;
-    int64_t ended; /* wall clock, seconds */
 };
 
 enum server_client_state {
@@ -250,7 +244,7 @@ enum server_client_state {
 
 struct server_status_row {
     struct server_header header;
-    struct server_identity identity; /* as it came in CLIENT */
+    struct server_identity identity; /* the daemon's, for front ends: what a server sends is lost */
     struct server_limits limits;     /* in force */
     uint32_t id;
     uint32_t state;       /* enum server_client_state */
@@ -295,10 +289,7 @@ struct server_fault {
     struct server_header header;
     int32_t status; /* CUresult of the lost context */
     uint32_t device;
-    int32_t pid; /* the culprit, 0 = not known */
-    uint32_t id;
-    uint32_t uid;      /* of the culprit, like the next */
-    char command[256]; /* as it came in CLIENT; "" = not known */
+    uint32_t id; /* the client that did it, 0 = not known */
     char text[236];
 };
 
@@ -343,8 +334,6 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_ready);
     case SERVER_FAILED:
         return sizeof(struct server_failed);
-    case SERVER_STATE_CHANGED:
-        return sizeof(struct server_state_changed);
     case SERVER_CLIENT_ATTACHED:
         return sizeof(struct server_client_attached);
     case SERVER_CLIENT_GONE:
@@ -379,7 +368,6 @@ union server_any {
     struct server_set_quotas set_quotas;
     struct server_ready ready;
     struct server_failed failed;
-    struct server_state_changed state_changed;
     struct server_client_attached client_attached;
     struct server_client_gone client_gone;
     struct server_status_row status_row;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "accounting.h"
@@ -85,7 +84,6 @@ void daemon_link_client_attached(struct server *server, const struct session *se
     struct server_client_attached attached;
 
     server_message_init(&attached, SERVER_CLIENT_ATTACHED, 0);
-    attached.pid = session->identity.pid;
     attached.id = session->id;
     send_message(server, &attached);
 }
@@ -97,12 +95,9 @@ static void report_client(const struct server *server, const struct session *ses
     uint64_t used;
 
     server_message_init(&gone, kind, 0);
-    gone.pid = session->identity.pid;
-    gone.id = session->life->announced ? session->id : 0;
+    gone.id = session->id;
     gone.status = (int32_t)status;
     gone.memory_refused = memory_refusals(session);
-    gone.identity = session->identity;
-    gone.ended = time(NULL);
     accounting_usage(session, &gone.usage);
     for (unsigned i = 0; i < server->devices.count; i++)
         memory_usage(session, i, &used, &gone.memory_peak[i]);
@@ -145,12 +140,13 @@ void daemon_link_usage(struct server *server)
     }
 }
 
-void daemon_link_client_refused(struct server *server, int pid, CUresult status, const char *text)
+void daemon_link_client_refused(struct server *server, uint32_t id, CUresult status,
+                                const char *text)
 {
     struct server_client_gone gone;
 
     server_message_init(&gone, SERVER_CLIENT_GONE, 0);
-    gone.pid = pid;
+    gone.id = id;
     gone.status = (int32_t)status;
     text_copy(gone.text, sizeof(gone.text), text);
     send_message(server, &gone);
@@ -175,7 +171,6 @@ static void send_row(struct server *server, const struct session *session, uint3
     struct server_status_row row;
 
     server_message_init(&row, SERVER_STATUS_ROW, request);
-    row.identity = session->identity;
     row.limits = session_limits_get(&session->limits);
     row.id = session->id;
     row.state = session->phase == SESSION_SERVING && !session->stop ? SERVER_CLIENT_ACTIVE

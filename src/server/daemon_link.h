@@ -17,7 +17,8 @@ void daemon_link_failed(int control_fd, CUresult status, const char *text);
 /* A client has attached, has gone, or was refused and never attached. */
 void daemon_link_client_attached(struct server *server, const struct session *session);
 void daemon_link_client_gone(struct server *server, const struct session *session);
-void daemon_link_client_refused(struct server *server, int pid, CUresult status, const char *text);
+void daemon_link_client_refused(struct server *server, uint32_t id, CUresult status,
+                                const char *text);
 
 /* The server ends with the clients that it still has: each is reported as gone with `status`, so
  * that the daemon can account for what it held. Any thread; the sessions must not change meanwhile.

@@ -113,10 +113,7 @@ static void report_to_daemon(struct server *server, CUresult result,
     server_message_init(&fault, SERVER_FAULT, 0);
     fault.status = (int32_t)result;
     if (suspects->count == 1) {
-        fault.pid = first->identity.pid;
         fault.id = first->id;
-        fault.uid = first->identity.uid;
-        text_copy(fault.command, sizeof(fault.command), first->identity.command);
         launch_last_kernel(first, kernel, sizeof(kernel));
         text_format(fault.text, sizeof(fault.text), "%s in kernel %s of " CLIENT_FORMAT,
                     driver_error_name(result), kernel, CLIENT_ARGS(first));

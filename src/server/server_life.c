@@ -164,7 +164,7 @@ static void refuse(struct server *server, const struct server_client *who, int s
              who->identity.pid, status, why, server->life->session_count,
              server->life->clients_max);
     attach_refuse(socket, status, "%s", why);
-    daemon_link_client_refused(server, who->identity.pid, status, why);
+    daemon_link_client_refused(server, who->id, status, why);
     fd_close(&socket);
 }
 
@@ -185,7 +185,7 @@ void server_take_client(struct server *server, const struct server_client *who, 
         refuse(server, who, socket, status, why);
         return;
     }
-    struct session *session = session_create(server, who, ++server->life->last_id);
+    struct session *session = session_create(server, who, who->id);
     if (!session) {
         refuse(server, who, socket, CUDA_ERROR_OUT_OF_MEMORY, "the server is out of memory");
         return;
@@ -236,6 +236,7 @@ static void on_connection(void *context, int listen_fd)
         fd_close(&socket);
         return;
     }
+    who.id = ++server->life->last_id;
     who.identity.pid = pid;
     who.identity.uid = uid;
     who.identity.gid = gid;

@@ -34,9 +34,9 @@ struct server_life {
     int control_fd; /* the daemon, or -1 */
     int listen_fd;  /* with --listen, or -1 */
     int log_fd;
-    int notify_fd; /* eventfd: a session has attached, or its thread has ended */
-    bool leaving;  /* no client is taken any more, and the server exits after the last one */
-    uint32_t last_id;
+    int notify_fd;    /* eventfd: a session has attached, or its thread has ended */
+    bool leaving;     /* no client is taken any more, and the server exits after the last one */
+    uint32_t last_id; /* of clients that came by --listen */
     unsigned session_count;
     unsigned abandoned;            /* as the daemon was told last */
     unsigned beats;                /* heartbeats sent */

@@ -95,9 +95,9 @@ class MetricsTest(harness.TestCase):
         self.attach()
         _, text = self.get("/metrics")
         labels = rf'server="uid_{os.getuid()}",pid="{os.getpid()}",id="1",user="[^"]+",group="night"'
-        self.assertRegex(text, rf'funnel_client_sm_seconds_total{{{labels},gpu="GPU-[0-9a-f-]+"}} 120\n')
+        self.assertRegex(text, rf'funnel_client_sm_seconds_total{{{labels},gpu="GPU-[0-9a-f-]+"}} 30\n')
         self.assertRegex(text, rf"funnel_client_launches_total{{{labels}}} 7\n")
-        self.assertRegex(text, r'funnel_user_gpu_seconds_total{[^}]+group="night"} 2\n')
+        self.assertRegex(text, r'funnel_user_gpu_seconds_total{[^}]+group="night"} 0.5\n')
         self.assertTrue(text.endswith("# EOF\n"))
 
     def test_sums_keep_what_clients_used(self):
@@ -106,7 +106,7 @@ class MetricsTest(harness.TestCase):
         ended = r'funnel_user_clients_ended_total{[^}]+group="night"} 1\n'
         wait_until(lambda: re.search(ended, self.get("/metrics")[1]), "the end of the client")
         text = self.get("/metrics")[1]
-        self.assertRegex(text, r'funnel_user_sm_seconds_total{[^}]+group="night"} 120\n')
+        self.assertRegex(text, r'funnel_user_sm_seconds_total{[^}]+group="night"} 30\n')
         self.assertNotIn("funnel_client_info{", text)
 
     def test_formats(self):
@@ -165,7 +165,7 @@ class MetricsTest(harness.TestCase):
             except OSError:
                 return []
 
-        wait_until(lambda: found() == ["120"], "the scrape")
+        wait_until(lambda: found() == ["30"], "the scrape")
 
     # ---- who sees what ----
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
-silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to have contexts of some size
-(FUNNEL_FAKE_OWN_MIB), or to report clients of another PID namespace, which have no process id
-(foreign). It writes one JSON line to its log for each message."""
+silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
+lie about its clients (liar), and to have contexts of some size (FUNNEL_FAKE_OWN_MIB). It writes one
+JSON line to its log for each message."""
 import array
 import fcntl
 import json
@@ -24,8 +24,7 @@ how = os.environ.get("FUNNEL_FAKE", "ready")
 # A rude server tries to write to the terminals of those who look at it.
 RUDE = b"\033[2J\xc2\x9b31m\xe2\x80\xae\xff" if how == "rude" else b""
 GPU_NAME = b"Test GPU" + RUDE
-clients = {}  # socket -> (pid, id, identity, limits)
-last_id = 0
+clients = {}  # socket -> (pid, id, limits)
 stopping = False
 
 
@@ -77,17 +76,13 @@ def start():
 
 
 def on_client(data, descriptor):
-    global last_id
-    identity = data[16:16 + wire.IDENTITY.size]
-    limits = data[16 + wire.IDENTITY.size:][:wire.LIMITS.size]
+    number, _ = wire.CLIENT_HEAD.unpack_from(data, 16)
+    identity = data[24:24 + wire.IDENTITY.size]
+    limits = data[24 + wire.IDENTITY.size:][:wire.LIMITS.size]
     pid, uid = struct.unpack_from("<iI", identity)
     share, priority, *memory = wire.LIMITS.unpack(limits)
     connection = socket.socket(fileno=descriptor)
-    last_id += 1
-    if how == "foreign":
-        pid = 0
-        identity = struct.pack("<i", 0) + identity[4:]
-    clients[connection] = (pid, last_id, identity, limits)
+    clients[connection] = (pid, number, limits)
     log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2],
         command=wire.IDENTITY.unpack(identity)[6].split(b"\0")[0].decode())
     selector.register(connection, selectors.EVENT_READ)
@@ -95,50 +90,66 @@ def on_client(data, descriptor):
         connection.send(wire.WELCOME.pack(wire.WELCOME_MAGIC, 0, b""))
     except OSError:
         pass
-    send(wire.CLIENT_ATTACHED, struct.pack("<iI", pid, last_id))
+    send(wire.CLIENT_ATTACHED, struct.pack("<II", number, 0))
+    if how == "liar":
+        lie(number)
 
 
 def usage():
-    """A struct server_usage: 2 s of GPU time, 120 SM seconds, 7 launches, 3 copies of 4096 bytes up."""
-    seconds = 10**9
-    return struct.pack(f"<{2 * wire.DEVICES}Q12Q64s", 2 * seconds, *[0] * 31, 120 * seconds,
-                       *[0] * 31, seconds, 0, 0, 5000, 64, 7, 3, 4096, 0, 0, 1, 500,
-                       b"cuModuleLoadData of PID 1" + RUDE)
+    """0.5 s of GPU time, 30 SM seconds, 7 launches, 3 copies of 4096 bytes up. The daemon believes no
+    more of a client that has just come. A liar says a year."""
+    ms = 10**6 * (365 * 86400 * 2 if how == "liar" else 1)
+    return wire.USAGE.pack(500 * ms, *[0] * 31, 30000 * ms, *[0] * 31, 250 * ms, 0, 0, 5000, 64, 7, 3,
+                           4096, 0, 0, 1, 500, b"cuModuleLoadData of PID 1" + RUDE)
 
 
-def as_told(identity):
-    """A rude server changes what the daemon itself has said of a client."""
-    *numbers, command, group, space = wire.IDENTITY.unpack(identity)
-    texts = (text.rstrip(b"\0") + RUDE for text in (command, group, space))
-    return wire.IDENTITY.pack(*numbers, *texts)
+def gone(number, status=0, text=b""):
+    peak = 1 << 60 if how == "liar" else 3 << 20
+    return wire.GONE.pack(number, status, text, peak, *[0] * (wire.DEVICES - 1), 5, usage())
+
+
+def lie(number):
+    """Of clients that it was never given, and that one that it has has gone, for the first time."""
+    for stranger in (0, number + 1, 4242, 0xFFFFFFFF):
+        send(wire.CLIENT_ATTACHED, struct.pack("<II", stranger, 0))
+        send(wire.CLIENT_USAGE, gone(stranger))
+        for _ in range(100):
+            send(wire.CLIENT_GONE, gone(stranger, 700, b"of a stranger"))
+
+
+def stranger():
+    """A server has no say in who a client is."""
+    return wire.IDENTITY.pack(1, 4242, 4242, 0, 0, 0, b"sudo rm" + RUDE, b"forged" + RUDE, b"forged" + RUDE)
 
 
 def on_status(request):
     if how == "silent":
         return
-    for pid, number, identity, limits in list(clients.values()) * (6000 if how == "endless" else 1):
+    rows = [(number, limits) for _, number, limits in clients.values()]
+    if how == "liar":
+        rows += [(4242, rows[0][1])] * bool(rows)
+    for number, limits in rows * (6000 if how == "endless" else 1):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
-        send(wire.STATUS_ROW, as_told(identity) + limits + tail + usage() +
+        send(wire.STATUS_ROW, stranger() + limits + tail + usage() +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) +
          bytes(8 * wire.DEVICES + wire.CODE_CACHE.size), request)
 
 
 def drop(connection, status=0):
-    pid, number, identity, _ = clients.pop(connection)
+    _, number, _ = clients.pop(connection)
     selector.unregister(connection)
     connection.close()
-    send(wire.CLIENT_GONE, struct.pack(f"<iIi212s{wire.DEVICES + 1}Q", pid, number, status, b"",
-                                        3 << 20, *[0] * (wire.DEVICES - 1), 5) +
-         identity + usage() + struct.pack("<q", int(time.time())))
+    for _ in range(100 if how == "liar" else 1):
+        send(wire.CLIENT_GONE, gone(number, status))
     leave_if_done()
 
 
 def on_terminate(body, request):
     wanted = struct.unpack_from("<iI", body)
-    found = [c for c, (pid, number, *_) in clients.items()
+    found = [c for c, (pid, number, _) in clients.items()
              if pid == wanted[0] and wanted[1] in (0, number)]
     for connection in found:
         drop(connection, 810)
@@ -147,10 +158,10 @@ def on_terminate(body, request):
 
 def on_set_limits(body, request):
     pid, number, share = struct.unpack_from("<iII", body)
-    found = [c for c, (p, n, *_) in clients.items() if p == pid and number in (0, n)]
+    found = [c for c, (p, n, _) in clients.items() if p == pid and number in (0, n)]
     log(event="limits", pid=pid, id=number, share=share)
     for connection in found:
-        clients[connection] = (*clients[connection][:3], body[8:8 + wire.LIMITS.size])
+        clients[connection] = (*clients[connection][:2], body[8:8 + wire.LIMITS.size])
     send(wire.RESULT, struct.pack("<iI", 0 if found else 201, 0), request)
 
 
@@ -193,7 +204,7 @@ def on_control():
 
 def fault(*_):
     send(wire.FAULT,
-         struct.pack("<iIiII256s236s", 700, 0, 1234, 1, 0, b"", b"Client 1234 wrote where nothing is"))
+         struct.pack("<iII236s", 700, 0, 4242 if how == "liar" else 0, b"Client 1234 wrote where nothing is"))
     while signal.SIGUSR2 not in signal.sigpending():
         if select.select([control], [], [], 0.01)[0]:
             data = control.recv(8192)

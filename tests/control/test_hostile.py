@@ -3,6 +3,7 @@
 command a terminal. Whatever they do, others are served."""
 import os
 import random
+import signal
 import socket
 import unittest
 
@@ -112,14 +113,70 @@ class Hostile(harness.TestCase):
         peer.send(wire.hello())
         self.assertIsNotNone(peer.recv(8192))
         rows = [line for line in self.mps("ps\n") if line.startswith(f"{os.getpid()} ")]
-        self.assertGreater(len(rows), 0)
-        self.assertLessEqual(len(rows), 4096)
+        self.assertEqual(len(rows), 1)
         self.assert_serves()
 
     def test_commands_that_command_terminals(self):
         for line in ("\x1b[31mred", "get_server_status \x1b]0;owned\x07", "quit -t \x1b[2J"):
             for answer in self.mps(line + "\n"):
                 self.assertNotIn("\x1b", answer)
+
+
+class Liar(harness.TestCase):
+    """A server whose user has taken it over, or has got hold of its connection to the daemon."""
+    fake = "liar"
+
+    def setUp(self):
+        super().setUp()
+        self.start()
+        self.liar = self.client(group=b"honest")
+        self.assertEqual(self.liar.welcome()[0], 0)
+
+    def test_rows(self):
+        """Who a client is, the daemon knows, and it knows which clients the server has."""
+        client, = self.funnel_json("ps")
+        self.assertEqual((client["pid"], client["uid"], client["group"], client["id"]),
+                         (os.getpid(), os.getuid(), "honest", 1))
+        self.assertIn("python", client["command"])
+        self.assertEqual(len(self.mps("ps\n")), 2)
+
+    def test_use(self):
+        """One line for each client that has attached, of the user who has been there, and no more than
+        fits into the time and the memory."""
+        self.liar.close()
+        lines = []
+        wait_until(lambda: lines.extend(harness.json_lines(os.path.join(self.log, "usage.jsonl"))) or lines,
+                   "the line")
+        self.assertEqual(self.client().welcome()[0], 0)
+        line, = harness.json_lines(os.path.join(self.log, "usage.jsonl"))
+        self.assertEqual((line["pid"], line["uid"], line["group"], line["id"]),
+                         (os.getpid(), os.getuid(), "honest", 1))
+        device, = line["devices"]
+        self.assertLess(device["gpu_seconds"], harness.TIMEOUT)
+        self.assertLess(device["sm_seconds"], harness.TIMEOUT * 132)
+        self.assertEqual(device["memory_peak"], 1 << 34)
+
+    def test_lines(self):
+        """The log says once that the server lies, however often it does."""
+        self.liar.close()
+        wait_until(lambda: "(id 1) of server" in self.control_log(), "the end of the client")
+        wait_until(lambda: self.control_log().count("used more than there was") == 1, "the line")
+        self.assertEqual(self.control_log().count("which the daemon has not given to it"), 1)
+        self.assertNotIn("4242", self.control_log())
+        self.assertNotIn("of a stranger", self.control_log())
+
+    def test_faults(self):
+        """It can blame none but its own clients."""
+        server, = self.servers()
+        for _ in range(3):
+            server, = self.servers()
+            os.kill(server, signal.SIGUSR1)
+            wait_until(lambda: "is in state FAULT" in self.control_log() or
+                       "fatal GPU error" in self.control_log(), "the fault")
+            os.kill(server, signal.SIGUSR2)
+            wait_until(lambda: not harness.alive(server), "the end of the server")
+            self.client(window_base=1).welcome()
+        self.assertNotIn("quarantine", self.control_log())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import os
 import pwd
 import signal
+import subprocess
 import unittest
 
 import harness
@@ -296,8 +297,24 @@ class Operator(Started):
 
 class Foreign(Started):
     """Clients of another PID namespace have no process id that the daemon knows; their ID names
-    them wherever a process id does."""
-    fake = "foreign"
+    them wherever a process id does. Here the daemon is in one of its own, where a server's process
+    id is not the ID of a client, too."""
+
+    def start(self, *arguments):
+        daemon = subprocess.Popen(
+            ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+             'echo 1000 >/proc/sys/kernel/ns_last_pid; exec "$@"', "sh",
+             os.path.join(self.root, "bin/funneld"), "-f", *arguments],
+            env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes.append(daemon)
+        wait_until(lambda: os.path.exists(self.socket_path) or daemon.poll() is not None,
+                   "the daemon's socket")
+        if daemon.poll() is not None:
+            self.skipTest("no PID namespace can be made here")
+
+    def daemon_pid(self):
+        """It ends with its namespace."""
+        return None
 
     def test_limits_by_id(self):
         self.attach()

@@ -30,6 +30,7 @@ struct daemon {
     pid_t pid;
     char log[64];
     int claims;
+    uint32_t clients; /* the number of the last */
 };
 
 static void run_server(const struct daemon *daemon, int control, int log)
@@ -144,6 +145,7 @@ static int pass_on_with(struct daemon *daemon, const struct server_identity *ide
 
     assert_int_equal(sock_pair(pair), 0);
     server_message_init(&client, SERVER_CLIENT, 0);
+    client.id = ++daemon->clients;
     client.identity = *identity;
     client.limits.sm_centipercent = share;
     client.limits.memory_limit[0] = limit;
@@ -170,8 +172,7 @@ static void bring_client(struct daemon *daemon, struct peer *peer, int32_t pid, 
 
     assert_true(peer_adopt(peer, pass_on(daemon, &identity, limit, share)));
     receive(daemon, SERVER_CLIENT_ATTACHED, &message);
-    assert_int_equal(message.client_attached.pid, pid);
-    assert_int_not_equal(message.client_attached.id, 0);
+    assert_int_equal(message.client_attached.id, daemon->clients);
 }
 
 static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_rows,
@@ -212,14 +213,14 @@ static void status_has_a_row_for_each_client(void **state)
     bring_client(*state, &b, 1002, 64 * MIB, 10000);
     assert_int_equal(peer_make_granule(&b, 4 * MIB, &address), CUDA_SUCCESS);
     assert_int_equal(ask_status(*state, rows, 4), 2);
-    assert_int_equal(rows[0].identity.pid, 1001);
-    assert_int_equal(rows[1].identity.pid, 1002);
+    assert_int_equal(rows[0].id, 1);
+    assert_int_equal(rows[1].id, 2);
     assert_int_equal(rows[1].state, SERVER_CLIENT_ACTIVE);
     assert_int_equal(rows[1].memory_used[0], 4 * MIB);
     assert_int_equal(rows[1].limits.memory_limit[0], 64 * MIB);
     peer_leave(&a);
     receive(*state, SERVER_CLIENT_GONE, &message);
-    assert_int_equal(message.client_gone.pid, 1001);
+    assert_int_equal(message.client_gone.id, 1);
     assert_int_equal(message.client_gone.status, 0);
     assert_int_equal(ask_status(*state, rows, 4), 1);
     peer_leave(&b);
@@ -300,6 +301,7 @@ static void another_build_is_refused(void **state)
 
     assert_int_equal(sock_pair(pair), 0);
     server_message_init(&client, SERVER_CLIENT, 0);
+    client.id = 7;
     client.identity.pid = 1001;
     client.limits.sm_centipercent = 10000;
     client.hello = peer_hello();
@@ -309,7 +311,7 @@ static void another_build_is_refused(void **state)
     assert_false(peer_adopt(&peer, pair[0]));
     assert_int_equal(peer.offer.welcome.status, CUDA_ERROR_MPS_CONNECTION_FAILED);
     receive(daemon, SERVER_CLIENT_GONE, &message);
-    assert_int_equal(message.client_gone.id, 0);
+    assert_int_equal(message.client_gone.id, 7);
     peer_leave(&peer);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fd.h"
@@ -59,13 +60,12 @@ static void add_devices(struct evbuffer *line, const struct server_ready *ready,
 }
 
 static void add_identity(struct evbuffer *line, const char *server,
-                         const struct server_client_gone *gone)
+                         const struct server_identity *who, const struct server_client_gone *gone)
 {
-    const struct server_identity *who = &gone->identity;
     const char *name = user_name(who->uid);
 
     evbuffer_add_printf(line, "{\"since\":%lld,\"ended\":%lld,\"status\":%d,\"pid\":%d,\"id\":%u",
-                        (long long)who->since, (long long)gone->ended, gone->status, gone->pid,
+                        (long long)who->since, (long long)time(NULL), gone->status, who->pid,
                         gone->id);
     evbuffer_add_printf(line, ",\"uid\":%u,\"user\":", who->uid);
     json_text_add(line, name, strlen(name));
@@ -162,10 +162,10 @@ static void report(int error)
     }
 }
 
-static void add_to_totals(const char *server, const struct server_client_gone *gone)
+static void add_to_totals(const char *server, const struct server_identity *who,
+                          const struct server_client_gone *gone)
 {
-    struct usage_total *total =
-        usage_totals_find(usage_totals(), server, gone->identity.uid, gone->identity.group);
+    struct usage_total *total = usage_totals_find(usage_totals(), server, who->uid, who->group);
 
     total->clients++;
     total->failed += gone->status != 0;
@@ -173,15 +173,15 @@ static void add_to_totals(const char *server, const struct server_client_gone *g
 }
 
 void usage_journal_add(const struct daemon *daemon, const char *server,
-                       const struct server_ready *ready, const struct server_client_gone *gone)
+                       const struct server_ready *ready, const struct server_identity *who,
+                       const struct server_client_gone *gone)
 {
-    struct evbuffer *line = gone->id ? evbuffer_new() : NULL;
+    struct evbuffer *line = evbuffer_new();
 
-    if (gone->id)
-        add_to_totals(server, gone);
+    add_to_totals(server, who, gone);
     if (!line)
         return;
-    add_identity(line, server, gone);
+    add_identity(line, server, who, gone);
     add_usage(line, &gone->usage);
     add_devices(line, ready, gone);
     evbuffer_add(line, "}\n", 2);

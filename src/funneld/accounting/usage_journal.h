@@ -12,7 +12,8 @@
 #include "daemon.h"
 #include "server_protocol.h"
 
-/* A client of the server with this name and these devices has ended: adds it to the totals, and a
- * line to the journal. A client that was refused has used nothing and is left out. */
+/* A client that had attached to the server with this name and these devices has ended: adds it to
+ * the totals, and a line to the journal. */
 void usage_journal_add(const struct daemon *daemon, const char *server,
-                       const struct server_ready *ready, const struct server_client_gone *gone);
+                       const struct server_ready *ready, const struct server_identity *who,
+                       const struct server_client_gone *gone);

@@ -85,12 +85,9 @@ void pending_requests_end(struct server_process *server)
 void pending_request_row(struct server_process *server, const struct server_status_row *message)
 {
     struct pending_request *request = find_request(server, message->header.request);
-    struct server_status_row row = *message;
 
-    row.identity.command[sizeof(row.identity.command) - 1] = '\0';
-    row.identity.space[sizeof(row.identity.space) - 1] = '\0';
     if (request && request->handler.row)
-        request->handler.row(request->handler.context, &row);
+        request->handler.row(request->handler.context, message);
 }
 
 void pending_request_answered(struct server_process *server, uint32_t number, int status,

@@ -70,14 +70,14 @@ bool quarantine_has_user(const struct quarantine *quarantine, uint32_t uid, uint
 
 /* ---- what the daemon does about it ---- */
 
-void quarantine_note(struct daemon *daemon, const struct server_fault *fault)
+void quarantine_note(struct daemon *daemon, const struct server_identity *identity)
 {
-    if (!text_ended(fault->command, sizeof(fault->command)) || !*fault->command ||
-        !quarantine_add_fault(&daemon->quarantine, fault->uid, fault->command, clock_ns()))
+    if (!*identity->command ||
+        !quarantine_add_fault(&daemon->quarantine, identity->uid, identity->command, clock_ns()))
         return;
     journal("User %u: %.160s has faulted %u times within a minute. It is in quarantine: a server "
             "of its own serves it, until it has not faulted for %llu minutes",
-            fault->uid, fault->command, QUARANTINE_FAULTS,
+            identity->uid, identity->command, QUARANTINE_FAULTS,
             (unsigned long long)(QUARANTINE_LASTS_NS / NS_PER_SEC / 60));
 }
 

@@ -34,8 +34,8 @@ bool quarantine_has(const struct quarantine *quarantine, uint32_t uid, const cha
 /* Whether any program of the user is in quarantine. */
 bool quarantine_has_user(const struct quarantine *quarantine, uint32_t uid, uint64_t now);
 
-/* Counts a fault that a server has reported, if it knows whose it was. */
-void quarantine_note(struct daemon *daemon, const struct server_fault *fault);
+/* Counts a fault of a client that a server has reported. */
+void quarantine_note(struct daemon *daemon, const struct server_identity *identity);
 
 /* A program in quarantine belongs to another server than its user's other programs. */
 void quarantine_change_route(const struct daemon *daemon, const struct server_identity *identity,

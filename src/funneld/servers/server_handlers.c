@@ -5,9 +5,9 @@
 #include <signal.h>
 #include <string.h>
 
+#include "client_record.h"
 #include "fault_drain.h"
 #include "journal.h"
-#include "last_usage.h"
 #include "pending_request.h"
 #include "quarantine.h"
 #include "replacement.h"
@@ -15,7 +15,6 @@
 #include "service.h"
 #include "standby.h"
 #include "text.h"
-#include "usage_journal.h"
 #include "usage_totals.h"
 
 #define STATUS_CONNECTION_FAILED 805
@@ -31,8 +30,11 @@ static void begin_serving(struct server_process *server)
     standby_begin(server);
 }
 
+/* A server says once what its devices are: the figures of its clients are measured by them. */
 static void on_ready(struct server_process *server, const struct server_ready *ready)
 {
+    if (server->state != SERVER_INITIALIZING)
+        return;
     server->ready = *ready;
     if (server->ready.device_count > SERVER_MAX_DEVICES)
         server->ready.device_count = SERVER_MAX_DEVICES;
@@ -58,21 +60,32 @@ static void on_failed(struct server_process *server, const struct server_failed 
             server->failure_text);
 }
 
-static void on_state(struct server_process *server, uint32_t state)
+/* NULL, and a line the first time, when the server has not been given such a client. */
+static struct client_record *find_client(struct server_process *server, uint32_t id)
 {
-    if (state > SERVER_FAULTED || state == SERVER_INITIALIZING || state == server->state)
-        return;
-    server->state = state;
-    journal("Server %d is in state %s", (int)server->pid, server_process_state_name(server));
+    struct client_record *record = client_record_find(server, id);
+
+    if (!record && !server->has_invented)
+        journal(
+            "Server %d speaks of a client with id %u, which the daemon has not given to it; what "
+            "it says of such clients is ignored",
+            (int)server->pid, id);
+    server->has_invented |= !record;
+    return record;
 }
 
 /* A lost context cannot be repaired: the server ends. New clients are refused until its clients
  * have ended, too (fault_drain.h). */
 static void on_fault(struct server_process *server, const struct server_fault *fault)
 {
+    const struct client_record *record = fault->id ? find_client(server, fault->id) : NULL;
+
+    if (server->state != SERVER_ACTIVE)
+        return;
     journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
             fault->device, (int)sizeof(fault->text), fault->text);
-    quarantine_note(server->daemon, fault);
+    if (record)
+        quarantine_note(server->daemon, &record->identity);
     usage_totals()->faults++;
     server->state = SERVER_FAULTED;
     server->stopping = true;
@@ -83,35 +96,74 @@ static void on_fault(struct server_process *server, const struct server_fault *f
         replacement_end_old(server);
 }
 
+static void on_attached(struct server_process *server, uint32_t id)
+{
+    struct client_record *record = find_client(server, id);
+
+    if (!record || record->attached)
+        return;
+    record->attached = true;
+    journal("Client %d attached to server %d with id %u", record->identity.pid, (int)server->pid,
+            id);
+    fault_drain_attached(server, record->identity.pid);
+}
+
+static void on_usage(struct server_process *server, const struct server_client_gone *usage)
+{
+    struct client_record *record = find_client(server, usage->id);
+
+    if (record)
+        client_record_note(record, usage);
+}
+
 /* What "memacct set audit_log=true" asks for. */
-static void audit(const struct server_process *server, const struct server_client_gone *gone)
+static void audit(const struct server_process *server, pid_t pid,
+                  const struct server_client_gone *gone)
 {
     for (unsigned i = 0; i < server->ready.device_count; i++)
         if (gone->memory_peak[i])
             journal("Audit: client %d (id %u) of server %s held at most %llu bytes of device %u",
-                    gone->pid, gone->id, server->name, (unsigned long long)gone->memory_peak[i], i);
+                    (int)pid, gone->id, server->name, (unsigned long long)gone->memory_peak[i], i);
     if (gone->memory_refused)
-        journal("Audit: client %d (id %u) of server %s met its memory limit %llu times", gone->pid,
+        journal("Audit: client %d (id %u) of server %s met its memory limit %llu times", (int)pid,
                 gone->id, server->name, (unsigned long long)gone->memory_refused);
+}
+
+static void log_gone(const struct server_process *server, pid_t pid,
+                     const struct server_client_gone *gone)
+{
+    if (gone->status)
+        journal("Client %d (id %u) of server %d ended with status %d%s%.*s", (int)pid, gone->id,
+                (int)server->pid, gone->status, *gone->text ? ": " : "", (int)sizeof(gone->text),
+                gone->text);
+    else
+        journal("Client %d (id %u) of server %d has left", (int)pid, gone->id, (int)server->pid);
 }
 
 static void on_gone(struct server_process *server, const struct server_client_gone *gone)
 {
-    if (gone->id)
-        fault_drain_detached(server, gone->pid);
-    last_usage_forget(server, gone->id);
+    struct client_record *record = find_client(server, gone->id);
+
+    if (!record)
+        return;
+    pid_t pid = record->identity.pid;
+
+    if (record->attached)
+        fault_drain_detached(server, pid);
     if (server->daemon->audits)
-        audit(server, gone);
-    usage_journal_add(server->daemon, server->name, &server->ready, gone);
-    server->handed_over -= server->handed_over > 0;
+        audit(server, pid, gone);
+    client_record_end(record, gone);
     if (server->stopping)
         server_process_kill_abandoned(server);
-    if (gone->status)
-        journal("Client %d (id %u) of server %d ended with status %d%s%.*s", gone->pid, gone->id,
-                (int)server->pid, gone->status, *gone->text ? ": " : "", (int)sizeof(gone->text),
-                gone->text);
-    else
-        journal("Client %d (id %u) of server %d has left", gone->pid, gone->id, (int)server->pid);
+    log_gone(server, pid, gone);
+}
+
+static void on_row(struct server_process *server, struct server_status_row *row)
+{
+    struct client_record *record = find_client(server, row->id);
+
+    if (record && client_record_complete(record, row))
+        pending_request_row(server, row);
 }
 
 /* The end of a server does not wait for kernels that never end. */
@@ -125,13 +177,6 @@ static void on_abandoned(struct server_process *server, unsigned clients)
         server_process_kill_abandoned(server);
 }
 
-static void clean_identity(struct server_identity *identity)
-{
-    text_make_printable_array(identity->command, sizeof(identity->command));
-    text_make_printable_array(identity->group, sizeof(identity->group));
-    text_make_printable_array(identity->space, sizeof(identity->space));
-}
-
 static void clean_ready(struct server_ready *ready)
 {
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
@@ -143,7 +188,6 @@ static void clean_ready(struct server_ready *ready)
 
 static void clean_row(struct server_status_row *row)
 {
-    clean_identity(&row->identity);
     text_make_printable_array(row->usage.stall_cause, sizeof(row->usage.stall_cause));
     text_make_printable_array(row->call, sizeof(row->call));
 }
@@ -157,8 +201,6 @@ static void clean(union server_any *any)
         clean_row(&any->status_row);
     else if (any->header.kind == SERVER_HEARTBEAT)
         text_make_printable_array(any->heartbeat.text, sizeof(any->heartbeat.text));
-    else if (any->header.kind == SERVER_CLIENT_GONE || any->header.kind == SERVER_CLIENT_USAGE)
-        clean_identity(&any->client_gone.identity);
     else if (any->header.kind == SERVER_FAILED)
         text_make_printable_array(any->failed.text, sizeof(any->failed.text));
 }
@@ -184,22 +226,17 @@ static void dispatch(void *owner, const void *data, size_t size)
     case SERVER_FAILED:
         on_failed(server, &any->failed);
         break;
-    case SERVER_STATE_CHANGED:
-        on_state(server, any->state_changed.state);
-        break;
     case SERVER_CLIENT_ATTACHED:
-        journal("Client %d attached to server %d with id %u", any->client_attached.pid,
-                (int)server->pid, any->client_attached.id);
-        fault_drain_attached(server, any->client_attached.pid);
+        on_attached(server, any->client_attached.id);
         break;
     case SERVER_CLIENT_GONE:
         on_gone(server, &any->client_gone);
         break;
     case SERVER_CLIENT_USAGE:
-        last_usage_note(server, &any->client_gone);
+        on_usage(server, &any->client_gone);
         break;
     case SERVER_STATUS_ROW:
-        pending_request_row(server, &any->status_row);
+        on_row(server, &any->status_row);
         break;
     case SERVER_STATUS_END:
         pending_request_answered(server, any->header.request, 0, &any->status_end);

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 
 #include "claim_table.h"
+#include "client_record.h"
 #include "fault_drain.h"
 #include "fd.h"
 #include "journal.h"
-#include "last_usage.h"
 #include "limits_text.h"
 #include "pending_request.h"
 #include "replacement.h"
@@ -31,6 +31,7 @@
 
 #define STATUS_CONNECTION_FAILED 805
 #define STATUS_SERVER_NOT_READY 807
+#define STATUS_MAX_CONNECTIONS 809
 
 /* ---- lookup ---- */
 
@@ -113,7 +114,7 @@ static void server_process_free(struct server_process *server)
     list_remove(&server->link);
     pending_requests_end(server);
     fault_drain_forget_clients(server);
-    last_usage_close(server);
+    client_records_close(server);
     connection_close(&server->connection);
     heartbeat_end(server);
     if (server->deadline)
@@ -181,7 +182,7 @@ static struct server_process *server_process_create(struct daemon *daemon,
     list_init(&server->link);
     list_init(&server->requests);
     list_init(&server->clients);
-    list_init(&server->usages);
+    list_init(&server->records);
     server->deadline = evtimer_new(daemon->base, on_deadline, server);
     if (server->deadline)
         return server;
@@ -334,17 +335,40 @@ static void log_client(const struct server_process *server, const struct server_
             (int)server->pid, limits);
 }
 
+/* Takes `fd`. */
+static void refuse_client(const struct server_process *server,
+                          const struct server_identity *identity, int fd)
+{
+    struct welcome welcome = {.magic = WELCOME_MAGIC, .status = STATUS_MAX_CONNECTIONS};
+
+    text_format(
+        welcome.text, sizeof(welcome.text),
+        "The server %s has been given %u programs and has not said that they have gone; try "
+        "again when some have ended",
+        server->name, server->handed_over);
+    journal("Client %d of user %u refused with status %d: %s", identity->pid, identity->uid,
+            welcome.status, welcome.text);
+    sock_send(fd, &welcome, sizeof(welcome), NULL, 0);
+    fd_close(&fd);
+}
+
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
                                const struct server_identity *identity, const struct hello *hello,
                                int fd)
 {
     struct static_partitions *partitions = service_partitions(server->daemon, server->name);
+    struct client_record *record = client_record_add(server, identity);
     struct server_client message;
 
-    server_message_init(&message, SERVER_CLIENT, 0);
-    message.identity = *identity;
-    text_copy(message.identity.space, sizeof(message.identity.space),
+    if (!record) {
+        refuse_client(server, identity, fd);
+        return;
+    }
+    text_copy(record->identity.space, sizeof(record->identity.space),
               space ? space->name : NAMESPACE_DEFAULT);
+    server_message_init(&message, SERVER_CLIENT, 0);
+    message.id = record->id;
+    message.identity = record->identity;
     message.hello = *hello;
     combine_limits(server, space, identity, hello, &message.limits);
     if (!static_partitions_bind(partitions, &server->ready, hello, &message.limits))
@@ -352,7 +376,6 @@ void server_process_add_client(struct server_process *server, const struct mps_n
                 "and CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
                 identity->pid, identity->uid, partitions->version3 ? "server" : "daemon",
                 hello->sm_partition, partitions->version3 ? "sm-partition list" : "lspart");
-    server->handed_over++;
     log_client(server, &message);
     connection_send(&server->connection, &message, sizeof(message), fd);
 }

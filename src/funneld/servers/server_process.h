@@ -61,8 +61,11 @@ struct server_process {
     struct event *deadline;      /* to start, or to stop: then it is killed */
     struct list requests;        /* struct pending_request */
     struct list clients;         /* struct attached_client: fault_drain.h */
-    struct list usages;          /* struct last_usage */
-    unsigned handed_over;        /* clients that it has got and that have not gone */
+    struct list records;         /* struct client_record: the clients that it has got */
+    unsigned handed_over;        /* how many there are */
+    uint32_t last_client;        /* the number of the last of them */
+    bool has_exaggerated;        /* it has reported figures that cannot be */
+    bool has_invented;           /* it has spoken of a client that it was not given */
     unsigned abandoned;          /* those of them that have ended but for an endless kernel */
     uint32_t last_request;
     struct heartbeat heartbeat;
@@ -92,7 +95,7 @@ bool server_process_has_died(struct server_process *server);
 void server_process_lost(struct server_process *server);
 
 /* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that
- * is ready. Takes `fd`. */
+ * is ready, or refuses it when the daemon can keep no record of it. Takes `fd`. */
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
                                const struct server_identity *identity, const struct hello *hello,
                                int fd);

@@ -14,9 +14,6 @@
 
 #define STATUS_TIMEOUT_S 5
 
-/* A server has fewer clients; one that sends more rows means harm. */
-#define ROWS_MAX 4096u
-
 static void status_query_free(struct status_query *query)
 {
     for (unsigned i = 0; i < query->report_count; i++)
@@ -38,8 +35,6 @@ static void on_row(void *context, const struct server_status_row *row)
 {
     struct status_report *report = context;
 
-    if (report->client_count >= ROWS_MAX)
-        return;
     if (report->client_count == report->capacity) {
         unsigned capacity = report->capacity ? report->capacity * 2 : 16;
         struct server_status_row *grown = reallocarray(report->clients, capacity, sizeof(*grown));

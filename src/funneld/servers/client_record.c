@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See client_record.h. */
+#include "client_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client_figures.h"
+#include "clock.h"
+#include "journal.h"
+#include "server_process.h"
+#include "usage_journal.h"
+
+#define STATUS_SERVER_GONE 806
+
+struct client_record *client_record_add(struct server_process *server,
+                                        const struct server_identity *identity)
+{
+    bool is_full = server->handed_over >= CLIENT_RECORDS_MAX;
+    struct client_record *record = is_full ? NULL : calloc(1, sizeof(*record));
+
+    if (!record)
+        return NULL;
+    record->server = server;
+    record->id = ++server->last_client;
+    record->identity = *identity;
+    record->given_ns = clock_ns();
+    list_append(&server->records, &record->link);
+    server->handed_over++;
+    return record;
+}
+
+struct client_record *client_record_find(struct server_process *server, uint32_t id)
+{
+    list_for_each (struct client_record, record, &server->records, link)
+        if (record->id == id)
+            return record;
+    return NULL;
+}
+
+static void client_record_free(struct client_record *record)
+{
+    record->server->handed_over--;
+    list_remove(&record->link);
+    free(record);
+}
+
+static struct client_bounds bounds_of(const struct client_record *record)
+{
+    return (struct client_bounds){&record->server->ready, clock_ns() - record->given_ns};
+}
+
+static void log_impossible(const struct client_record *record)
+{
+    struct server_process *server = record->server;
+
+    if (server->has_exaggerated)
+        return;
+    server->has_exaggerated = true;
+    journal("Server %d says that client %d (id %u) has used more than there was since it came; only "
+            "what was there counts, for this client and those that follow",
+            (int)server->pid, record->identity.pid, record->id);
+}
+
+void client_record_note(struct client_record *record, const struct server_client_gone *message)
+{
+    const struct client_bounds bounds = bounds_of(record);
+
+    record->last = *message;
+    bool fits = client_usage_bound(&record->last.usage, &bounds);
+    if (!client_memory_bound(record->last.memory_peak, &bounds) || !fits)
+        log_impossible(record);
+}
+
+bool client_record_complete(struct client_record *record, struct server_status_row *row)
+{
+    const struct client_bounds bounds = bounds_of(record);
+    bool is_first = record->last_request != row->header.request;
+
+    record->last_request = row->header.request;
+    row->identity = record->identity;
+    bool fits = client_usage_bound(&row->usage, &bounds);
+    fits &= client_memory_bound(row->memory_used, &bounds);
+    if (!client_memory_bound(row->memory_peak, &bounds) || !fits)
+        log_impossible(record);
+    return is_first;
+}
+
+static void write_down(const struct client_record *record)
+{
+    const struct server_process *server = record->server;
+
+    if (record->attached)
+        usage_journal_add(server->daemon, server->name, &server->ready, &record->identity,
+                          &record->last);
+}
+
+void client_record_end(struct client_record *record, const struct server_client_gone *message)
+{
+    client_record_note(record, message);
+    write_down(record);
+    client_record_free(record);
+}
+
+void client_records_close(struct server_process *server)
+{
+    list_for_each_safe (struct client_record, record, &server->records, link) {
+        record->last.id = record->id;
+        record->last.status = STATUS_SERVER_GONE;
+        write_down(record);
+        client_record_free(record);
+    }
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the daemon itself knows of the clients that a server has been given. A server names a client
+ * by the number that the daemon has given it, and says what the client does. Who the client is
+ * stands here alone: user, group, program, process, and since when. So a server that lies can speak
+ * of its own clients only, and cannot make anyone else of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "list.h"
+#include "server_protocol.h"
+
+/* Far more than a server takes clients: one that never reports their end costs no more than this. */
+#define CLIENT_RECORDS_MAX 1024u
+
+struct server_process;
+
+struct client_record {
+    struct list link; /* in server->records */
+    struct server_process *server;
+    uint32_t id; /* never 0, unique in the server's life */
+    struct server_identity identity;
+    uint64_t given_ns;     /* clock_ns() when the server got it */
+    bool attached;         /* the server has said so */
+    uint32_t last_request; /* the last question of which the server has sent the client's row */
+    struct server_client_gone last; /* what it had used when the server told of it last */
+};
+
+/* Enters a client that the server is about to get; NULL when there is no memory, or when the server
+ * has so many already. */
+struct client_record *client_record_add(struct server_process *server,
+                                        const struct server_identity *identity);
+
+/* The client of that number, or NULL when the server has not been given one. */
+struct client_record *client_record_find(struct server_process *server, uint32_t id);
+
+/* Takes over what the server says that the client has used, as far as that can be. */
+void client_record_note(struct client_record *record, const struct server_client_gone *message);
+
+/* Puts who the client is into a row of status, and bounds its figures. False for a row that the
+ * server has sent before in its answer to the same question. */
+bool client_record_complete(struct client_record *record, struct server_status_row *row);
+
+/* The client has gone: its use enters the journal if it had attached. */
+void client_record_end(struct client_record *record, const struct server_client_gone *message);
+
+/* The server has died, and its clients end with what it told of them last. */
+void client_records_close(struct server_process *server);
