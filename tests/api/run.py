@@ -35,10 +35,10 @@ DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_file
           "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green",
           "memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves",
           "managed_neighbors", "managed_large", "managed_peers", "managed_random",
-          "managed_turns", "managed_variables", "peers", "retired"]
+          "managed_threads", "managed_turns", "managed_variables", "peers", "retired"]
 # Kernels of these wait for the host, which needs the driver meanwhile, so nothing else may run beside
 # them: a call that waits for all kernels would never end.
-WAITING = [("managed_neighbors", "waits"), ("managed_turns", "waits")]
+WAITING = [("managed_neighbors", "waits"), ("managed_threads", "waits"), ("managed_turns", "waits")]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]

@@ -55,6 +55,10 @@ class Races(unittest.TestCase):
         self.expect_none("managed_turns")
         self.expect_none("managed_turns", "waits")
 
+    def test_threads(self):
+        self.expect_none("managed_threads")
+        self.expect_none("managed_threads", "waits")
+
     def test_pieces_change_places(self):
         self.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=6M"
         self.expect_none("managed_random", "3", "40")

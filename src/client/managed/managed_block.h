@@ -20,6 +20,9 @@ struct managed_wait {
     struct list link; /* of blocks that are waited for */
 };
 
+/* What stands for a thread, whose number is positive. */
+enum { THREAD_NONE = 0, THREAD_SEVERAL = -1 };
+
 struct managed_block {
     struct allocation allocation;
     struct allocation entry; /* of the heap: whole pages */
@@ -28,13 +31,14 @@ struct managed_block {
     struct residence residence;
     unsigned attach, first_attach; /* CU_MEM_ATTACH_... now, and when it was allocated */
     uint64_t stream;               /* CU_MEM_ATTACH_SINGLE: handle of the stream */
-    struct fence arrival;          /* of the pages that a prefetch brings down */
+    struct fence arrival;          /* behind copies down on streams of the program's */
     bool fetching;                 /* a touch brings pages down, behind a fence of its own */
     struct managed_uses uses;      /* launches that may be using it */
     struct managed_wait wait;      /* of threads that touch it */
     struct list direct_link;       /* of blocks that went up on a stream of the program's */
     bool active;                   /* in the list of blocks */
     struct list link;              /* of blocks that the program may have something of */
+    int thread;                    /* the only one that has touched it, or THREAD_... */
     unsigned turns;                /* how often it still comes down by itself */
     struct list ahead_link;        /* of those that do, while there are turns */
 };

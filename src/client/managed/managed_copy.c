@@ -107,6 +107,12 @@ static void end_direct_locked(const struct stream *stream)
     copier.direct = NULL;
 }
 
+void managed_follow_on_locked(struct stream *stream)
+{
+    end_direct_locked(stream);
+    wait_locked(stream);
+}
+
 void managed_follow_locked(void)
 {
     end_direct_locked(NULL);
@@ -204,8 +210,7 @@ void managed_copy_push(struct stream *stream)
 
     if (move_up_for_locked(stream) || sent)
         managed_sent_locked();
-    end_direct_locked(stream);
-    wait_locked(stream);
+    managed_follow_on_locked(stream);
 }
 
 /* What was sent on a stream of the program counts as well. */

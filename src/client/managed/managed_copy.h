@@ -22,6 +22,9 @@ void managed_sent_locked(void);
 /* What is sent on the stream of the library waits for what was sent on one of the program's. */
 void managed_follow_locked(void);
 
+/* What is put on the stream waits for all that was sent. */
+void managed_follow_on_locked(struct stream *stream);
+
 /* The stream on which to send what work on `stream` will use; NULL = work on any. Before it, with
  * the channel lock. */
 struct stream *managed_stream_for_locked(struct stream *stream);

@@ -2,6 +2,9 @@
 /* Pages go up on the stream of managed_copy.c, which work that comes behind waits for. */
 #include "managed_move.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "managed_area.h"
 #include "managed_batch.h"
 #include "managed_copy.h"
@@ -221,8 +224,14 @@ void move_fetch_locked(const struct managed_block *block, const struct move_page
     managed_batch_send_locked(&batch);
 }
 
-/* Pages that a prefetch brings down behind different streams are not told apart: those of the
- * earlier one are fetched when they are touched. */
+/* A copy that has not run yet would overwrite what the program writes to a page meanwhile, so until
+ * then no page of the device is shown. The fence of one stream tells nothing about another one. */
+static bool arrives_on_other_locked(const struct managed_block *block, const struct stream *stream)
+{
+    return block->arrival.word != stream->word && !fence_passed(block->arrival);
+}
+
+/* Pages that an earlier prefetch brings down are copied once more. */
 static void forget_arrival_locked(struct managed_block *block)
 {
     struct residence_run shown = residence_shown(&block->residence), at = {shown.first, 0};
@@ -260,7 +269,7 @@ CUresult move_down(uint64_t address, uint64_t size, struct stream *stream)
 
     block_lock();
     for_each_block_locked (block, address, size) {
-        if (use_in_flight_locked(&block->uses, stream))
+        if (use_in_flight_locked(&block->uses, stream) || arrives_on_other_locked(block, stream))
             continue;
         forget_arrival_locked(block);
         sent |= bring_locked(block, block_pages(block, address, size), &batch);
@@ -287,20 +296,29 @@ void move_expect_locked(struct managed_block *block)
         block_set_turns_locked(block, AHEAD_TURNS);
 }
 
+/* A thread that touches the block meanwhile waits for the stream. So it does anyway where a kernel
+ * there was given the block, and the calling thread touches nothing while it waits. */
+static bool may_wait_for_locked(const struct managed_block *block, const struct stream *stream)
+{
+    return block->thread == (int)syscall(SYS_gettid) || use_is_on_locked(&block->uses, stream);
+}
+
 static bool takes_turn_locked(struct managed_block *block, const struct stream *stream)
 {
-    if (!block_is_for_locked(block, stream))
+    if (!block_is_for_locked(block, stream) || arrives_on_other_locked(block, stream) ||
+        !may_wait_for_locked(block, stream))
         return false;
     block_set_turns_locked(block, block->turns - 1);
     return block->turns > 0;
 }
 
-/* No other stream has work. */
+/* No other stream of the program's has work. */
 static bool bring_ahead_locked(struct stream *stream)
 {
     struct managed_batch batch = {.stream = stream, .together = true};
     bool sent = false;
 
+    managed_follow_on_locked(stream);
     list_for_each_safe (struct managed_block, block, block_ahead_locked(), ahead_link) {
         struct residence_run all = {0, block->residence.count};
 

@@ -62,7 +62,7 @@ static bool has_to_wait_locked(struct managed_block *block, uint32_t page)
     if (client_error() != CUDA_SUCCESS)
         return false;
     launches = state == PAGE_DEVICE && waits_for_launches_locked(block);
-    arrival = state == PAGE_COMING && !fence_passed(block->arrival);
+    arrival = (state == PAGE_DEVICE || state == PAGE_COMING) && !fence_passed(block->arrival);
     if (launches || arrival)
         block_await_locked(block);
     block->wait.for_launches |= launches;
@@ -135,11 +135,20 @@ struct errand {
     bool early; /* launches that use the pages have not ended */
 };
 
-static void begin_errand_locked(struct managed_block *block, uint32_t page, bool writes,
-                                struct errand *ret_errand)
+static void note_thread_locked(struct managed_block *block, int thread)
 {
+    if (block->thread == THREAD_NONE)
+        block->thread = thread;
+    else if (block->thread != thread)
+        block->thread = THREAD_SEVERAL;
+}
+
+static void begin_errand_locked(struct managed_block *block, uint32_t page,
+                                const struct page_touch *touch, struct errand *ret_errand)
+{
+    note_thread_locked(block, touch->thread);
     ret_errand->id = block->allocation.id;
-    ret_errand->step = residence_touch(&block->residence, page, writes);
+    ret_errand->step = residence_touch(&block->residence, page, touch->writes);
     ret_errand->pages = move_pages_of(block, ret_errand->step.run);
     ret_errand->fence = block->arrival;
     block->fetching = ret_errand->step.kind == STEP_FETCH;
@@ -172,7 +181,8 @@ static struct managed_block *block_of_locked(const struct errand *errand)
     return block && block->allocation.id == errand->id ? block : NULL;
 }
 
-/* Where the device has got the pages back meanwhile, the thread touches them once more. */
+/* Where the device has got the pages back meanwhile, the thread touches them once more. They may be
+ * on their way down again by then. */
 static void arrive_locked(const struct errand *errand)
 {
     uint64_t address = errand->pages.address, size = errand->pages.size;
@@ -180,7 +190,8 @@ static void arrive_locked(const struct errand *errand)
 
     if (block)
         block->fetching = false;
-    if (!block || !residence_arrived(&block->residence, errand->step.run, errand->step.writable)) {
+    if (!block || !fence_passed(block->arrival) ||
+        !residence_arrived(&block->residence, errand->step.run, errand->step.writable)) {
         page_watch_wake(area_watch(), address, size);
         return;
     }
@@ -255,7 +266,7 @@ static enum outcome begin_locked(const struct page_touch *touch, struct errand *
     page = (uint32_t)((touch->address - block->entry.address) / RESIDENCE_PAGE);
     if (has_to_wait_locked(block, page))
         return OUTCOME_WAITS;
-    begin_errand_locked(block, page, touch->writes, ret_errand);
+    begin_errand_locked(block, page, touch, ret_errand);
     send_errand_locked(block, ret_errand);
     return OUTCOME_BEGUN;
 }

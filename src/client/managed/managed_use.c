@@ -151,6 +151,14 @@ static bool is_in_flight_locked(const struct use *use)
     return true;
 }
 
+bool use_is_on_locked(const struct managed_uses *uses, const struct stream *stream)
+{
+    for (const struct use *use = uses->last; use < uses->last + USE_STREAMS; use++)
+        if (use->stream == stream->handle && !fence_passed(use->fence))
+            return true;
+    return false;
+}
+
 static bool any_in_flight_locked(const struct use *uses, uint32_t count, const struct stream *but)
 {
     bool any = false;

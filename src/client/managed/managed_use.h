@@ -33,6 +33,10 @@ bool use_prepare(void);
 void use_announce(const struct stream *stream, const void *params, size_t size);
 void use_note(const struct stream *stream, const void *params, size_t size);
 
+/* Whether a launch on the stream was given the block and is not known to have ended. With the lock
+ * of blocks. */
+bool use_is_on_locked(const struct managed_uses *uses, const struct stream *stream);
+
 /* Whether there are such launches on any stream but this one (NULL = on any); sends the fences that
  * will tell when they end. With the locks of the channel and of blocks. */
 bool use_in_flight_locked(struct managed_uses *uses, const struct stream *but);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that share nothing use managed memory side by side: what each writes is there for its
+ * kernels and for itself, whatever the work of another thread moves meanwhile.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "turns.ptx.h"
+
+#define THREADS 3u
+#define WORDS 1000u
+#define ROUNDS 300u
+
+static CUfunction add_often, await_host;
+static CUcontext context;
+static uint32_t *flag; /* page-locked */
+
+static uint32_t *make_managed(size_t count)
+{
+    CUdeviceptr address;
+
+    MUST(cuMemAllocManaged(&address, count * 4, CU_MEM_ATTACH_GLOBAL));
+    memset((void *)(uintptr_t)address, 0, count * 4);
+    return (uint32_t *)(uintptr_t)address;
+}
+
+static void free_managed(uint32_t *words)
+{
+    MUST(cuMemFree_v2((CUdeviceptr)(uintptr_t)words));
+}
+
+static CUstream make_stream(void)
+{
+    CUstream stream;
+
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    return stream;
+}
+
+/* Adds 1 to each of the first 32 words, twice. */
+static void launch_add(CUstream stream, uint32_t *words)
+{
+    uint32_t count = WORDS, turns = 1;
+    void *parameters[] = {&words, &count, &turns};
+
+    MUST(cuLaunchKernel(add_often, 2, 1, 1, 32, 1, 1, 0, stream, parameters, NULL));
+}
+
+static void launch_await(CUstream stream, uint32_t *out)
+{
+    void *parameters[] = {&flag, &out};
+
+    __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+    launch_one(await_host, stream, parameters);
+}
+
+static void let_it_end(void)
+{
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+}
+
+static void fill(uint32_t *words, uint32_t first)
+{
+    for (uint32_t i = 0; i < WORDS; i++)
+        words[i] = first + i;
+}
+
+static bool was_added_to(const uint32_t *words, uint32_t first)
+{
+    for (uint32_t i = 0; i < WORDS; i++)
+        if (words[i] != first + i + (i < 32 ? 2 : 0))
+            return false;
+    return true;
+}
+
+/* ---- each with its own array and stream ---- */
+
+static void *take_turns(void *array)
+{
+    uint32_t *words = array, round;
+    CUstream stream;
+
+    MUST(cuCtxSetCurrent(context));
+    stream = make_stream();
+    for (round = 0; round < ROUNDS; round++) {
+        fill(words, round * 10000);
+        launch_add(stream, words);
+        MUST(cuStreamSynchronize(stream));
+        if (!was_added_to(words, round * 10000))
+            break;
+    }
+    MUST(cuStreamDestroy_v2(stream));
+    return (void *)(uintptr_t)round;
+}
+
+static void in_turns_side_by_side(void)
+{
+    uint32_t *arrays[THREADS];
+    pthread_t threads[THREADS];
+    void *rounds;
+
+    for (uint32_t i = 0; i < THREADS; i++)
+        arrays[i] = make_managed(WORDS);
+    for (uint32_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, take_turns, arrays[i]);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], &rounds);
+        IS_TRUE((uintptr_t)rounds == ROUNDS);
+        free_managed(arrays[i]);
+    }
+}
+
+/* ---- beside a kernel that waits for the host ---- */
+
+static void *wait_for_stream(void *stream)
+{
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuStreamSynchronize(stream));
+    return NULL;
+}
+
+/* The host and kernels have used the array in turns before the other thread begins to wait. */
+static void another_thread_waits(void)
+{
+    uint32_t *words = make_managed(WORDS), *given = make_managed(WORDS);
+    CUstream busy = make_stream(), stream = make_stream();
+    pthread_t thread;
+
+    for (uint32_t round = 0; round < 3; round++) {
+        fill(words, 0);
+        launch_add(stream, words);
+        MUST(cuStreamSynchronize(stream));
+        IS_TRUE(was_added_to(words, 0));
+    }
+    launch_await(busy, given);
+    pthread_create(&thread, NULL, wait_for_stream, busy);
+    usleep(50000);
+    words[WORDS - 1] = 1;
+    launch_add(stream, words);
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(words[WORDS - 1] == 1 && words[0] == 4);
+    words[0] = 5;
+    let_it_end();
+    pthread_join(thread, NULL);
+    IS_TRUE(words[0] == 5 && given[0] == 1);
+    free_managed(words);
+    free_managed(given);
+    MUST(cuStreamDestroy_v2(busy));
+    MUST(cuStreamDestroy_v2(stream));
+}
+
+static void *end_it_soon(void *unused)
+{
+    (void)unused;
+    usleep(50000);
+    let_it_end();
+    return NULL;
+}
+
+/* Another stream works on the array before it has come down. */
+static void a_prefetch_comes_late(void)
+{
+    uint32_t *words = make_managed(WORDS), *given = make_managed(WORDS);
+    CUstream busy = make_stream(), stream = make_stream();
+    pthread_t thread;
+
+    launch_add(stream, words);
+    MUST(cuStreamSynchronize(stream));
+    launch_await(busy, given);
+    MUST(cuMemPrefetchAsync((CUdeviceptr)(uintptr_t)words, WORDS * 4, CU_DEVICE_CPU, busy));
+    launch_add(stream, words);
+    MUST(cuStreamSynchronize(stream));
+    pthread_create(&thread, NULL, end_it_soon, NULL);
+    words[0] += 1;
+    pthread_join(thread, NULL);
+    MUST(cuCtxSynchronize());
+    IS_TRUE(words[0] == 5 && words[1] == 4 && given[0] == 1);
+    free_managed(words);
+    free_managed(given);
+    MUST(cuStreamDestroy_v2(busy));
+    MUST(cuStreamDestroy_v2(stream));
+}
+
+int main(int argc, char **argv)
+{
+    CUmodule module;
+
+    check_open();
+    MUST(cuCtxGetCurrent(&context));
+    MUST(cuModuleLoadData(&module, turns_ptx));
+    add_often = get_kernel(module, "add_often");
+    await_host = get_kernel(module, "await_host");
+    MUST(cuMemHostAlloc((void **)&flag, 4, 0));
+    if (argc > 1 && !strcmp(argv[1], "waits")) {
+        RUN(another_thread_waits);
+        RUN(a_prefetch_comes_late);
+    } else {
+        RUN(in_turns_side_by_side);
+    }
+    return check_close();
+}
