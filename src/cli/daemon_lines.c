@@ -31,10 +31,8 @@ static int send_and_receive(int fd, const char *line, line_taker *take, void *co
 
     while (kind >= 0 && kind != COMMAND_DONE) {
         kind = command_receive(fd, &message, &length);
-        if (kind != COMMAND_OUTPUT)
-            continue;
-        text_make_printable(message.text.text);
-        take(context, message.text.text);
+        if (kind == COMMAND_OUTPUT)
+            take(context, message.text.text);
     }
     return kind < 0 ? kind : message.done.status;
 }

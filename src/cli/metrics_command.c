@@ -14,7 +14,7 @@ static int print_answer(int fd, int *ret_status)
     size_t length = 0;
     int kind;
 
-    while ((kind = command_receive(fd, &message, &length)) == COMMAND_OUTPUT)
+    while ((kind = command_receive_bytes(fd, &message, &length)) == COMMAND_OUTPUT)
         fwrite(message.text.text, 1, length, stdout);
     if (kind < 0)
         return kind;

@@ -132,10 +132,8 @@ static int print_answer(int fd)
     while ((kind = command_receive(fd, &message, &length)) >= 0) {
         if (kind == COMMAND_DONE)
             return message.done.status;
-        if (kind != COMMAND_OUTPUT)
-            continue;
-        text_make_printable(message.text.text);
-        puts(message.text.text);
+        if (kind == COMMAND_OUTPUT)
+            puts(message.text.text);
     }
     return kind;
 }

@@ -10,10 +10,16 @@
 #include "fd.h"
 #include "text.h"
 
-/* Appends one row to an array that doubles: 0 or -ENOMEM. */
+/* More of a kind than any daemon has. */
+#define ROWS_MAX (1u << 16)
+
+/* Appends one row to an array that doubles: 0, -ENOMEM or -E2BIG. */
 static int append(void **rows, unsigned *count, const void *row, size_t size)
 {
     bool full = (*count & (*count - 1)) == 0;
+
+    if (*count == ROWS_MAX)
+        return -E2BIG;
     void *grown = full ? reallocarray(*rows, *count ? *count * 2 : 1, size) : *rows;
 
     if (!grown)
@@ -24,44 +30,12 @@ static int append(void **rows, unsigned *count, const void *row, size_t size)
     return 0;
 }
 
-static void clean_server(struct command_server *server)
+/* A client follows its server, so there is one. */
+static int append_client(struct snapshot *snapshot, const struct command_client *client)
 {
-    text_make_printable_array(server->name, sizeof(server->name));
-    text_make_printable_array(server->directory, sizeof(server->directory));
-    text_make_printable_array(server->stall, sizeof(server->stall));
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        text_make_printable_array(server->devices[i].name, sizeof(server->devices[i].name));
-}
-
-static void clean_client(struct server_status_row *row)
-{
-    text_make_printable_array(row->identity.command, sizeof(row->identity.command));
-    text_make_printable_array(row->identity.group, sizeof(row->identity.group));
-    text_make_printable_array(row->identity.space, sizeof(row->identity.space));
-    text_make_printable_array(row->usage.stall_cause, sizeof(row->usage.stall_cause));
-    text_make_printable_array(row->call, sizeof(row->call));
-}
-
-static void clean_limit(struct command_limit *limit)
-{
-    text_make_printable_array(limit->name, sizeof(limit->name));
-    text_make_printable_array(limit->space, sizeof(limit->space));
-    text_make_printable_array(limit->device, sizeof(limit->device));
-}
-
-/* The daemon may be another user's. */
-static void clean(int kind, union command_any *part)
-{
-    if (kind == COMMAND_DAEMON)
-        text_make_printable_array(part->daemon.version, sizeof(part->daemon.version));
-    else if (kind == COMMAND_SERVER)
-        clean_server(&part->server);
-    else if (kind == COMMAND_CLIENT)
-        clean_client(&part->client.row);
-    else if (kind == COMMAND_LIMIT)
-        clean_limit(&part->limit);
-    else if (kind == COMMAND_QUOTA)
-        text_make_printable_array(part->quota.name, sizeof(part->quota.name));
+    if (snapshot->server_count == 0)
+        return -EPROTO;
+    return append((void **)&snapshot->clients, &snapshot->client_count, client, sizeof(*client));
 }
 
 static int take_part(struct snapshot *snapshot, int kind, const union command_any *part)
@@ -74,8 +48,7 @@ static int take_part(struct snapshot *snapshot, int kind, const union command_an
         return append((void **)&snapshot->servers, &snapshot->server_count, &part->server,
                       sizeof(part->server));
     case COMMAND_CLIENT:
-        return append((void **)&snapshot->clients, &snapshot->client_count, &part->client,
-                      sizeof(part->client));
+        return append_client(snapshot, &part->client);
     case COMMAND_LIMIT:
         return append((void **)&snapshot->limits, &snapshot->limit_count, &part->limit,
                       sizeof(part->limit));
@@ -99,7 +72,6 @@ int snapshot_read(int fd, struct snapshot *ret_snapshot)
         size_t length;
 
         kind = command_receive(fd, &part, &length);
-        clean(kind, &part);
         error = take_part(&snapshot, kind, &part);
     }
     if (error)

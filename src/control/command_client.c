@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "command_check.h"
+#include "daemon_trust.h"
 #include "fd.h"
 #include "hello.h"
 #include "sock.h"
@@ -20,7 +22,13 @@ static int describe_error(const struct paths *paths, int error, char *reason)
                     "The pipe directory's path is longer than the %zu bytes a socket's address can "
                     "hold; set CUDA_MPS_PIPE_DIRECTORY to a shorter one",
                     paths_pipe_max());
-    else if (error == -EACCES || error == -EPERM)
+    else if (error == -EPERM)
+        text_format(reason, COMMAND_REASON_MAX,
+                    "The process that listens at %.200s is neither root's nor this user's: another "
+                    "user may have made that directory first. Choose one with "
+                    "CUDA_MPS_PIPE_DIRECTORY, or name that user with FUNNEL_DAEMON_UID",
+                    paths->socket);
+    else if (error == -EACCES)
         text_format(reason, COMMAND_REASON_MAX, "No permission to reach %.300s", paths->socket);
     else
         text_format(reason, COMMAND_REASON_MAX,
@@ -51,7 +59,7 @@ static int receive_welcome(int fd, char *reason)
     }
     if (welcome.status == 0)
         return 0;
-    welcome.text[sizeof(welcome.text) - 1] = '\0';
+    text_make_printable_array(welcome.text, sizeof(welcome.text));
     text_copy(reason, COMMAND_REASON_MAX, welcome.text);
     return -EPERM;
 }
@@ -61,7 +69,7 @@ static int connect_as(const struct paths *paths, enum hello_kind kind, int *ret_
 {
     _cleanup_fd_ int fd = -1;
     struct hello hello;
-    int error = sock_connect(paths->socket, &fd);
+    int error = daemon_connect_trusted(paths->socket, &fd);
 
     if (error)
         return describe_error(paths, error, ret_reason);
@@ -134,14 +142,8 @@ static size_t least_size(uint32_t kind)
     return SIZE_MAX;
 }
 
-int command_receive(int fd, union command_any *ret_message, size_t *ret_length)
-{
-    _cleanup_fd_ int file = -1;
-
-    return command_receive_file(fd, ret_message, ret_length, &file);
-}
-
-int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file)
+/* Its kind, or -errno. Only the sizes have been checked. */
+static int receive(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file)
 {
     size_t fds = 0;
     ssize_t got = sock_recv(fd, ret_message, sizeof(*ret_message), ret_file, 1, &fds, -1);
@@ -160,4 +162,27 @@ int command_receive_file(int fd, union command_any *ret_message, size_t *ret_len
     else if (ret_message->header.kind == COMMAND_OUTPUT)
         return -EPROTO;
     return (int)ret_message->header.kind;
+}
+
+int command_receive(int fd, union command_any *ret_message, size_t *ret_length)
+{
+    _cleanup_fd_ int file = -1;
+
+    return command_receive_file(fd, ret_message, ret_length, &file);
+}
+
+int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file)
+{
+    int kind = receive(fd, ret_message, ret_length, ret_file);
+
+    if (kind >= 0)
+        command_make_safe(ret_message);
+    return kind;
+}
+
+int command_receive_bytes(int fd, union command_any *ret_message, size_t *ret_length)
+{
+    _cleanup_fd_ int file = -1;
+
+    return receive(fd, ret_message, ret_length, &file);
 }

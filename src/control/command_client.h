@@ -10,8 +10,8 @@
 #define COMMAND_REASON_MAX sizeof(((struct welcome *)NULL)->text)
 
 /* Connects and says hello. 0; -ENOENT or -ECONNREFUSED when no daemon runs; -EACCES when one does,
- * but the directory keeps us out; -EPERM when the daemon refused. `ret_reason` is a message then.
- */
+ * but the directory keeps us out; -EPERM when another user's process listens, or the daemon
+ * refused. `ret_reason` is a message then. */
 int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
 
 /* The same for a process that is about to become a CUDA program: the daemon starts its server if
@@ -25,8 +25,12 @@ int command_send_query(int fd);
 int command_send_metrics_query(int fd);
 
 /* The next part of an answer: its kind, or -errno (-EPIPE: the daemon is gone). A text's length is
- * *ret_length; texts are ended by NUL here. */
+ * *ret_length. What is in it can be shown and used (command_check.h). */
 int command_receive(int fd, union command_any *ret_message, size_t *ret_length);
 
 /* The same for an answer with files: that of this part, or -1, is the caller's. */
 int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file);
+
+/* The same for an answer whose texts are parts of a longer one, which end anywhere: nothing is
+ * changed in them, but that they are ended by NUL. */
+int command_receive_bytes(int fd, union command_any *ret_message, size_t *ret_length);

@@ -12,9 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon_trust.h"
 #include "fd.h"
 #include "hello.h"
-#include "sock.h"
 #include "text.h"
 
 #define SYSTEM_PIPE "/run/funnel"
@@ -106,7 +106,7 @@ static bool daemon_listens(const struct paths *paths)
 {
     _cleanup_fd_ int fd = -1;
 
-    return sock_connect(paths->socket, &fd) == 0;
+    return daemon_connect_trusted(paths->socket, &fd) == 0;
 }
 
 int paths_find_daemon(struct paths *ret_paths)

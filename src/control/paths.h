@@ -19,9 +19,9 @@ struct paths {
  * it) for others. 0 or -ENAMETOOLONG. */
 int paths_resolve(struct paths *ret_paths);
 
-/* The same for a process that looks for a daemon: when no daemon listens there and
- * CUDA_MPS_PIPE_DIRECTORY names no directory, those of root's daemon if that listens, because it
- * serves all users. */
+/* The same for a process that looks for a daemon: when no daemon of root's or
+ * its own user's listens there and CUDA_MPS_PIPE_DIRECTORY names no directory, those of root's
+ * daemon if that listens, because it serves all users. */
 int paths_find_daemon(struct paths *ret_paths);
 
 /* The longest pipe directory whose socket's address still fits. */

@@ -443,6 +443,9 @@ class Users(harness.TestCase):
                          r"Client \d+ of user 2002 refused with status 807: .*user 2001 only")
         self.assertEqual(self.client().welcome()[0], 807)
         self.assertEqual(self.mps_as(2002, "get_server_list\n")[0], 1)
+        self.assertNotIn("refused with status 805", self.control_log())
+        self.environment["FUNNEL_DAEMON_UID"] = "2001"
+        self.assertEqual(self.mps_as(2002, "get_server_list\n")[0], 1)
         self.assertRegex(self.control_log(),
                          r"of user 2002 refused with status 805: .*takes commands from user")
         self.assertEqual(self.as_user(2001, lambda: self.client().welcome()), [0, ""])

@@ -20,6 +20,9 @@ HELD = 8  # what quotas bound of a client
 (READY, FAILED, CLIENT_ATTACHED, CLIENT_GONE, STATUS_ROW, STATUS_END, RESULT, FAULT, ABANDONED,
  HEARTBEAT, CLIENT_USAGE) = range(64, 75)
 
+OUTPUT, COMMAND_DAEMON, COMMAND_SERVER, COMMAND_CLIENT, COMMAND_LIMIT, COMMAND_TRACE, COMMAND_DONE, \
+    COMMAND_QUOTA = range(64, 72)
+
 HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sQ16s256s")
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
@@ -30,6 +33,10 @@ DEVICE = struct.Struct("<128s16s16sQIIIIII")
 CODE_CACHE = struct.Struct("<IIIIQ104s")
 USAGE = struct.Struct(f"<{2 * DEVICES}Q12Q64s")
 GONE = struct.Struct(f"<Ii216s{DEVICES + 1}Q{USAGE.size}s")
+ROW = struct.Struct(f"<{HEADER.size}x{IDENTITY.size}s{LIMITS.size}sIIQ{DEVICES}Q{DEVICES}QQ{DEVICES}I"
+                    f"{USAGE.size}s{HELD}QQ48sQ")
+COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I72s112s{DEVICES}Q{DEVICE.size * DEVICES}s" "IIiIII768s"
+                                    f"{CODE_CACHE.size}s")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
@@ -52,6 +59,10 @@ def welcome(data):
 
 def message(kind, body=b"", request=0):
     return HEADER.pack(SERVER_MAGIC, VERSION, kind, HEADER.size + len(body), request) + body
+
+
+def answer(kind, body=b""):
+    return struct.pack("<II", COMMAND_MAGIC, kind) + body
 
 
 def command_line(text):

@@ -80,6 +80,12 @@ start build fuzz_fatbin -I"$image" -I"$image/expand" -I"$root/src/softgpu/fatbin
 start build fuzz_image -I"$image" -I"$image/expand" -I"$image/contents" -I"$image/reader" \
     "$image"/*.c "$image"/expand/*.c "$image"/contents/*.c "$image/reader/image_facts.c" -lzstd -llz4
 start build fuzz_toml -I"$root/src/funneld/config" "$root"/src/funneld/config/toml*.c
+cli=$root/src/cli
+# shellcheck disable=SC2086 # words of pkg-config
+start build fuzz_answers -DFUNNEL_VERSION='"fuzz"' \
+    $(pkg-config --cflags --libs jansson 2>/dev/null && echo -DHAVE_JANSSON) \
+    -I"$cli" -I"$root/src/control" "$cli"/client_[crt]*.c "$cli"/view_[jlt]*.c "$cli/snapshot.c" \
+    "$cli/top_sample.c" "$cli/cli.c" "$root"/src/control/*.c
 finish
 for target in fuzz_decode fuzz_toml; do
     python3 -B "$fuzz/corpus.py" unpack "$fuzz/corpus/$target.pack" "$work/corpus-$target"
@@ -101,4 +107,5 @@ start run fuzz_fatbin 4096
 start run fuzz_ptx 32768
 start run fuzz_toml 2048
 start run fuzz_image 32768
+start run fuzz_answers 2048
 finish

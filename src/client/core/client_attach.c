@@ -62,21 +62,9 @@ static void close_descriptors(struct attempt *attempt)
 
 /* ---- the conversation ---- */
 
-/* -EPERM for a listener that the program must not talk to. */
-static int connect_trusted(struct attempt *attempt, const char *path)
-{
-    int r = sock_connect(path, &attempt->socket);
-
-    if (r == 0 && !daemon_is_trusted(attempt->socket)) {
-        fd_close(&attempt->socket);
-        r = -EPERM;
-    }
-    return r;
-}
-
 static int connect_to(struct attempt *attempt, const char *path)
 {
-    int r = connect_trusted(attempt, path);
+    int r = daemon_connect_trusted(path, &attempt->socket);
 
     if (r == 0 && strlen(path) < sizeof(attempt->request.path))
         text_copy(attempt->request.path, sizeof(attempt->request.path), path);
@@ -498,7 +486,7 @@ static bool attach_again_once(struct attempt *attempt)
 {
     enum attach_outcome outcome = ATTACHED;
 
-    if (connect_trusted(attempt, client->request.path) != 0)
+    if (daemon_connect_trusted(client->request.path, &attempt->socket) != 0)
         outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon does not answer");
     if (outcome == ATTACHED)
         outcome = send_hello(attempt);

@@ -2,6 +2,7 @@
 /* A program talks to daemons of root and of its own user, and to no one else who listens. */
 #include "daemon_trust.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,11 +61,11 @@ static void a_daemon_of_the_own_user(void **state)
 
     (void)state;
     assert_int_equal(sock_listen(path, 0600, &listener), 0);
-    assert_int_equal(sock_connect(path, &fd), 0);
-    assert_true(daemon_is_trusted(fd));
+    assert_int_equal(daemon_connect_trusted(path, &fd), 0);
+    assert_true(fd >= 0);
 }
 
-static void somebody_who_listened_first(void **state)
+static void another_user_who_listened_first(void **state)
 {
     _cleanup_fd_ int fd = -1;
 
@@ -72,12 +73,13 @@ static void somebody_who_listened_first(void **state)
     if (geteuid() != 0)
         skip(); /* only root can be another user */
     pid_t pid = squat();
-    assert_int_equal(sock_connect(path, &fd), 0);
-    assert_false(daemon_is_trusted(fd));
+    assert_int_equal(daemon_connect_trusted(path, &fd), -EPERM);
     setenv("FUNNEL_DAEMON_UID", "65533", 1);
-    assert_false(daemon_is_trusted(fd));
+    assert_int_equal(daemon_connect_trusted(path, &fd), -EPERM);
+    assert_int_equal(fd, -1);
     setenv("FUNNEL_DAEMON_UID", "65534", 1);
-    assert_true(daemon_is_trusted(fd));
+    assert_int_equal(daemon_connect_trusted(path, &fd), 0);
+    assert_true(fd >= 0);
     unsetenv("FUNNEL_DAEMON_UID");
     kill(pid, 9);
     waitpid(pid, NULL, 0);
@@ -87,7 +89,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_daemon_of_the_own_user, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(somebody_who_listened_first, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(another_user_who_listened_first, make_folder,
+                                        remove_folder),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

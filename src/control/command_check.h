@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a daemon answers, as far as a front end may believe it. */
+#pragma once
+
+#include "command_protocol.h"
+
+/* A message of a known kind and whole size, as it was received: afterwards its texts are ended and
+ * can be shown in a terminal, its counts are no larger than the arrays that they count, and its
+ * numbers are ones that can be reckoned with. */
+void command_make_safe(union command_any *message);
