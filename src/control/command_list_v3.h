@@ -10,10 +10,11 @@ COMMAND_V3(server_get, "server get", ANY_USER, "NAME FIELD",
 COMMAND_V3(server_create, "server create", OPERATORS,
            "[NAME] [--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN]",
            "define a server of its own socket; it starts for its first client")
-COMMAND_V3(server_set, "server set", OPERATORS,
-           "NAME [--uid=UID] [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
-           "[--locality-domains=BOOLEAN] [--client-priority=PRIORITY]",
-           "limits of its later clients; another user, while it does not run")
+COMMAND_V3(
+    server_set, "server set", OPERATORS,
+    "NAME [--uid=UID] [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
+    "[--locality-domains=BOOLEAN] [--client-priority=PRIORITY] [--timeslice-pct=TIMESLICE]",
+    "limits of its later clients, its share of the time; another user, while it does not run")
 COMMAND_V3(server_delete, "server delete", OPERATORS, "NAME [--force]",
            "remove it; --force: with its clients")
 

@@ -280,6 +280,8 @@ static const struct kind kinds[] = {
                        0},
     [GRAMMAR_CHANGES] = {"CHANGES", "NAME=VALUE, or several of these with commas between them",
                          TEXT(take_text, changes)},
+    [GRAMMAR_TIMESLICE] = {"TIMESLICE", "a percentage of 1 to 100, or 0 for none",
+                           NUMBER(timeslice_percent, 0, 100)},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 

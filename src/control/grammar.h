@@ -56,6 +56,7 @@ struct grammar_values {
     char space[65]; /* NAMESPACE */
     char partition[65];
     uint32_t chunks;
+    uint32_t timeslice_percent;
     char feature[16];
     char field[32];
     char devices[256];
@@ -91,6 +92,7 @@ enum grammar_kind {
     GRAMMAR_SHARE,
     GRAMMAR_QUOTA,
     GRAMMAR_CHANGES,
+    GRAMMAR_TIMESLICE,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -47,6 +47,7 @@ enum server_message {
     SERVER_TRACE,            /* + one fd: the file to write to (trace_format.h) */
     SERVER_SET_QUOTAS,       /* not answered */
     SERVER_DEPART,           /* it has faulted and waits: the next server is ready; not answered */
+    SERVER_SET_TIMESLICE,    /* not answered */
 
     /* server to daemon */
     SERVER_READY = 64,
@@ -155,6 +156,13 @@ struct server_set_quotas {
 
 struct server_depart {
     struct server_header header;
+};
+
+/* How long the GPU runs the server's kernels before it switches to another process, in force from
+ * now on. */
+struct server_set_timeslice {
+    struct server_header header;
+    uint64_t us; /* 0 = what the driver gives */
 };
 
 /* ---- server to daemon ---- */
@@ -330,6 +338,8 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_set_quotas);
     case SERVER_DEPART:
         return sizeof(struct server_depart);
+    case SERVER_SET_TIMESLICE:
+        return sizeof(struct server_set_timeslice);
     case SERVER_READY:
         return sizeof(struct server_ready);
     case SERVER_FAILED:
@@ -366,6 +376,7 @@ union server_any {
     struct server_reopen_log reopen_log;
     struct server_trace trace;
     struct server_set_quotas set_quotas;
+    struct server_set_timeslice set_timeslice;
     struct server_ready ready;
     struct server_failed failed;
     struct server_client_attached client_attached;

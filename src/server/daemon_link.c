@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "accounting.h"
+#include "channel_groups.h"
 #include "clock.h"
 #include "code_cache.h"
 #include "fault.h"
@@ -372,6 +373,9 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_SET_QUOTAS:
         server_quotas_set(&order->set_quotas.quotas);
+        break;
+    case SERVER_SET_TIMESLICE:
+        channel_groups_set_slice(order->set_timeslice.us);
         break;
     case SERVER_DEPART:
         fault_depart();

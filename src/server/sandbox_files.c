@@ -18,20 +18,10 @@
 #include "text.h"
 
 static const char *const readable[] = {
-    "/usr",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/opt",
-    "/nix/store",
-    "/run/nvidia",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-    "/etc/nvidia",
-    "/etc/OpenCL",
-    "/etc/alternatives",
-    "/proc",
-    "/sys",
+    "/usr",           "/lib",        "/lib32",      "/lib64",
+    "/opt",           "/nix/store",  "/run/nvidia", "/etc/ld.so.cache",
+    "/etc/localtime", "/etc/nvidia", "/etc/OpenCL", "/etc/alternatives",
+    "/proc",          "/sys",
 };
 
 /* A thread's name is a file that the driver writes; another process's files stay closed. */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "abort_launches.h"
+#include "channel_groups.h"
 #include "clock.h"
 #include "copy_load.h"
 #include "cuda_error.h"
@@ -52,6 +53,7 @@ static void *watchdog_thread(void *context)
         }
         copy_load_update(server);
         abort_launches_of_the_gone(server);
+        channel_groups_apply();
         upkeep_run(server, &upkeep);
         nanosleep(&period, NULL);
     }

@@ -197,6 +197,8 @@ def on_control():
         on_set_limits(data[16:], request)
     elif kind == wire.SET_QUOTAS:
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
+    elif kind == wire.SET_TIMESLICE:
+        log(event="timeslice", us=struct.unpack_from("<Q", data, 16)[0])
     elif kind == wire.REOPEN_LOG:
         os.dup2(descriptors[0], 4)
         log(event="reopened")

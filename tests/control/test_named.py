@@ -72,6 +72,29 @@ class Named(TestCase):
         self.enter("a")
         self.assertNotEqual(self.servers(), [first])
 
+    def slices(self, name):
+        return [event["us"] for event in self.server_events("timeslice", name)]
+
+    def test_shares_of_time(self):
+        """Servers are told their time slices, and those without a percentage share the rest."""
+        for name in ("a", "b", "c"):
+            self.words(f"server create {name}")
+            self.enter(name)
+        self.assertEqual(self.slices("a"), [])
+        self.words("server set a --timeslice-pct=60")
+        wait_until(lambda: [self.slices(name) for name in ("a", "b", "c")] ==
+                   [[6000], [2000], [2000]])
+        self.words("server set b --timeslice-pct=25")
+        wait_until(lambda: [self.slices(name) for name in ("a", "b", "c")] ==
+                   [[6000], [2000, 2500], [2000, 1500]])
+        self.words("server delete c --force")
+        self.words("server set a --timeslice-pct=0")
+        wait_until(lambda: self.slices("a")[-1] == 7500)
+        self.words("server set b --timeslice-pct=0")
+        wait_until(lambda: (self.slices("a")[-1], self.slices("b")[-1]) == (0, 0))
+        self.assertIn("expected a percentage of 1 to 100, or 0 for none",
+                      self.words("server set a --timeslice-pct=101", 2)[0])
+
     def test_limits(self):
         self.words("server create a")
         self.words("server set a active-thread-percentage=30 --pinned-memory-limit=4G "

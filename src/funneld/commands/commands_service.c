@@ -11,6 +11,7 @@
 #include "service.h"
 #include "status_query.h"
 #include "text.h"
+#include "timeslice.h"
 
 static void answer(struct console *console, int status, const char *message)
 {
@@ -121,6 +122,9 @@ void run_server_set(struct console *console, const struct grammar_values *values
     else if (grammar_given(values, GRAMMAR_UID) && set_owner(service, values->uid, reason))
         answer(console, COMMAND_FAILED, reason);
     else {
+        if (grammar_given(values, GRAMMAR_TIMESLICE))
+            service->timeslice_percent = values->timeslice_percent;
+        timeslices_divide(service->daemon);
         namespace_set(service_namespace(service, NAMESPACE_DEFAULT), values);
         console_done(console, COMMAND_OK);
     }

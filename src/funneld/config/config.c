@@ -23,7 +23,9 @@
 #define LIMITS                                                         \
     "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
     "[--client-priority=PRIORITY]"
-#define SERVER "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " LIMITS
+#define SERVER                                                              \
+    "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
+    "[--timeslice-pct=TIMESLICE] " LIMITS
 
 struct config;
 
@@ -114,6 +116,8 @@ static int apply_limits(struct config *config, const char *key, const struct gra
         return refuse(reason, "locality domains are not supported");
     if (grammar_given(values, GRAMMAR_DEVICES))
         text_copy(service->devices, sizeof(service->devices), values->devices);
+    if (grammar_given(values, GRAMMAR_TIMESLICE))
+        service->timeslice_percent = values->timeslice_percent;
     namespace_set(config->space, values);
     return grammar_given(values, GRAMMAR_UID) ? service_set_owner(service, values->uid, reason) : 0;
 }

@@ -66,8 +66,7 @@ bool client_memory_bound(uint64_t bytes[SERVER_MAX_DEVICES], const struct client
     bool fits = true;
 
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        fits &= cut(&bytes[i], i < bounds->ready->device_count
-                                   ? bounds->ready->devices[i].memory_total
-                                   : 0);
+        fits &= cut(&bytes[i],
+                    i < bounds->ready->device_count ? bounds->ready->devices[i].memory_total : 0);
     return fits;
 }

@@ -57,9 +57,10 @@ static void log_impossible(const struct client_record *record)
     if (server->has_exaggerated)
         return;
     server->has_exaggerated = true;
-    journal("Server %d says that client %d (id %u) has used more than there was since it came; only "
-            "what was there counts, for this client and those that follow",
-            (int)server->pid, record->identity.pid, record->id);
+    journal(
+        "Server %d says that client %d (id %u) has used more than there was since it came; only "
+        "what was there counts, for this client and those that follow",
+        (int)server->pid, record->identity.pid, record->id);
 }
 
 void client_record_note(struct client_record *record, const struct server_client_gone *message)

@@ -13,7 +13,8 @@
 #include "list.h"
 #include "server_protocol.h"
 
-/* Far more than a server takes clients: one that never reports their end costs no more than this. */
+/* Far more than a server takes clients: one that never reports their end costs no more than this.
+ */
 #define CLIENT_RECORDS_MAX 1024u
 
 struct server_process;

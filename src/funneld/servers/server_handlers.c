@@ -15,6 +15,7 @@
 #include "service.h"
 #include "standby.h"
 #include "text.h"
+#include "timeslice.h"
 #include "usage_totals.h"
 
 #define STATUS_CONNECTION_FAILED 805
@@ -22,6 +23,7 @@
 static void begin_serving(struct server_process *server)
 {
     service_server_ready(server);
+    timeslices_divide(server->daemon);
     journal("NEW SERVER %d: Ready", (int)server->pid);
     server_process_answer_starter(server, true);
     if (!server->stopping)

@@ -25,6 +25,7 @@
 #include "spawn.h"
 #include "standby.h"
 #include "text.h"
+#include "timeslice.h"
 
 #define START_TIMEOUT_S 120 /* many GPUs without persistence take their time */
 #define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
@@ -473,6 +474,7 @@ static void free_serving(struct server_process *server, int wait_status)
     standby_dismiss(server);
     replacement_end_old(server);
     server_process_free(server);
+    timeslices_divide(daemon);
     if (started)
         daemon->events->server_gone(daemon, name);
     else if (again)

@@ -62,6 +62,7 @@ struct server_process {
     struct list requests;        /* struct pending_request */
     struct list clients;         /* struct attached_client: fault_drain.h */
     struct list records;         /* struct client_record: the clients that it has got */
+    uint64_t timeslice_us;       /* timeslice.h: as it was told last */
     unsigned handed_over;        /* how many there are */
     uint32_t last_client;        /* the number of the last of them */
     bool has_exaggerated;        /* it has reported figures that cannot be */

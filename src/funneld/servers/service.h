@@ -22,6 +22,7 @@ struct service {
     uid_t uid;
     char devices[SERVER_DEVICES_MAX];    /* "" = all */
     struct list namespaces;              /* the first one is the default */
+    uint32_t timeslice_percent;          /* timeslice.h; 0 = none of its own */
     struct static_partitions partitions; /* its own, of MPS 3 */
 };
 

@@ -8,6 +8,7 @@
 #include "quarantine.h"
 #include "server_process.h"
 #include "service.h"
+#include "timeslice.h"
 
 /* Starting a driver takes time of the CPUs and of the GPU, which the programs that have moved can
  * use better at first. A standby that has ended by itself may do so again. */
@@ -126,6 +127,7 @@ static void begin_serving(struct server_process *standby)
     if (standby->state != SERVER_ACTIVE)
         return;
     service_server_ready(standby);
+    timeslices_divide(standby->daemon);
     standby_begin(standby);
 }
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See timeslice.h. */
+#include "timeslice.h"
+
+#include "service.h"
+
+/* A slice of 0 would starve its server while another always has work. */
+#define LEAST_PERCENT 1u
+
+uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others)
+{
+    uint32_t left = given < 100 ? 100 - given : 0;
+
+    if (!given)
+        return 0;
+    if (!percent && others)
+        percent = left / others;
+    if (percent < LEAST_PERCENT)
+        percent = LEAST_PERCENT;
+    return percent * TIMESLICE_PERIOD_US / 100;
+}
+
+static bool takes_time(const struct server_process *server)
+{
+    return server->state == SERVER_ACTIVE && server->role == SERVER_SERVING;
+}
+
+static uint32_t percent_of(const struct server_process *server)
+{
+    const struct service *service = service_find(server->daemon, server->name);
+
+    return service ? service->timeslice_percent : 0;
+}
+
+static void send_slice(struct server_process *server, uint64_t us)
+{
+    struct server_set_timeslice message;
+
+    if (server->timeslice_us == us)
+        return;
+    server_message_init(&message, SERVER_SET_TIMESLICE, 0);
+    message.us = us;
+    if (!connection_send(&server->connection, &message, sizeof(message), -1))
+        server->timeslice_us = us;
+}
+
+void timeslices_divide(struct daemon *daemon)
+{
+    unsigned others = 0;
+    uint32_t given = 0;
+
+    list_for_each (struct server_process, server, &daemon->servers, link) {
+        if (!takes_time(server))
+            continue;
+        given += percent_of(server);
+        others += percent_of(server) == 0;
+    }
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (takes_time(server))
+            send_slice(server, timeslice_of(percent_of(server), given, others));
+}
