@@ -221,6 +221,35 @@ static void grids()
     MUST(cudaFree(data));
 }
 
+// Two grids of which each fills the device: the blocks of one must not keep the other's out.
+static void grids_side_by_side()
+{
+    const int THREADS_PER_BLOCK = 256, ROUNDS = 3;
+    int per_sm, sms, rounds = ROUNDS;
+    MUST(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_sm, rounds_of_grid, THREADS_PER_BLOCK,
+                                                       0));
+    MUST(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    const int blocks = per_sm * sms, count = blocks * THREADS_PER_BLOCK;
+    cudaStream_t streams[2];
+    int *data[2];
+
+    for (int i = 0; i < 2; i++) {
+        MUST(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+        data[i] = make(std::vector<int>(count, i));
+    }
+    for (int launch = 0; launch < 8; launch++) {
+        void *arguments[] = {&data[launch % 2], &rounds};
+        MUST(cudaLaunchCooperativeKernel(rounds_of_grid, blocks, THREADS_PER_BLOCK, arguments, 0,
+                                         streams[launch % 2]));
+    }
+    MUST(cudaDeviceSynchronize());
+    for (int i = 0; i < 2; i++) {
+        IS_TRUE(take(data[i], count) == std::vector<int>(count, i + 4 * ROUNDS));
+        MUST(cudaFree(data[i]));
+        MUST(cudaStreamDestroy(streams[i]));
+    }
+}
+
 int main()
 {
     RUN(tiles);
@@ -228,5 +257,6 @@ int main()
     RUN(partitions);
     RUN(blocks);
     RUN(grids);
+    RUN(grids_side_by_side);
     return check_close();
 }

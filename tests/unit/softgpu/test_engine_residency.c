@@ -45,6 +45,13 @@ static const char text[] =
         USE_MANY("2") USE_MANY("3") USE_MANY("4") WAIT_BODY
     ".entry wait_shared(.param .u64 words)\n{\n.shared .align 4 .b8 room[40000];\n"
     ".reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<2>;\n" WAIT_BODY
+    /* words: 0 blocks that have come, 2 blocks that have seen all others. */
+    ".entry meet(.param .u64 words)\n{\n"
+    ".reg .b32 %r<5>; .reg .b64 %d<2>; .reg .pred %p<2>;\n"
+    "ld.param.u64 %d1, [words];\nmov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 ret;\n"
+    "mov.u32 %r2, %nctaid.x;\nred.global.add.u32 [%d1], 1;\n"
+    "wait:\nld.volatile.global.u32 %r3, [%d1];\nsetp.lt.u32 %p1, %r3, %r2;\n@%p1 bra wait;\n"
+    "red.global.add.u32 [%d1+8], 1;\nret;\n}\n"
     /* words: 0 the next number; the block's own goes to the second argument. */
     ".entry number(.param .u64 words, .param .u64 mine)\n{\n.reg .b32 %r<3>; .reg .b64 %d<3>;\n"
     "ld.param.u64 %d1, [words];\nld.param.u64 %d2, [mine];\natom.global.add.u32 %r1, [%d1], 1;\n"
@@ -129,6 +136,21 @@ static void await_blocks(const uint32_t *words, uint32_t count)
 {
     while (word(words, CAME) < count)
         sleep_ms(1);
+}
+
+/* One thread takes the next number, which goes to the place of this index behind it. */
+struct numbering {
+    uint32_t *words;
+    uint32_t *mine;
+};
+
+static void submit_number(struct machine *machine, struct sg_engine *engine, uint32_t *numbers,
+                          unsigned which, int priority)
+{
+    struct numbering params = {numbers, numbers + 1 + which};
+    struct sg_launch launch = launch_of(machine, "number", 1, 1, &params, sizeof(params));
+    launch.priority = priority;
+    submit(engine, &launch);
 }
 
 /* ---- How many ---- */
@@ -217,20 +239,11 @@ static void test_priorities(void **state)
     struct sg_engine *engine =
         sg_engine_create(&(struct sg_engine_config){.sm_count = 1, .host_threads = 1});
     uint32_t *words = machine_memory(machine, 64), *numbers = machine_memory(machine, 64);
-    struct {
-        uint32_t *words;
-        uint32_t *mine;
-    } params[3];
     struct sg_launch launch = launch_of(machine, "wait_lean", 2, 1024, &words, sizeof(words));
     submit(engine, &launch);
     await_blocks(words, 2);
-    for (unsigned i = 0; i < 3; i++) {
-        params[i].words = numbers;
-        params[i].mine = numbers + 1 + i;
-        launch = launch_of(machine, "number", 1, 1, &params[i], sizeof(params[i]));
-        launch.priority = 5 - (int)i;
-        submit(engine, &launch);
-    }
+    for (unsigned i = 0; i < 3; i++)
+        submit_number(machine, engine, numbers, i, 5 - (int)i);
     assert_int_equal(word(numbers, 0), 0);
     let_go(words);
     wait_for_all();
@@ -274,19 +287,92 @@ static void test_fair_turns(void **state)
 {
     struct machine *machine = machine_create_from(text);
     uint32_t *words = machine_memory(machine, 64), *numbers = machine_memory(machine, 64);
-    struct {
-        uint32_t *words;
-        uint32_t *mine;
-    } params = {numbers, numbers + 1};
     struct sg_launch launch = launch_of(machine, "wait_lean", 100, 1024, &words, sizeof(words));
     submit(machine->engine, &launch);
     await_blocks(words, 8);
-    launch = launch_of(machine, "number", 1, 1, &params, sizeof(params));
-    submit(machine->engine, &launch);
+    submit_number(machine, machine->engine, numbers, 0, 0);
     let_go(words);
     wait_for_all();
     assert_int_equal(word(numbers, 0), 1);
     assert_int_equal(word(words, ENDED), 100);
+    machine_destroy(machine);
+}
+
+/* ---- Cooperative grids ---- */
+
+static void submit_cooperative(struct machine *machine, struct sg_engine *engine,
+                               const char *kernel, uint32_t blocks, uint32_t **words)
+{
+    struct sg_launch launch = launch_of(machine, kernel, blocks, 1024, words, sizeof(*words));
+    launch.cooperative = true;
+    launch.user = *words;
+    submit(engine, &launch);
+}
+
+/* Each fills the engine, so none of the second may start before the first has ended. */
+static void test_cooperative_pairs(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct sg_engine *engine =
+        sg_engine_create(&(struct sg_engine_config){.sm_count = 4, .timeout_ms = 20000});
+    for (unsigned round = 0; round < 50; round++) {
+        uint32_t *first = machine_memory(machine, 64), *second = machine_memory(machine, 64);
+        submit_cooperative(machine, engine, "meet", 8, &first);
+        submit_cooperative(machine, engine, "meet", 8, &second);
+        wait_for_all();
+        assert_int_equal(word(first, ENDED), 8);
+        assert_int_equal(word(second, ENDED), 8);
+    }
+    sg_engine_destroy(engine);
+    machine_destroy(machine);
+}
+
+/* Half an SM is taken: a grid that needs all of it has no block there, and later ones wait with it,
+ * but for the more urgent. */
+static void test_cooperative_order(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct sg_engine *engine = sg_engine_create(&(struct sg_engine_config){.sm_count = 1});
+    uint32_t *words = machine_memory(machine, 64), *numbers = machine_memory(machine, 64),
+             *whole = machine_memory(machine, 64);
+    struct sg_launch launch = launch_of(machine, "wait_lean", 1, 1024, &words, sizeof(words));
+    submit(engine, &launch);
+    await_blocks(words, 1);
+    submit_cooperative(machine, engine, "wait_lean", 2, &whole);
+    submit_number(machine, engine, numbers, 0, 0);
+    submit_number(machine, engine, numbers, 1, -1);
+    await_blocks(numbers, 1);
+    sleep_ms(20);
+    assert_int_equal(word(numbers, 0), 1);
+    assert_int_equal(word(whole, CAME), 0);
+    let_go(words);
+    await_blocks(whole, 2);
+    let_go(whole);
+    wait_for_all();
+    assert_int_equal(word(numbers, 0), 2);
+    assert_int_equal(numbers[1], 1);
+    sg_engine_destroy(engine);
+    machine_destroy(machine);
+}
+
+/* One that ends before it starts makes nothing else wait. */
+static void test_cooperative_abort(void **state)
+{
+    struct machine *machine = machine_create_from(text);
+    struct sg_engine *engine = sg_engine_create(&(struct sg_engine_config){.sm_count = 2});
+    uint32_t *words = machine_memory(machine, 64), *numbers = machine_memory(machine, 64),
+             *whole = machine_memory(machine, 64);
+    struct sg_launch launch = launch_of(machine, "wait_lean", 1, 1024, &words, sizeof(words));
+    submit(engine, &launch);
+    await_blocks(words, 1);
+    submit_cooperative(machine, engine, "meet", 4, &whole);
+    submit_number(machine, engine, numbers, 0, 0);
+    sg_engine_abort_launch(engine, whole);
+    await_blocks(numbers, 1);
+    assert_int_equal(word(whole, CAME), 0);
+    let_go(words);
+    wait_for_all();
+    sg_engine_destroy(engine);
     machine_destroy(machine);
 }
 
@@ -309,10 +395,11 @@ static void test_sleepers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_limit), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_sm_mask),    cmocka_unit_test(test_priorities),
-        cmocka_unit_test(test_overlap),    cmocka_unit_test(test_fair_turns),
-        cmocka_unit_test(test_sleepers),
+        cmocka_unit_test(test_each_limit),        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_sm_mask),           cmocka_unit_test(test_priorities),
+        cmocka_unit_test(test_overlap),           cmocka_unit_test(test_fair_turns),
+        cmocka_unit_test(test_cooperative_pairs), cmocka_unit_test(test_cooperative_order),
+        cmocka_unit_test(test_cooperative_abort), cmocka_unit_test(test_sleepers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

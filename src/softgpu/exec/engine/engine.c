@@ -5,10 +5,10 @@
  *
  * An SM takes a new block when the one it has run has ended, or has used up its turn and there is
  * room for another. So blocks spread over the SMs first, and blocks that wait for each other all
- * get to run. Among grids the more urgent comes first; equals take turns.
+ * get to run. Among grids the more urgent comes first; equals take turns. A cooperative grid comes
+ * to the SMs as a whole.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 
 #include "block.h"
 #include "child_grid.h"
+#include "engine_config.h"
 #include "grid.h"
 #include "residency.h"
 
@@ -41,7 +42,7 @@ struct sg_engine {
     pthread_cond_t ended;         /* sg_engine_abort waits here */
     struct grid *grids;           /* in flight, those served least recently first */
     struct grid *finishing_grids; /* their done callbacks run */
-    uint64_t submitted;           /* grids so far */
+    uint64_t wakes;               /* how often there was news for workers */
     struct sm *sms;
     struct worker *workers;
     unsigned worker_count;
@@ -62,6 +63,14 @@ static bool concerns(const struct grid *grid, const struct sg_space *space)
     return !space || grid->launch.space == space;
 }
 
+/* A worker that has just found nothing to do looks again, and so do those that sleep. */
+static void wake_workers_locked(struct sg_engine *engine)
+{
+    engine->wakes++;
+    pthread_cond_broadcast(&engine->work);
+}
+
+/* Others may have waited for its blocks to come to an SM. */
 static void stop_locked(struct grid *grid, CUresult result, const char *message)
 {
     if (grid->stopped)
@@ -69,6 +78,7 @@ static void stop_locked(struct grid *grid, CUresult result, const char *message)
     grid->result = result;
     snprintf(grid->message, sizeof(grid->message), "%s", message);
     __atomic_store_n(&grid->stopped, true, __ATOMIC_RELAXED);
+    wake_workers_locked(grid->engine);
 }
 
 /* A fault is the end of the context: what else runs in its memory ends with the same words. */
@@ -127,8 +137,7 @@ static bool has_ended(const struct grid *grid)
 static void start_grid_locked(struct sg_engine *engine, struct grid *grid)
 {
     append_grid_locked(engine, grid);
-    engine->submitted++;
-    pthread_cond_broadcast(&engine->work);
+    wake_workers_locked(engine);
 }
 
 /* Tells the owner of a grid that it has ended. The lock is released meanwhile. */
@@ -175,19 +184,52 @@ static bool finish_idle_locked(struct sg_engine *engine)
 
 /* ---- Residency ---- */
 
-/* A cluster that is larger than an SM has an empty one for itself. */
-static bool has_room_for(const struct sg_engine *engine, const struct sm *sm,
-                         const struct grid *grid)
+static bool has_more_blocks(const struct grid *grid)
 {
-    struct share share = share_of_grid(grid);
-    return sm->count == 0 || (sm->count < MAX_RESIDENT && share_fits(engine, &sm->used, &share));
+    return !grid->stopped && grid->next_block < grid->block_count;
 }
 
 static bool has_blocks_for(const struct sg_engine *engine, const struct sm *sm,
                            const struct grid *grid)
 {
-    return !grid->stopped && grid->next_block < grid->block_count &&
-           grid_allows_sm(grid, sm->index) && has_room_for(engine, sm, grid);
+    struct share share = share_of_grid(grid);
+    return has_more_blocks(grid) && grid_allows_sm(grid, sm->index) &&
+           share_count(engine, &sm->used, &share) > 0;
+}
+
+/* The blocks of a cooperative grid wait for each other, so none starts before all have a place. */
+static bool fits_whole(const struct sg_engine *engine, const struct grid *grid)
+{
+    struct share share = share_of_grid(grid);
+    uint64_t blocks = 0;
+    for (unsigned i = 0; i < engine->config.sm_count && blocks < grid->block_count; i++) {
+        if (grid_allows_sm(grid, i))
+            blocks += share_count(engine, &engine->sms[i].used, &share) * grid->cluster_size;
+    }
+    return blocks >= grid->block_count;
+}
+
+/* Of a cooperative grid that has more blocks: whether the other waits until all are on SMs. It
+ * would take their places once some are; before that it waits if it is later and no more urgent, as
+ * on an H100, or the grid might never start. */
+static bool goes_first(const struct grid *cooperative, const struct grid *other)
+{
+    int priority = cooperative->launch.priority;
+    if (cooperative->next_block > 0 || priority != other->launch.priority)
+        return cooperative->next_block > 0 || priority < other->launch.priority;
+    return cooperative->number < other->number;
+}
+
+static bool must_wait_locked(const struct sg_engine *engine, const struct sm *sm,
+                             const struct grid *grid)
+{
+    bool is_new = grid->launch.cooperative && grid->next_block == 0;
+    for (const struct grid *other = engine->grids; other; other = other->next) {
+        if (other != grid && other->launch.cooperative && has_more_blocks(other) &&
+            (is_new || grid_allows_sm(other, sm->index)) && goes_first(other, grid))
+            return true;
+    }
+    return is_new && !fits_whole(engine, grid);
 }
 
 /* The most urgent grid that has a block for this SM; among equals the one served least recently. */
@@ -196,10 +238,19 @@ static struct grid *choose_grid_locked(struct sg_engine *engine, const struct sm
     struct grid *best = NULL;
     for (struct grid *grid = engine->grids; grid; grid = grid->next) {
         bool better = !best || grid->launch.priority < best->launch.priority;
-        if (better && has_blocks_for(engine, sm, grid))
+        if (better && has_blocks_for(engine, sm, grid) && !must_wait_locked(engine, sm, grid))
             best = grid;
     }
     return best;
+}
+
+/* The first block of a cooperative grid makes workers look for the others, the last one lets other
+ * grids on. */
+static void wake_for_cooperative_locked(struct sg_engine *engine, const struct grid *grid,
+                                        uint64_t number)
+{
+    if (grid->launch.cooperative && (number == 0 || grid->next_block == grid->block_count))
+        wake_workers_locked(engine);
 }
 
 /* Brings one more cluster onto the SM; NULL when there is none for it. */
@@ -214,6 +265,9 @@ static struct block *admit_locked(struct worker *worker, struct sm *sm)
     if (number == 0)
         grid->started = milliseconds();
     grid->running++;
+    struct share share = share_of_grid(grid);
+    share_add(&sm->used, &share);
+    wake_for_cooperative_locked(engine, grid, number);
     if (engine->grids->next) {
         unlink_grid_locked(engine, grid);
         append_grid_locked(engine, grid);
@@ -224,13 +278,12 @@ static struct block *admit_locked(struct worker *worker, struct sm *sm)
         grid_stop(grid, CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block");
     pthread_mutex_lock(&engine->lock);
     if (!block) {
+        share_take_away(&sm->used, &share);
         grid->running--;
         while (finish_idle_locked(engine))
             ;
         return NULL;
     }
-    struct share share = share_of_grid(grid);
-    share_add(&sm->used, &share);
     sm->blocks[sm->count++] = block;
     return block;
 }
@@ -303,9 +356,9 @@ static void *worker_main(void *argument)
     pthread_mutex_lock(&engine->lock);
     for (;;) {
         /* A round that found nothing to do may have let go of the lock even so. */
-        uint64_t known = engine->submitted;
+        uint64_t known = engine->wakes;
         bool finished = finish_aborted_locked(engine);
-        if (worker_round_locked(worker) || engine->submitted != known || finished ||
+        if (worker_round_locked(worker) || engine->wakes != known || finished ||
             engine->any_aborted)
             continue;
         if (engine->stopping)
@@ -331,39 +384,12 @@ static bool start_workers_locked(struct sg_engine *engine)
 
 /* ---- Creating and destroying ---- */
 
-static unsigned cpu_count(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) < 0)
-        return 1;
-    int count = CPU_COUNT(&set);
-    return count > 0 ? (unsigned)count : 1;
-}
-
-static unsigned or_else(unsigned value, unsigned otherwise)
-{
-    return value ? value : otherwise;
-}
-
-static struct sg_engine_config complete(const struct sg_engine_config *given)
-{
-    struct sg_engine_config config = *given;
-    config.sm_count = or_else(config.sm_count, 8);
-    config.sm_count = config.sm_count > SG_MAX_SMS ? SG_MAX_SMS : config.sm_count;
-    config.host_threads = or_else(config.host_threads, cpu_count());
-    config.threads_per_sm = or_else(config.threads_per_sm, 2048);
-    config.blocks_per_sm = or_else(config.blocks_per_sm, MAX_RESIDENT);
-    config.shared_per_sm = or_else(config.shared_per_sm, 228 << 10);
-    config.registers_per_sm = or_else(config.registers_per_sm, 65536);
-    return config;
-}
-
 struct sg_engine *sg_engine_create(const struct sg_engine_config *given)
 {
     struct sg_engine *engine = calloc(1, sizeof(*engine));
     if (!engine)
         return NULL;
-    engine->config = complete(given);
+    engine->config = config_complete(given);
     unsigned threads = engine->config.host_threads;
     engine->worker_count = threads < engine->config.sm_count ? threads : engine->config.sm_count;
     engine->sms = calloc(engine->config.sm_count, sizeof(*engine->sms));
@@ -417,7 +443,7 @@ void sg_engine_abort_launch(struct sg_engine *engine, const void *user)
             stop_locked(grid, CUDA_SUCCESS, "");
     }
     engine->any_aborted = true;
-    pthread_cond_broadcast(&engine->work);
+    wake_workers_locked(engine);
     pthread_mutex_unlock(&engine->lock);
 }
 

@@ -50,13 +50,21 @@ unsigned sg_occupancy(const struct sg_engine *engine, const struct sg_kernel_inf
     return share.registers ? least(count, config->registers_per_sm / share.registers) : count;
 }
 
-bool share_fits(const struct sg_engine *engine, const struct share *used, const struct share *more)
+static unsigned count_of(unsigned limit, unsigned used, unsigned each)
+{
+    return used > limit ? 0 : each ? (limit - used) / each : limit;
+}
+
+unsigned share_count(const struct sg_engine *engine, const struct share *used,
+                     const struct share *each)
 {
     const struct sg_engine_config *config = engine_config(engine);
-    return used->blocks + more->blocks <= config->blocks_per_sm &&
-           used->threads + more->threads <= config->threads_per_sm &&
-           used->shared + more->shared <= config->shared_per_sm &&
-           used->registers + more->registers <= config->registers_per_sm;
+    unsigned count =
+        count_of(least(config->blocks_per_sm, MAX_RESIDENT), used->blocks, each->blocks);
+    count = least(count, count_of(config->threads_per_sm, used->threads, each->threads));
+    count = least(count, count_of(config->shared_per_sm, used->shared, each->shared));
+    count = least(count, count_of(config->registers_per_sm, used->registers, each->registers));
+    return used->blocks == 0 && count == 0 ? 1 : count;
 }
 
 void share_add(struct share *used, const struct share *more)

@@ -25,8 +25,10 @@ const struct sg_engine_config *engine_config(const struct sg_engine *engine);
 /* Of one cluster of the grid: all its blocks go to one SM. */
 struct share share_of_grid(const struct grid *grid);
 
-/* Whether there is room for that beside what is used. */
-bool share_fits(const struct sg_engine *engine, const struct share *used, const struct share *more);
+/* How many such shares fit on an SM beside what is used: on an empty one at least one, which is
+ * larger than the SM if it must be. */
+unsigned share_count(const struct sg_engine *engine, const struct share *used,
+                     const struct share *each);
 
 void share_add(struct share *used, const struct share *more);
 void share_take_away(struct share *used, const struct share *less);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an engine is, where its creator left that open. */
+#pragma once
+
+#include "sg_engine.h"
+
+/* The same with an H100's numbers and this machine's CPUs in the place of zeros. */
+struct sg_engine_config config_complete(const struct sg_engine_config *given);
