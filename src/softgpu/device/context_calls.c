@@ -106,6 +106,8 @@ CUresult soft_cuCtxSynchronize_v2(CUcontext ctx)
     CUresult result = context_find_locked(ctx, &context);
     struct green *green = ctx ? green_of_context_locked(ctx) : green_current_locked();
 
+    if (!result)
+        result = capture_unsafe_locked();
     return result ? result : synchronize_locked(context, green);
 }
 
@@ -201,11 +203,7 @@ CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)
 
     if (!result && (limit == CU_LIMIT_STACK_SIZE || limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE))
         device_sync_emulate_locked(context);
-    if (!result)
-        context->limits[limit] = value;
-    if (!result && limit == CU_LIMIT_MALLOC_HEAP_SIZE)
-        sg_space_set_heap_limit(context->space, value);
-    return result;
+    return result ? result : context_set_limit_locked(context, limit, value);
 }
 
 CUresult soft_cuCtxGetCacheConfig(CUfunc_cache *pconfig)

@@ -291,6 +291,64 @@ static void modes_forbid_and_allow(void)
     EXPECT(CUDA_SUCCESS, cuMemFree_v2(memory));
 }
 
+static uint8_t pageable[4096];
+static void *pinned;
+
+static CUresult call_synchronize(void)
+{
+    return cuCtxSynchronize();
+}
+
+static CUresult call_synchronize_v2(void)
+{
+    return cuCtxSynchronize_v2(context);
+}
+
+static CUresult call_free(void)
+{
+    return cuMemFree_v2(word);
+}
+
+static CUresult call_host_alloc(void)
+{
+    void *memory;
+
+    return cuMemHostAlloc(&memory, 4096, 0);
+}
+
+static CUresult call_free_host(void)
+{
+    return cuMemFreeHost(pinned);
+}
+
+static CUresult call_host_register(void)
+{
+    return cuMemHostRegister_v2(pageable, sizeof(pageable), 0);
+}
+
+/* Each waits for all streams, or may do so: it does not run, and the capture is over. */
+static void unsafe_calls_end_captures(void)
+{
+    CUresult (*const calls[])(void) = {call_synchronize, call_synchronize_v2, call_free,
+                                       call_host_alloc,  call_free_host,      call_host_register};
+
+    MUST(cuMemHostAlloc(&pinned, 4096, 0));
+    for (unsigned i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+        begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+        EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, calls[i]());
+        end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+        begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+        EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, calls[i]());
+        end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    }
+    MUST(cuMemFreeHost(pinned));
+    MUST(cuMemHostRegister_v2(pageable, sizeof(pageable), 0));
+    begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    EXPECT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemHostUnregister(pageable));
+    end_broken(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    MUST(cuMemHostUnregister(pageable));
+}
+
 /* A graph that is there already grows by what is captured. */
 static void captured_into_a_graph(void)
 {
@@ -370,6 +428,7 @@ int main(void)
     RUN(captured_events_tell_nothing);
     RUN(threads_end_their_own);
     RUN(modes_forbid_and_allow);
+    RUN(unsafe_calls_end_captures);
     RUN(captured_into_a_graph);
     RUN(addresses_are_not_looked_at);
     MUST(cuMemFree_v2(word));

@@ -62,7 +62,37 @@ struct context *context_create_primary_locked(struct device *device)
     return context;
 }
 
-static void set_defaults(struct context *context)
+/* What a context takes of its device's memory: the printf buffer, and the heap of the kernels'
+ * malloc. */
+static bool takes_memory(CUlimit limit)
+{
+    return limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE;
+}
+
+CUresult context_set_limit_locked(struct context *context, CUlimit limit, size_t value)
+{
+    size_t now = context->limits[limit];
+
+    if (takes_memory(limit) && value > now && !device_charge_locked(context->device, value - now))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (takes_memory(limit) && value < now)
+        device_refund_locked(context->device, now - value);
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE)
+        sg_space_set_heap_limit(context->space, value);
+    context->limits[limit] = value;
+    return CUDA_SUCCESS;
+}
+
+static void refund_limits_locked(struct context *context)
+{
+    for (unsigned i = 0; i < CU_LIMIT_MAX; i++) {
+        if (takes_memory(i))
+            device_refund_locked(context->device, context->limits[i]);
+        context->limits[i] = 0;
+    }
+}
+
+static CUresult set_defaults_locked(struct context *context)
 {
     static const size_t limits[CU_LIMIT_MAX] = {
         [CU_LIMIT_STACK_SIZE] = 1024,
@@ -73,10 +103,20 @@ static void set_defaults(struct context *context)
         [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
     };
 
-    for (unsigned i = 0; i < CU_LIMIT_MAX; i++)
-        context->limits[i] = limits[i];
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < CU_LIMIT_MAX && !result; i++)
+        result = context_set_limit_locked(context, i, limits[i]);
     context->cache = CU_FUNC_CACHE_PREFER_NONE;
     context->shared_config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
+    return result;
+}
+
+static void release_space_locked(struct context *context)
+{
+    refund_limits_locked(context);
+    sg_space_destroy(context->space);
+    context->space = NULL;
 }
 
 CUresult context_activate_locked(struct context *context)
@@ -90,14 +130,13 @@ CUresult context_activate_locked(struct context *context)
     context->space = sg_space_create();
     if (!context->space)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    context->legacy = stream_create_locked(context, CU_STREAM_DEFAULT, SOFT_LEAST_PRIORITY);
+    if (set_defaults_locked(context) == CUDA_SUCCESS)
+        context->legacy = stream_create_locked(context, CU_STREAM_DEFAULT, SOFT_LEAST_PRIORITY);
     if (!context->legacy) {
-        sg_space_destroy(context->space);
-        context->space = NULL;
+        release_space_locked(context);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     context->legacy->capture.is_legacy = true;
-    set_defaults(context);
     context->error = CUDA_SUCCESS;
     context->active = true;
     list_append(&contexts, &context->in_all);
@@ -129,8 +168,7 @@ static void empty_locked(struct context *context)
     list_for_each_safe (struct stream, stream, &context->streams, in_context)
         stream_destroy_locked(stream);
     context->legacy = NULL;
-    sg_space_destroy(context->space);
-    context->space = NULL;
+    release_space_locked(context);
 }
 
 /* Those who could touch its memory, which is gone. */

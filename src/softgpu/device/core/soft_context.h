@@ -45,6 +45,8 @@ CUresult context_create_locked(struct device *device, unsigned flags, struct con
 CUresult context_activate_locked(struct context *context);
 /* Waits for the context's work, then frees everything in it. Releases soft_lock meanwhile. */
 void context_deactivate_locked(struct context *context);
+/* CUDA_ERROR_OUT_OF_MEMORY where the device has not what a larger buffer or heap takes of it. */
+CUresult context_set_limit_locked(struct context *context, CUlimit limit, size_t value);
 /* Of one that is not active. */
 void context_free(struct context *context);
 

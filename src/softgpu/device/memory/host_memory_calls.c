@@ -16,6 +16,14 @@
     (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | \
      CU_MEMHOSTREGISTER_READ_ONLY)
 
+/* These calls may wait for all streams. */
+static CUresult use_unless_captured_locked(struct context **ret_context)
+{
+    CUresult result = context_use_locked(ret_context);
+
+    return result ? result : capture_unsafe_locked();
+}
+
 CUresult soft_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
 {
     struct context *context;
@@ -24,10 +32,8 @@ CUresult soft_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     if (!pp || (Flags & ~KNOWN_ALLOC_FLAGS))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = capture_unsafe_locked();
+    CUresult result = use_unless_captured_locked(&context);
 
-    if (!result)
-        result = context_use_locked(&context);
     if (!result)
         result = memory_allocate_locked(context, MEMORY_HOST, bytesize, &memory);
     if (result)
@@ -47,7 +53,7 @@ static CUresult end_host_memory(const void *p, enum memory_kind kind, CUresult o
     struct context *context;
     struct memory *memory;
     SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
+    CUresult result = use_unless_captured_locked(&context);
 
     if (result)
         return result;
@@ -89,7 +95,7 @@ CUresult soft_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
     if (Flags & CU_MEMHOSTREGISTER_IOMEMORY)
         return CUDA_ERROR_NOT_PERMITTED;
     SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
+    CUresult result = use_unless_captured_locked(&context);
 
     if (result)
         return result;
