@@ -55,7 +55,8 @@ static struct entry **find_locked(CUcontext context, const void *key)
     return link;
 }
 
-/* NULL means the current context. A context that was named but cannot be used is a bad handle. */
+/* NULL means the current context. A context that was named but cannot be used is a bad handle,
+ * where there is a driver. */
 static CUresult resolve(CUcontext *context)
 {
     bool named = *context != NULL;
@@ -66,7 +67,8 @@ static CUresult resolve(CUcontext *context)
     if (!*context)
         return CUDA_ERROR_INVALID_CONTEXT;
     state = cudart_ops->context_state(*context);
-    if (state == CUDA_SUCCESS || state == CUDA_ERROR_DEINITIALIZED)
+    if (state == CUDA_SUCCESS || state == CUDA_ERROR_DEINITIALIZED ||
+        state == CUDA_ERROR_NOT_INITIALIZED)
         return state;
     return named ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_CONTEXT;
 }

@@ -27,7 +27,8 @@ struct cudart_ops {
     CUresult (*primary_context)(CUcontext *ret_context, CUdevice device);
     /* The calling thread's current context, or NULL. */
     CUcontext (*current_context)(void);
-    /* 0 while the context can be used; CUDA_ERROR_DEINITIALIZED when the driver is shut down. */
+    /* 0 while the context can be used; CUDA_ERROR_DEINITIALIZED when the driver is shut down,
+     * CUDA_ERROR_NOT_INITIALIZED in a child of the process that initialized it. */
     CUresult (*context_state)(CUcontext context);
     CUresult (*context_device)(CUcontext context, CUdevice *ret_device);
     CUresult (*context_id)(CUcontext context, unsigned long long *ret_id);

@@ -22,6 +22,7 @@ bool soft_tracing;
 
 static int trace_fd = -1;
 static bool initialized;
+static bool begun; /* a thread has called cuInit */
 static bool forked;
 
 bool soft_ready(void)
@@ -55,10 +56,16 @@ __attribute__((constructor)) static void open_trace(void)
     soft_tracing = trace_fd >= 0;
 }
 
-/* A child has the parent's objects but none of its threads, as on hardware. */
+/* A child has the parent's objects but none of its threads, as on hardware, and a lock may be that
+ * of a thread which it lacks. So every call is refused there before it takes one. */
 static void after_fork(void)
 {
-    forked = true;
+    forked = __atomic_load_n(&begun, __ATOMIC_RELAXED);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, after_fork);
 }
 
 #define START_MS_MAX 60000u
@@ -91,17 +98,20 @@ static CUresult initialize_locked(void)
         handles_fini(&soft_handles);
         return result;
     }
-    pthread_atfork(NULL, NULL, after_fork);
     __atomic_store_n(&initialized, true, __ATOMIC_RELEASE);
     return CUDA_SUCCESS;
 }
 
 CUresult soft_cuInit(unsigned int Flags)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
     if (Flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (forked)
         return CUDA_ERROR_NOT_INITIALIZED;
+    pthread_once(&once, watch_forks);
+    __atomic_store_n(&begun, true, __ATOMIC_RELAXED);
     SOFT_LOCKED;
     return initialize_locked();
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the CUDA libraries learn of this driver through its export tables.
+ * What the CUDA libraries learn of this driver through its export tables. These calls do not come
+ * through the entry points, so they ask themselves whether the driver can be used in this process.
  */
 #include "cudart.h"
 #include "entry_points.h"
 #include "soft_context.h"
+#include "soft_entry.h"
 #include "soft_module.h"
 
 static CUcontext current_context(void)
@@ -28,19 +30,31 @@ static CUresult primary_context(CUcontext *ret_context, CUdevice ordinal)
 static CUresult context_state(CUcontext handle)
 {
     struct context *context;
-    SOFT_LOCKED;
 
+    if (!soft_ready())
+        return soft_not_ready();
+    SOFT_LOCKED;
     return context_find_locked(handle, &context);
 }
 
 static CUresult context_device(CUcontext handle, CUdevice *ret_device)
 {
-    return soft_cuCtxGetDevice_v2(ret_device, handle);
+    return soft_ready() ? soft_cuCtxGetDevice_v2(ret_device, handle) : soft_not_ready();
+}
+
+static CUresult context_id(CUcontext handle, unsigned long long *ret_id)
+{
+    return soft_ready() ? soft_cuCtxGetId(handle, ret_id) : soft_not_ready();
 }
 
 static CUresult stream_id(CUcontext context, CUstream stream, unsigned long long *ret_id)
 {
-    return soft_cuStreamGetId(stream, ret_id);
+    return soft_ready() ? soft_cuStreamGetId(stream, ret_id) : soft_not_ready();
+}
+
+static CUresult module_load(CUmodule *ret_module, const void *image)
+{
+    return soft_ready() ? soft_cuModuleLoadData(ret_module, image) : soft_not_ready();
 }
 
 static int for_each_function(CUcontext context, CUmodule handle,
@@ -48,7 +62,7 @@ static int for_each_function(CUcontext context, CUmodule handle,
 {
     unsigned count = 0;
 
-    if (soft_cuModuleGetFunctionCount(&count, handle))
+    if (!soft_ready() || soft_cuModuleGetFunctionCount(&count, handle))
         return 0;
     for (unsigned i = 0; i < count; i++) {
         CUfunction function;
@@ -75,10 +89,10 @@ static const struct cudart_ops ops = {
     .current_context = current_context,
     .context_state = context_state,
     .context_device = context_device,
-    .context_id = soft_cuCtxGetId,
+    .context_id = context_id,
     .stream_id = stream_id,
     .for_each_function = for_each_function,
-    .module_load = soft_cuModuleLoadData,
+    .module_load = module_load,
 };
 
 static void introduce(void)

@@ -87,6 +87,8 @@ static void test_contexts_that_cannot_be_used(void **state)
     assert_int_equal(put(NULL, &key_a, &value_a, NULL), CUDA_ERROR_INVALID_CONTEXT);
     fake_state = CUDA_ERROR_DEINITIALIZED;
     assert_int_equal(delete (FAKE_CONTEXT, &key_a), CUDA_ERROR_DEINITIALIZED);
+    fake_state = CUDA_ERROR_NOT_INITIALIZED;
+    assert_int_equal(get(&value, FAKE_CONTEXT, &key_a), CUDA_ERROR_NOT_INITIALIZED);
 }
 
 static void destroy(CUcontext context, void *key, void *value)
