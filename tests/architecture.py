@@ -8,6 +8,7 @@ With a build folder, the libraries that each final program links are checked too
 
 import pathlib
 import re
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,6 +23,9 @@ LIBRARIES = {"libevent": "event2/", "libzstd": "zstd.h", "liblz4": "lz4.h", "jan
 PROGRAMS = {"bin/funneld": "funneld", "bin/funnel": "cli", "bin/nvidia-cuda-mps-control": "cli",
             "bin/funnel-server": "server", "lib/funnel/libcuda.so.1": "client",
             "lib/funnel/softgpu/libcuda.so.1": "softgpu/device"}
+
+# What the server defines in libc's place, except under sanitizers, which define a lock of their own.
+IN_PLACE_OF_LIBC = {"ioctl", "pthread_mutex_lock"}
 
 # api/generated/X belongs to src/X, with exceptions.
 GENERATED_FOR = {"graph": "graph/model", "softgpu": "softgpu/device/core", "client": "client/core",
@@ -154,6 +158,14 @@ def link_errors(table, build):
                 yield f"{program}: links src/{linked}, which {folder} may not use"
 
 
+def export_errors(build):
+    """A driver finds what the server defines in libc's place only where the program exports it."""
+    program = build / "bin/funnel-server"
+    exported = subprocess.check_output(["nm", "--dynamic", "--defined-only", program], text=True)
+    names = {line.split()[-1] for line in exported.splitlines()}
+    return [f"{program}: {name} is not exported" for name in IN_PLACE_OF_LIBC - names]
+
+
 def main():
     page = PAGE.read_text()
     table = Folders(page)
@@ -164,7 +176,8 @@ def main():
     for path in (PAGE, PAGE.with_name("CONTRIBUTING.md")):
         errors += page_errors(path.name, path.read_text())
     if len(sys.argv) > 1:
-        errors += link_errors(table, pathlib.Path(sys.argv[1]))
+        build = pathlib.Path(sys.argv[1])
+        errors += [*link_errors(table, build), *export_errors(build)]
     print("\n".join(errors) or f"{len(table.uses)} folders keep to {PAGE.name}.")
     return 1 if errors else 0
 

@@ -111,8 +111,8 @@ static long control_group(const struct channel_group *group, uint32_t command, u
                                  .command = command,
                                  .parameters = (uintptr_t)us,
                                  .size = sizeof(*us)};
-    const unsigned long request = 3ul << 30 | sizeof(control) << 16 | IOCTL_MAGIC << 8 |
-                                  ESC_RM_CONTROL;
+    const unsigned long request =
+        3ul << 30 | sizeof(control) << 16 | IOCTL_MAGIC << 8 | ESC_RM_CONTROL;
 
     if (syscall(SYS_ioctl, group->fd, request, &control) < 0)
         return -errno;

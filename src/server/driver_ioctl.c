@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the place of libc's ioctl(), so that the server learns which channel groups its driver makes
- * (channel_groups.h). What a program defines itself comes before libc, as with lock_spin.c.
+ * Takes the place of libc's ioctl(), so that the server learns which channel groups its driver
+ * makes (channel_groups.h). What a program defines itself comes before libc, as with lock_spin.c.
  */
 #include <stdarg.h>
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@
 
 #include "channel_groups.h"
 
-int ioctl(int fd, unsigned long request, ...);
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...);
 
 int ioctl(int fd, unsigned long request, ...)
 {
