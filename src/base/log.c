@@ -19,6 +19,7 @@
 static _Atomic int log_fd = -1;
 static const char *_Atomic log_role = "";
 static _Atomic uint64_t log_lost;
+static _Atomic uint64_t log_gap; /* of them, those of which no line tells yet */
 
 void log_open(int fd, const char *role)
 {
@@ -54,7 +55,7 @@ static void flatten(char *text, size_t length)
     text_make_printable(text);
 }
 
-static void write_line(int fd, const char *format, va_list arguments)
+static bool write_line(int fd, const char *format, va_list arguments)
 {
     char line[LOG_LINE_MAX];
     size_t start = put_stamp(line, sizeof(line));
@@ -64,9 +65,25 @@ static void write_line(int fd, const char *format, va_list arguments)
     flatten(line + start, length);
     line[start + length] = '\n';
 
-    ssize_t written = write(fd, line, start + length + 1);
-    if (written != (ssize_t)(start + length + 1))
-        atomic_fetch_add_explicit(&log_lost, 1, memory_order_relaxed);
+    return write(fd, line, start + length + 1) == (ssize_t)(start + length + 1);
+}
+
+__attribute__((format(printf, 2, 3))) static bool write_own_line(int fd, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    bool written = write_line(fd, format, arguments);
+    va_end(arguments);
+    return written;
+}
+
+/* Of several threads one tells, of the lines that were lost until then. */
+static void tell_of_gap(int fd)
+{
+    uint64_t gap = atomic_exchange_explicit(&log_gap, 0, memory_order_relaxed);
+    if (gap && !write_own_line(fd, "%llu lines are missing here: they could not be written",
+                               (unsigned long long)gap))
+        atomic_fetch_add_explicit(&log_gap, gap, memory_order_relaxed);
 }
 
 static void log_arguments(const char *format, va_list arguments)
@@ -75,7 +92,12 @@ static void log_arguments(const char *format, va_list arguments)
     if (fd < 0)
         return;
     int saved_errno = errno;
-    write_line(fd, format, arguments);
+    if (atomic_load_explicit(&log_gap, memory_order_relaxed))
+        tell_of_gap(fd);
+    if (!write_line(fd, format, arguments)) {
+        atomic_fetch_add_explicit(&log_lost, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&log_gap, 1, memory_order_relaxed);
+    }
     errno = saved_errno;
 }
 

@@ -3,7 +3,8 @@
  *
  * A process that never calls log_open() is silent; this is how the library inside a user's program
  * behaves by default. Logging never blocks and never kills: a line that cannot be written (disk
- * full, pipe full) is dropped and counted. Any thread may log, with any lock held. */
+ * full, pipe full) is dropped and counted, and the next one that can be written says how many were.
+ * Any thread may log, with any lock held. */
 #pragma once
 
 #include <stdint.h>

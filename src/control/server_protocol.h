@@ -5,8 +5,8 @@
  *
  * The daemon starts a server as `funnel-server --device auto|cuda|soft [--spare]` with
  *     fd SERVER_CONTROL_FD   the server's end of the socketpair,
- *     fd SERVER_LOG_FD       server.log, opened for appending (stdout and stderr are the same
- * file),
+ *     fd SERVER_LOG_FD       a pipe for lines of the log, which never waits (stdout and stderr are
+ *                            the same pipe),
  *     fd SERVER_CLAIMS_FD    the table of claims.h,
  * already under the uid it serves. The server answers READY, or FAILED and exits. From then
  * on the daemon sends a CLIENT message for every program, with the program's own socket attached,
@@ -43,7 +43,6 @@ enum server_message {
     SERVER_SHUTDOWN,         /* stop taking clients; leave when the last has gone, or now */
     SERVER_TERMINATE_CLIENT, /* answered by RESULT */
     SERVER_SET_LIMITS,       /* answered by RESULT */
-    SERVER_REOPEN_LOG,       /* + one fd: the new server.log */
     SERVER_TRACE,            /* + one fd: the file to write to (trace_format.h) */
     SERVER_SET_QUOTAS,       /* not answered */
     SERVER_DEPART,           /* it has faulted and waits: the next server is ready; not answered */
@@ -134,10 +133,6 @@ struct server_set_limits {
     int32_t pid;
     uint32_t id; /* 0 = every client of that pid */
     struct server_limits limits;
-};
-
-struct server_reopen_log {
-    struct server_header header;
 };
 
 /* Not answered: a server that is being traced already leaves the file as it is. `request` is the
@@ -330,8 +325,6 @@ static inline size_t server_message_size(unsigned kind)
         return sizeof(struct server_terminate_client);
     case SERVER_SET_LIMITS:
         return sizeof(struct server_set_limits);
-    case SERVER_REOPEN_LOG:
-        return sizeof(struct server_reopen_log);
     case SERVER_TRACE:
         return sizeof(struct server_trace);
     case SERVER_SET_QUOTAS:
@@ -373,7 +366,6 @@ union server_any {
     struct server_shutdown shutdown;
     struct server_terminate_client terminate_client;
     struct server_set_limits set_limits;
-    struct server_reopen_log reopen_log;
     struct server_trace trace;
     struct server_set_quotas set_quotas;
     struct server_set_timeslice set_timeslice;

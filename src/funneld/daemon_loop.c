@@ -41,7 +41,6 @@ static void on_hangup(evutil_socket_t signal, short what, void *context)
 
     if (journal_open(daemon->paths.log, daemon->foreground))
         journal("Cannot open a new control.log; going on with the old one");
-    server_process_reopen_logs(daemon);
 }
 
 static void on_child(evutil_socket_t signal, short what, void *context)
@@ -97,7 +96,6 @@ static void on_log_check(evutil_socket_t fd, short what, void *context)
     if (journal_put_aside(daemon->paths.log, NULL, daemon->quotas.value[QUOTA_LOG_FILE]) &&
         journal_open(daemon->paths.log, daemon->foreground))
         journal("Cannot open a new control.log; going on with the old one");
-    server_process_renew_long_logs(daemon);
 }
 
 static int watch_logs(struct daemon *daemon)

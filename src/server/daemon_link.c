@@ -336,13 +336,6 @@ static void set_limits(struct server *server, const struct server_set_limits *or
     answer(server, order->header.request, status);
 }
 
-/* The descriptor that the log writes to stays the same; the file behind it changes. */
-static void reopen_log(struct server *server, int fd)
-{
-    if (fd >= 0 && dup2(fd, server->life->log_fd) < 0)
-        log_line("The log cannot be reopened: %s", strerror(errno));
-}
-
 static void dispatch_message(struct server *server, const union server_any *order, int *fd)
 {
     switch (order->header.kind) {
@@ -361,9 +354,6 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_SET_LIMITS:
         set_limits(server, &order->set_limits);
-        break;
-    case SERVER_REOPEN_LOG:
-        reopen_log(server, *fd);
         break;
     case SERVER_TRACE:
         if (!order->trace.seconds)

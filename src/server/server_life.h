@@ -31,9 +31,8 @@ struct server_life {
 
     struct loop *loop;
     struct watch *control_watch;
-    int control_fd; /* the daemon, or -1 */
-    int listen_fd;  /* with --listen, or -1 */
-    int log_fd;
+    int control_fd;   /* the daemon, or -1 */
+    int listen_fd;    /* with --listen, or -1 */
     int notify_fd;    /* eventfd: a session has attached, or its thread has ended */
     bool leaving;     /* no client is taken any more, and the server exits after the last one */
     uint32_t last_id; /* of clients that came by --listen */

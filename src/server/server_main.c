@@ -324,7 +324,6 @@ int server_main(int argc, char **argv)
     }
     start_image_reader(server.life);
     server.life->control_fd = options.control_fd;
-    server.life->log_fd = options.log_fd;
 
     if (start(&server, &options, why, sizeof(why))) {
         log_line("Server cannot start: %s", why);

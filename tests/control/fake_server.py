@@ -3,7 +3,7 @@
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
 silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
-lie about its clients (liar), and to have contexts of some size (FUNNEL_FAKE_OWN_MIB). It writes one
+lie about its clients (liar), to flood its log (flood), and to have contexts of some size (FUNNEL_FAKE_OWN_MIB). It writes one
 JSON line to its log for each message."""
 import array
 import fcntl
@@ -86,6 +86,8 @@ def on_client(data, descriptor):
     log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2],
         command=wire.IDENTITY.unpack(identity)[6].split(b"\0")[0].decode())
     selector.register(connection, selectors.EVENT_READ)
+    if how == "flood":
+        flood()
     try:
         connection.send(wire.WELCOME.pack(wire.WELCOME_MAGIC, 0, b""))
     except OSError:
@@ -120,6 +122,17 @@ def lie(number):
 def stranger():
     """A server has no say in who a client is."""
     return wire.IDENTITY.pack(1, 4242, 4242, 0, 0, 0, b"sudo rm" + RUDE, b"forged" + RUDE, b"forged" + RUDE)
+
+
+def flood():
+    """Some 30 MiB into everything that leads to the log, for as long as it takes them."""
+    line, left, end = b"x" * 999 + b"\n", 30 << 20, time.monotonic() + 3
+    while left > 0 and time.monotonic() < end:
+        for descriptor in (1, 2, 4):
+            try:
+                left -= os.write(descriptor, line * 4)
+            except BlockingIOError:
+                time.sleep(0.001)
 
 
 def on_status(request):
@@ -199,9 +212,6 @@ def on_control():
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
     elif kind == wire.SET_TIMESLICE:
         log(event="timeslice", us=struct.unpack_from("<Q", data, 16)[0])
-    elif kind == wire.REOPEN_LOG:
-        os.dup2(descriptors[0], 4)
-        log(event="reopened")
 
 
 def fault(*_):

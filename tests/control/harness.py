@@ -163,8 +163,16 @@ class TestCase(unittest.TestCase):
         with open(os.path.join(self.log, "control.log")) as file:
             return file.read()
 
+    def settle_logs(self):
+        """Servers log through the daemon, which reads that before it answers a question put later."""
+        try:
+            Client(self.socket_path, kind=wire.HELLO_COMMAND).welcome()
+        except OSError:
+            pass  # it has ended, and read everything before
+
     def server_events(self, event, *folder):
         """What the fake servers wrote down."""
+        self.settle_logs()
         events = json_lines(os.path.join(self.log, *folder, "server.log"))
         return [one for one in events if one["event"] == event]
 

@@ -179,5 +179,31 @@ class Liar(harness.TestCase):
         self.assertNotIn("quarantine", self.control_log())
 
 
+class Flood(harness.TestCase):
+    """A server that fills the disk with its log."""
+    fake = "flood"
+
+    def setUp(self):
+        super().setUp()
+        self.start(environment={"FUNNEL_QUOTAS": "log-file=64K"})
+
+    def test_size_of_logs(self):
+        self.assertEqual(self.client().welcome()[0], 0)
+        self.settle_logs()
+        sizes = {name: os.path.getsize(os.path.join(self.log, name))
+                 for name in os.listdir(self.log) if name.startswith("server.log")}
+        self.assertLessEqual(max(sizes.values()), 128 << 10, sizes)
+        self.assertLessEqual(len(sizes), 2)
+        self.assertIn("logged more than the quota log-file in a minute", self.control_log())
+
+    def test_no_file_of_the_daemon_is_open_in_a_server(self):
+        self.assertEqual(self.client().welcome()[0], 0)
+        server, = self.servers()
+        folder = f"/proc/{server}/fd"
+        names = [os.readlink(os.path.join(folder, name)) for name in os.listdir(folder)]
+        self.assertEqual([name for name in names if name.startswith(self.root)], [])
+        self.assertGreaterEqual(len([name for name in names if name.startswith("pipe:")]), 3)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -134,9 +134,11 @@ class Lifecycle(harness.TestCase):
         for name in ("control.log", "server.log"):
             os.rename(os.path.join(self.log, name), os.path.join(self.log, name + ".1"))
         os.kill(self.daemon_pid(), signal.SIGHUP)
-        wait_until(lambda: self.server_events("reopened"))
+        wait_until(lambda: os.path.exists(os.path.join(self.log, "control.log")))
         self.mps("get_server_list\n")
         self.assertIn("Cmd:get_server_list", self.control_log())
+        self.assertEqual(self.client().welcome(), (0, ""))
+        self.assertEqual(len(self.server_events("client")), 1)
 
     def test_log_that_cannot_be_written(self):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

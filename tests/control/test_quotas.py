@@ -109,7 +109,8 @@ class Quotas(Started):
         with open(log, "a") as file:
             file.write("{\"event\": \"filler\"}\n" * 4000)
         self.funnel("limit", "--quota", "log-file=64K")
-        wait_until(lambda: self.server_events("reopened"), "a new log")
+        self.attach()
+        self.settle_logs()
         self.assertGreater(os.path.getsize(log + ".old"), 64 << 10)
         self.assertLess(os.path.getsize(log), 64 << 10)
 

@@ -233,8 +233,8 @@ class Whole(harness.TestCase):
         self.assertEqual(self.run_through(*self.program("vector_add")).returncode, 0)
         os.rename(os.path.join(self.log, "server.log"), os.path.join(self.log, "server.log.1"))
         os.kill(self.daemon_pid(), signal.SIGHUP)
-        wait_until(lambda: os.path.exists(os.path.join(self.log, "server.log")))
         self.assertEqual(self.run_through(*self.program("vector_add")).returncode, 0)
+        self.settle_logs()
         with open(os.path.join(self.log, "server.log")) as log:
             self.assertIn("connected", log.read())
 

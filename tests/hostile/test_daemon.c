@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -360,27 +359,6 @@ static void outlives_its_daemon_for_its_clients(void **state)
     assert_int_equal(wait_for_end(daemon), 0);
 }
 
-static void log_moves(void **state)
-{
-    struct daemon *daemon = *state;
-    struct server_reopen_log reopen;
-    struct server_status_row rows[1];
-    char path[] = "/tmp/funnel-moved-XXXXXX";
-    struct stat status;
-    struct peer peer;
-    int fd = mkstemp(path);
-
-    server_message_init(&reopen, SERVER_REOPEN_LOG, 0);
-    say(daemon, &reopen, &fd);
-    bring_client(daemon, &peer, 1001, 0, 10000);
-    assert_int_equal(ask_status(daemon, rows, 1), 1);
-    assert_int_equal(fstat(fd, &status), 0);
-    assert_true(status.st_size > 0);
-    peer_leave(&peer);
-    close(fd);
-    unlink(path);
-}
-
 static CUresult attach_as(struct daemon *daemon, uint32_t uid, struct peer *peer)
 {
     const struct server_identity identity = {.pid = 2000, .uid = uid};
@@ -491,19 +469,12 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(status_has_a_row_for_each_client),
-        CASE(terminated_client_stays_until_it_leaves),
-        CASE(memory_limit_can_change),
-        CASE(share_shows_in_the_device_table),
-        CASE(another_build_is_refused),
-        CASE(leaves_after_its_last_client),
-        CASE(leaves_at_once_when_told_so),
-        CASE(outlives_its_daemon_for_its_clients),
-        CASE(log_moves),
-        CASE(a_user_has_so_many_slots),
-        CASE(a_window_goes_back_to_its_client_alone),
-        CASE(a_window_is_given_up_for_good),
-        CASE(malformed_orders_are_ignored),
+        CASE(status_has_a_row_for_each_client), CASE(terminated_client_stays_until_it_leaves),
+        CASE(memory_limit_can_change),          CASE(share_shows_in_the_device_table),
+        CASE(another_build_is_refused),         CASE(leaves_after_its_last_client),
+        CASE(leaves_at_once_when_told_so),      CASE(outlives_its_daemon_for_its_clients),
+        CASE(a_user_has_so_many_slots),         CASE(a_window_goes_back_to_its_client_alone),
+        CASE(a_window_is_given_up_for_good),    CASE(malformed_orders_are_ignored),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

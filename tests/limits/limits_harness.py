@@ -57,6 +57,7 @@ class TestCase(harness.TestCase):
         return program
 
     def server_log(self):
+        self.settle_logs()
         with open(os.path.join(self.log, "server.log")) as file:
             return file.read()
 

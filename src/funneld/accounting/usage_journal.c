@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file is opened for each line, so that a new one begins after it has been moved away. */
+/* See usage_journal.h. */
 #include "usage_journal.h"
 
-#include <errno.h>
 #include <event2/buffer.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "fd.h"
+#include "append_file.h"
 #include "journal.h"
 #include "json_text.h"
 #include "text.h"
@@ -112,43 +109,17 @@ static void rotate(const char *path)
     }
 }
 
-static int open_file(const char *path)
-{
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-}
-
-/* 0 or -errno; then the file is as it was. */
-static int write_whole(int fd, struct evbuffer *line, off_t before)
-{
-    size_t size = evbuffer_get_length(line);
-    ssize_t written = write(fd, evbuffer_pullup(line, -1), size);
-
-    if (written == (ssize_t)size)
-        return 0;
-    int error = written < 0 ? -errno : -ENOSPC;
-    if (written > 0 && ftruncate(fd, before))
-        error = -errno;
-    return error;
-}
-
 static int append(const char *directory, struct evbuffer *line)
 {
     char path[PATH_MAX];
     struct stat status;
     int error = path_join(directory, FILE_NAME, path, sizeof(path));
-    _cleanup_fd_ int fd = error ? -1 : open_file(path);
 
-    if (error || fd < 0 || fstat(fd, &status))
-        return error ? error : -errno;
-    if (!S_ISREG(status.st_mode))
-        return -EINVAL;
-    if (status.st_size >= FILE_BYTES_MAX) {
+    if (error)
+        return error;
+    if (!lstat(path, &status) && S_ISREG(status.st_mode) && status.st_size >= FILE_BYTES_MAX)
         rotate(path);
-        fd_close(&fd);
-        fd = open_file(path);
-        status.st_size = 0;
-    }
-    return fd < 0 ? -errno : write_whole(fd, line, status.st_size);
+    return append_file(path, 0600, evbuffer_pullup(line, -1), evbuffer_get_length(line));
 }
 
 /* Said when it begins, and when it is over. */

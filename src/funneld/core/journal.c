@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "append_file.h"
 #include "clock.h"
 #include "fd.h"
 #include "log.h"
@@ -22,9 +23,9 @@
 static int log_fd = -1;
 static bool to_stdout;
 
-static int open_log(const char *path, mode_t mode, int *ret_fd)
+static int open_log(const char *path, int *ret_fd)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, mode);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
 
     if (fd < 0)
         return -errno;
@@ -39,7 +40,7 @@ int journal_open(const char *directory, bool foreground)
     int error = path_join(directory, "control.log", path, sizeof(path));
 
     if (!error)
-        error = open_log(path, 0600, &fd);
+        error = open_log(path, &fd);
     if (error)
         return error;
     fchmod(fd, 0600); /* it has the command lines of all users' programs */
@@ -142,14 +143,14 @@ static int server_paths(const char *directory, const char *name, char folder[PAT
     return error ? error : path_join(folder, "server.log", path, PATH_MAX);
 }
 
-int journal_open_server(const char *directory, const char *name, int *ret_fd)
+int journal_append_server(const char *directory, const char *name, const char *text, size_t size)
 {
     char folder[PATH_MAX], path[PATH_MAX];
     int error = server_paths(directory, name, folder, path);
 
     if (!error && !is_own_server(name))
         error = make_folder(folder);
-    return error ? error : open_log(path, 0644, ret_fd);
+    return error ? error : append_file(path, 0644, text, size);
 }
 
 bool journal_put_aside(const char *directory, const char *name, uint64_t most)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control.log, and the files that servers log to. Lines have the format and, where NVIDIA's daemon
- * has one, the wording of MPS, so that tools which read that log can read this one. In the
- * foreground they go to standard output, too.
+ * control.log, and the files of what servers log (server_log.h). Lines have the format and, where
+ * NVIDIA's daemon has one, the wording of MPS, so that tools which read that log can read this one.
+ * In the foreground they go to standard output, too.
  */
 #pragma once
 
@@ -24,9 +24,9 @@ uid_t journal_account(uid_t uid);
 void journal_set_quota(uint64_t bytes);
 
 /* Puts control.log, or with a `name` the log of that server, aside as *.old when it has more than
- * `most` bytes; whether it did. The caller opens it again. */
+ * `most` bytes; whether it did. Then control.log has to be opened again. */
 bool journal_put_aside(const char *directory, const char *name, uint64_t most);
 
-/* The log of a server: <directory>/server.log for that of the daemon's own user, else
- * <directory>/<name>/server.log, so that no user holds the file of another. 0 or -errno. */
-int journal_open_server(const char *directory, const char *name, int *ret_fd);
+/* Appends lines to the log of a server: <directory>/server.log for that of the daemon's own user,
+ * else <directory>/<name>/server.log. 0, or -errno, and then nothing is written. */
+int journal_append_server(const char *directory, const char *name, const char *text, size_t size);

@@ -3,7 +3,6 @@
 #include "server_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -116,6 +115,7 @@ static void server_process_free(struct server_process *server)
     pending_requests_end(server);
     fault_drain_forget_clients(server);
     client_records_close(server);
+    server_log_close(server);
     connection_close(&server->connection);
     heartbeat_end(server);
     if (server->deadline)
@@ -125,22 +125,9 @@ static void server_process_free(struct server_process *server)
     free(server);
 }
 
-/* A full disk must not stop programs: their server goes on without a log. */
-static int open_server_log(struct daemon *daemon, const char *name, int *ret_fd)
+static int spawn_for(struct server_process *server, const struct server_route *route, int *ret_fd)
 {
-    int error = journal_open_server(daemon->paths.log, name, ret_fd);
-
-    if (error)
-        journal("Cannot open server.log for %s: %s", name, strerror(-error));
-    if (error != -ENOSPC && error != -EDQUOT)
-        return error;
-    *ret_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    return *ret_fd < 0 ? -errno : 0;
-}
-
-static int spawn_for(struct daemon *daemon, const struct server_route *route, pid_t *ret_pid,
-                     int *ret_fd)
-{
+    struct daemon *daemon = server->daemon;
     char program[PATH_MAX], empty[PATH_MAX];
     _cleanup_fd_ int log_fd = -1;
     struct spawn spawn = {.program = program,
@@ -155,12 +142,12 @@ static int spawn_for(struct daemon *daemon, const struct server_route *route, pi
     if (!error)
         error = path_join(daemon->paths.pipe, INSTANCE_EMPTY_NAME, empty, sizeof(empty));
     if (!error)
-        error = open_server_log(daemon, route->name, &log_fd);
+        error = server_log_open(server, &log_fd);
     spawn.log_fd = log_fd;
     spawn.claims_fd = claim_table_of(route->uid);
     if (!error && spawn.claims_fd < 0)
         error = spawn.claims_fd;
-    return error ? error : spawn_server(&spawn, ret_pid, ret_fd);
+    return error ? error : spawn_server(&spawn, &server->pid, ret_fd);
 }
 
 static struct server_process *server_process_create(struct daemon *daemon,
@@ -180,6 +167,7 @@ static struct server_process *server_process_create(struct daemon *daemon,
     server->since = time(NULL);
     server->limits = daemon->defaults;
     server->connection.fd = -1;
+    server->log.fd = -1;
     list_init(&server->link);
     list_init(&server->requests);
     list_init(&server->clients);
@@ -235,9 +223,7 @@ static int start_process(struct daemon *daemon, const struct server_route *route
     bool may_start = role == SERVER_STANDBY || make_room(daemon);
     struct server_process *server = may_start ? server_process_create(daemon, route, role) : NULL;
     int fd = -1;
-    int error = !may_start ? -EUSERS
-                : server   ? spawn_for(daemon, route, &server->pid, &fd)
-                           : -ENOMEM;
+    int error = !may_start ? -EUSERS : server ? spawn_for(server, route, &fd) : -ENOMEM;
 
     if (error) {
         if (server)
@@ -504,6 +490,7 @@ bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status)
     if (!server)
         return false;
     connection_drain(&server->connection);
+    server_log_close(server);
     log_exit(server, wait_status);
     server_process_lost(server);
     if (server->role == SERVER_SERVING)
@@ -514,39 +501,6 @@ bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status)
         free_replaced(server);
     daemon->events->server_reaped(daemon);
     return true;
-}
-
-static void reopen_log(struct server_process *server)
-{
-    struct server_reopen_log message;
-    int fd;
-
-    server_message_init(&message, SERVER_REOPEN_LOG, 0);
-    if (!open_server_log(server->daemon, server->name, &fd))
-        connection_send(&server->connection, &message, sizeof(message), fd);
-}
-
-void server_process_reopen_logs(struct daemon *daemon)
-{
-    list_for_each (struct server_process, server, &daemon->servers, link)
-        reopen_log(server);
-}
-
-/* A server and its standby share one. */
-static void reopen_logs_of(struct daemon *daemon, const char *name)
-{
-    list_for_each (struct server_process, server, &daemon->servers, link)
-        if (!strcmp(server->name, name))
-            reopen_log(server);
-}
-
-void server_process_renew_long_logs(struct daemon *daemon)
-{
-    uint64_t most = daemon->quotas.value[QUOTA_LOG_FILE];
-
-    list_for_each (struct server_process, server, &daemon->servers, link)
-        if (journal_put_aside(daemon->paths.log, server->name, most))
-            reopen_logs_of(daemon, server->name);
 }
 
 void server_process_send_quotas(struct server_process *server)

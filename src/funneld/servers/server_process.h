@@ -13,6 +13,7 @@
 #include "connection.h"
 #include "daemon.h"
 #include "heartbeat.h"
+#include "server_log.h"
 #include "server_protocol.h"
 
 #define SERVER_DEVICES_MAX 256
@@ -42,6 +43,7 @@ struct server_process {
     struct list link;
     struct daemon *daemon;
     struct connection connection;
+    struct server_log log;
     pid_t pid;
     char name[SERVER_NAME_MAX];
     uid_t uid;
@@ -119,10 +121,5 @@ bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status);
 /* Tells a server that is ready, or all of them, the quotas that are in force now. */
 void server_process_send_quotas(struct server_process *server);
 void server_process_send_quotas_to_all(struct daemon *daemon);
-
-/* Opens the log of every process again, and sends it there; with the second where it has become too
- * long and was put aside. */
-void server_process_reopen_logs(struct daemon *daemon);
-void server_process_renew_long_logs(struct daemon *daemon);
 
 const char *server_process_state_name(const struct server_process *server);

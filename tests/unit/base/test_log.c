@@ -96,6 +96,32 @@ static void test_a_lost_line_is_counted_and_errno_kept(void **state)
     close(full);
 }
 
+/* Before the first line that can be written again. */
+static void test_a_gap_is_told_of(void **state)
+{
+    int full = open("/dev/full", O_WRONLY), fd = open_memory();
+    int earlier = open_memory();
+
+    log_open(earlier, "Server");
+    log_line("after what other tests have lost");
+    log_open(full, "Server");
+    log_line("lost");
+    log_line("lost");
+    log_open(fd, "Server");
+    log_line("kept");
+    log_line("kept, too");
+    log_open(-1, "");
+    char *text = contents(fd);
+    const char *gap = strstr(text, "2 lines are missing here");
+    assert_non_null(gap);
+    assert_true(gap < strstr(text, "] kept"));
+    assert_null(strstr(strchr(gap, '\n'), "missing"));
+    free(text);
+    close(earlier);
+    close(full);
+    close(fd);
+}
+
 #define THREADS 4
 #define LINES 500
 
@@ -137,6 +163,7 @@ int main(void)
         cmocka_unit_test(test_a_client_cannot_forge_a_line),
         cmocka_unit_test(test_a_long_line_is_cut_but_ended),
         cmocka_unit_test(test_a_lost_line_is_counted_and_errno_kept),
+        cmocka_unit_test(test_a_gap_is_told_of),
         cmocka_unit_test(test_threads_do_not_mix_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,8 +18,8 @@ static void test_every_kind(void **state)
         assert_true(server_message_valid(&any, server_message_size(kind)));
         assert_int_equal(any.header.request, 5);
     }
-    assert_int_equal(known,
-                     SERVER_DEPART - SERVER_CLIENT + 1 + SERVER_CLIENT_USAGE - SERVER_READY + 1);
+    assert_int_equal(known, SERVER_SET_TIMESLICE - SERVER_CLIENT + 1 + SERVER_CLIENT_USAGE -
+                                SERVER_READY + 1);
 }
 
 static void test_refused(void **state)
