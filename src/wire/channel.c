@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "cuda_error.h"
+#include "deferred_signals.h"
 #include "futex.h"
 #include "shm.h"
 #include "sock.h"
@@ -128,17 +129,26 @@ static bool usable_again(struct channel *channel)
 
 void channel_lock(struct channel *channel)
 {
+    signals_defer();
     lock_take(&channel->lock);
 }
 
 void channel_unlock(struct channel *channel)
 {
     lock_give(&channel->lock);
+    signals_restore();
 }
 
 static uint32_t whole_size(uint32_t size)
 {
     return (size + RING_ALIGNMENT - 1) & ~(RING_ALIGNMENT - 1);
+}
+
+/* Space comes when kernels have ended, so never behind one that does not. */
+static bool usable_meanwhile(void *context)
+{
+    signals_admit_without_handler();
+    return usable(context);
 }
 
 /* NULL = the server is gone. */
@@ -147,7 +157,7 @@ static struct ring_message *wait_for_room(struct channel *channel, uint32_t whol
     if (atomic_load_explicit(&channel->gone, memory_order_relaxed))
         return NULL;
     struct ring_message *message = ring_reserve(&channel->ring, whole);
-    if (message || !ring_wait_space(&channel->ring, whole, usable, channel))
+    if (message || !ring_wait_space(&channel->ring, whole, usable_meanwhile, channel))
         return message;
     return ring_reserve(&channel->ring, whole);
 }

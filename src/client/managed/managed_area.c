@@ -10,6 +10,7 @@
 #include "client_log.h"
 #include "client_managed.h"
 #include "client_peer_access.h"
+#include "deferred_signals.h"
 #include "environment.h"
 #include "fd.h"
 #include "granule.h"
@@ -71,7 +72,7 @@ static void end_host(struct area *area, uint64_t size)
 
 static CUresult enter(uint64_t address, uint64_t size, struct area *area)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
 
     return ranges_add(&memory.areas, address, size, area) ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -100,7 +101,7 @@ static CUresult add_host(uint64_t address, uint64_t size)
 
 static struct area *leave(uint64_t address)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
     struct range removed;
 
     return ranges_remove(&memory.areas, address, &removed) ? NULL : removed.value;
@@ -166,7 +167,7 @@ static const struct heap_source hosted_areas = {hosted_create, area_release};
 
 uint64_t area_host_address(uint64_t address)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
     const struct range *range = ranges_find(&memory.areas, address);
 
     return range ? ((const struct area *)range->value)->host + (address - range->start) : 0;
@@ -184,16 +185,16 @@ void area_trim(void)
 
 static int enter_host(uint64_t address, uint64_t size, int fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
 
     return ranges_add(&memory.hosts, address, size, (void *)(uintptr_t)((unsigned)fd + 1));
 }
 
 static void view_granule_release(uint64_t address, uint64_t size)
 {
-    pthread_mutex_lock(&memory.lock);
+    deferring_mutex_lock(&memory.lock);
     ranges_remove(&memory.hosts, address, NULL);
-    pthread_mutex_unlock(&memory.lock);
+    deferring_mutex_unlock(&memory.lock);
     host_granules.release(address, size);
 }
 
@@ -220,7 +221,7 @@ static const struct heap_source views = {view_granule_create, view_granule_relea
 
 static int map_of_host(uint64_t host, uint64_t address, uint64_t size)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
     const struct range *range = ranges_find(&memory.hosts, host);
     int fd = (int)((unsigned)(uintptr_t)range->value - 1);
     void *mapped = mmap((void *)(uintptr_t)address, size, PROT_READ | PROT_WRITE,
@@ -325,7 +326,7 @@ static void explain(void)
 
 void area_explain(void)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&memory.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
 
     if (!memory.explained)
         explain();
@@ -397,12 +398,12 @@ void area_before_fork(void)
         lock_take(&memory.hosted[i].lock);
     }
     lock_take(&memory.views.lock);
-    pthread_mutex_lock(&memory.lock);
+    deferring_mutex_lock(&memory.lock);
 }
 
 void area_after_fork_in_parent(void)
 {
-    pthread_mutex_unlock(&memory.lock);
+    deferring_mutex_unlock(&memory.lock);
     lock_give(&memory.views.lock);
     for (int i = client->device_count; i-- > 0;) {
         lock_give(&memory.hosted[i].lock);

@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "cuda_advice.h"
+#include "deferred_signals.h"
 #include "managed_area.h"
 #include "managed_copy.h"
 #include "managed_hooks.h"
@@ -41,12 +42,12 @@ void block_init(void)
 
 void block_lock(void)
 {
-    pthread_mutex_lock(&blocks.lock);
+    deferring_mutex_lock(&blocks.lock);
 }
 
 void block_unlock(void)
 {
-    pthread_mutex_unlock(&blocks.lock);
+    deferring_mutex_unlock(&blocks.lock);
 }
 
 struct managed_block *block_at_locked(uint64_t address)
@@ -67,7 +68,7 @@ struct managed_block *block_next_locked(uint64_t address, uint64_t end)
 
 bool block_find(uint64_t address, struct allocation *ret_allocation)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&blocks.lock);
     const struct managed_block *block = block_at_locked(address);
 
     if (!block || block->of_variables)
@@ -79,7 +80,7 @@ bool block_find(uint64_t address, struct allocation *ret_allocation)
 
 bool block_moves(uint64_t address)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&blocks.lock);
 
     return block_at_locked(address) != NULL;
 }
@@ -241,7 +242,7 @@ static struct managed_block *block_new(struct context *context, uint64_t size, u
 /* Pages that an earlier block has left there are hidden. */
 static bool enter(struct managed_block *block)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&blocks.lock);
 
     page_watch_hide(block->entry.address, block->entry.size);
     if (ranges_add(&blocks.all, block->entry.address, block->entry.size, block))
@@ -291,7 +292,7 @@ CUresult block_create(struct context *context, uint64_t size, unsigned attach,
 
 static struct managed_block *leave(uint64_t address)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&blocks.lock);
     struct range removed;
 
     if (ranges_remove(&blocks.all, address, &removed))
@@ -307,7 +308,7 @@ static struct managed_block *leave(uint64_t address)
 /* The device has the initial values. */
 static bool enter_at(struct managed_block *block)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&blocks.lock);
 
     residence_leave(&block->residence, (struct residence_run){0, block->residence.count});
     if (ranges_add(&blocks.all, block->entry.address, block->entry.size, block))
@@ -364,7 +365,7 @@ void block_trim(void)
 
 static uint64_t next_of(const struct context *context)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&blocks.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&blocks.lock);
 
     for (size_t i = 0; i < blocks.all.count; i++) {
         const struct managed_block *block = blocks.all.sorted[i].value;
@@ -387,10 +388,10 @@ void block_destroy_all(const struct context *context)
 
 void block_before_fork(void)
 {
-    pthread_mutex_lock(&blocks.lock);
+    deferring_mutex_lock(&blocks.lock);
 }
 
 void block_after_fork_in_parent(void)
 {
-    pthread_mutex_unlock(&blocks.lock);
+    deferring_mutex_unlock(&blocks.lock);
 }

@@ -2,7 +2,9 @@
 /*
  * A thread of the library serves touches, one at a time: the thread that touches sleeps in the
  * kernel, wherever it is, so nothing that it might hold is taken here but the channel lock, with
- * which no thread looks at the program's memory.
+ * which no thread looks at the program's memory. A thread that holds this lock, or one that is
+ * taken under it, defers its signals (deferred_signals.h), because their handlers look where they
+ * like.
  *
  * Host and kernels take turns: what a kernel writes to a page that has been copied down would be
  * lost. So a touch of a block that a launch in flight was given a pointer into waits for its end.
@@ -18,6 +20,7 @@
 #include "client_call.h"
 #include "client_log.h"
 #include "clock.h"
+#include "deferred_signals.h"
 #include "managed_area.h"
 #include "managed_check.h"
 #include "managed_copy.h"
@@ -321,6 +324,7 @@ static void *serve_touches(void *unused)
     struct page_touch touch;
 
     (void)unused;
+    signals_defer(); /* it takes locks again and again, and has no signals but of faults */
     while ((error = next_touch(watch, pause, &touch)) == 0 || error == -EAGAIN) {
         call_begin();
         if (error == 0)
@@ -352,6 +356,14 @@ static bool start_thread(void)
     return started;
 }
 
+/* A thread that holds the channel lock already has not deferred its signals. */
+static void defer_signals(void)
+{
+    signals_begin_to_defer();
+    channel_lock(&client->channel);
+    channel_unlock(&client->channel);
+}
+
 bool touch_prepare(struct device *device)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -360,7 +372,10 @@ bool touch_prepare(struct device *device)
 
     if (!use_prepare() || managed_copy_prepare(device) != CUDA_SUCCESS)
         return false;
-    if (started != client->generation && start_thread())
+    if (started == client->generation)
+        return true;
+    defer_signals();
+    if (start_thread())
         started = client->generation;
     return started == client->generation;
 }

@@ -16,6 +16,7 @@
 #include "client_managed.h"
 #include "cuda_advice.h"
 #include "cuda_managed.h"
+#include "deferred_signals.h"
 #include "managed_area.h"
 #include "managed_block.h"
 #include "managed_copy.h"
@@ -41,12 +42,12 @@ static struct managed {
 
 void managed_lock(void)
 {
-    pthread_mutex_lock(&managed.lock);
+    deferring_mutex_lock(&managed.lock);
 }
 
 void managed_unlock(void)
 {
-    pthread_mutex_unlock(&managed.lock);
+    deferring_mutex_unlock(&managed.lock);
 }
 
 static struct managed_variable *from_locked(uint64_t address)
@@ -73,7 +74,7 @@ bool managed_variable_any(void)
 
 bool managed_variables_next(uint64_t *at, uint64_t end, uint64_t *ret_size)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&managed.lock);
     const struct range *range = ranges_find(&managed.variables, *at);
     uint64_t stop;
 
@@ -90,7 +91,7 @@ bool managed_variables_next(uint64_t *at, uint64_t end, uint64_t *ret_size)
 
 bool managed_variable_is_alone(uint64_t start, uint64_t end)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&managed.lock);
     const struct range *first = ranges_find(&managed.variables, start), *next;
 
     if (!first)
@@ -101,7 +102,7 @@ bool managed_variable_is_alone(uint64_t start, uint64_t end)
 
 static bool find_variable(uint64_t address, struct allocation *ret_allocation)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&managed.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&managed.lock);
     const struct range *range = ranges_find(&managed.variables, address);
     const struct managed_variable *variable = range ? range->value : NULL;
 
@@ -182,6 +183,7 @@ void managed_after_fork_in_parent(void)
 void managed_after_fork_in_child(void)
 {
     area_after_fork_in_child();
+    signals_after_fork_in_child();
 }
 
 /* ---- in use ---- */

@@ -12,6 +12,7 @@
 #include "client_printf.h"
 #include "client_ranges.h"
 #include "clock.h"
+#include "deferred_signals.h"
 #include "futex.h"
 #include "recovery_hook.h"
 #include "spin.h"
@@ -86,7 +87,7 @@ static uint32_t reuse_word_locked(void)
 
 uint32_t fence_word_take(int device, uint64_t context, uint64_t primary)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&fences.lock);
     uint32_t word = reuse_word_locked();
 
     if (word == FENCE_NONE && fences.used < client->fence_count)
@@ -102,7 +103,7 @@ uint32_t fence_word_take(int device, uint64_t context, uint64_t primary)
 
 void fence_word_give(uint32_t word)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&fences.lock);
 
     fences.words[word].used = false;
     fences.given[(fences.given_first + fences.given_count) % client->fence_count] = word;
@@ -249,7 +250,7 @@ static bool is_of(const struct fence_word *word, uint64_t context)
 /* One that has not passed: false when there is none. */
 static bool find_orphan(uint64_t context, struct fence *ret_fence)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&fences.lock);
 
     for (uint32_t i = 0; i < fences.given_count; i++) {
         uint32_t word = fences.given[(fences.given_first + i) % client->fence_count];
@@ -273,7 +274,7 @@ CUresult fence_wait_orphans(uint64_t context)
 
 bool fence_orphans_passed(void)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&fences.lock);
 
     for (uint32_t word = 0; word < fences.used; word++)
         if (!fences.words[word].used && !fence_word_idle(word))
@@ -283,7 +284,7 @@ bool fence_orphans_passed(void)
 
 bool fence_device_idle(int device)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&fences.lock);
+    _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&fences.lock);
     uint32_t used = atomic_load_explicit(&fences.used, memory_order_acquire);
 
     for (uint32_t word = 0; word < used; word++)

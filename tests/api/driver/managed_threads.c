@@ -6,8 +6,9 @@
 #include "check.h"
 
 #include <pthread.h>
-#include <stdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "turns.ptx.h"
@@ -115,6 +116,52 @@ static void in_turns_side_by_side(void)
     }
 }
 
+/* ---- handlers of signals ---- */
+
+#define SIGNALED 200000u
+
+static uint32_t *signaled;
+static volatile sig_atomic_t signals;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    signaled[(uint32_t)signals * 997 % SIGNALED]++;
+    signals++;
+}
+
+static void alarm_every(long us)
+{
+    const struct itimerval timer = {{0, us}, {0, us}};
+
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* A handler may run at any place inside the library. */
+static void handlers_use_managed_memory(void)
+{
+    uint32_t *words = make_managed(WORDS * 100), total = 0;
+    uint32_t round = 0;
+
+    signaled = make_managed(SIGNALED);
+    signals = 0;
+    signal(SIGALRM, on_alarm);
+    alarm_every(200);
+    for (; round < ROUNDS || signals < (int)ROUNDS; round++) {
+        launch_add(NULL, words);
+        MUST(cuCtxSynchronize());
+        words[round % 100 * WORDS + 40] += 1;
+        free_managed(make_managed(WORDS));
+    }
+    alarm_every(0);
+    for (uint32_t i = 0; i < SIGNALED; i++)
+        total += signaled[i];
+    IS_TRUE(total == (uint32_t)signals);
+    IS_TRUE(words[0] == 2 * round);
+    free_managed(words);
+    free_managed(signaled);
+}
+
 /* ---- beside a kernel that waits for the host ---- */
 
 static void *wait_for_stream(void *stream)
@@ -201,6 +248,7 @@ int main(int argc, char **argv)
         RUN(a_prefetch_comes_late);
     } else {
         RUN(in_turns_side_by_side);
+        RUN(handlers_use_managed_memory);
     }
     return check_close();
 }
