@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics and the status page: what is served, to whom, and that bad input does no harm. Against
 promtool, Prometheus and Chromium where they are installed."""
+import contextlib
 import http.client
 import json
 import os
@@ -232,19 +233,85 @@ class MetricsTest(harness.TestCase):
                                       method="POST")[0], 400)
         self.assertEqual(self.get("/metrics")[0], 200)
 
-    def test_connections_are_limited(self):
+    def connect(self, count, data, address="127.0.0.1"):
+        """So many connections that send this and read nothing."""
+        peers = []
+        for _ in range(count):
+            peers.append(socket.create_connection((address, self.port), timeout=harness.TIMEOUT))
+            self.addCleanup(peers[-1].close)
+            peers[-1].sendall(data)
+        return peers
+
+    def test_idle_connections(self):
         begin = time.monotonic()
-        idle = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(32)]
-        for peer in idle:
-            peer.sendall(b"GET /metrics HTTP/1.1\r\n")
-        with socket.create_connection(("127.0.0.1", self.port), timeout=harness.TIMEOUT) as peer:
-            self.assertEqual(peer.recv(1), b"")
-        idle[0].settimeout(harness.TIMEOUT)
-        self.assertEqual(idle[0].recv(1), b"")
+        idle = self.connect(60, b"GET /metrics HTTP/1.1\r\n")
+        self.assertEqual(self.get("/metrics")[0], 200)
+        with contextlib.suppress(ConnectionResetError):  # the oldest gave way
+            self.assertEqual(idle[0].recv(1), b"")
+        self.assertLess(time.monotonic() - begin, harness.TIMEOUT)
+        self.assertEqual(idle[-1].recv(1), b"")  # it had its ten seconds
         self.assertGreater(time.monotonic() - begin, 5)
-        for peer in idle:
-            peer.close()
-        wait_until(self.is_served, "an answer")
+
+    def test_slow_readers(self):
+        self.connect(60, b"GET / HTTP/1.1\r\n\r\n")
+        self.assertEqual(self.get("/metrics")[0], 200)
+
+    def test_questions_that_wait(self):
+        """However many wait for a server that does not answer, the token's owner does not."""
+        self.environment["FUNNEL_FAKE"] = "silent"
+        self.restart()
+        self.attach()
+        self.connect(60, b"GET /api/state HTTP/1.1\r\n\r\n")
+        self.assertEqual(self.get("/api/history")[0], 503)
+        self.assertEqual(self.get("/api/log", token=self.token())[0], 200)
+
+    def restart(self):
+        self.mps("quit -t 0\n")
+        wait_until(lambda: not os.path.exists(self.socket_path), "the end of the first daemon")
+        self.port = start_with_metrics(self, getattr(self, "host", ""))
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def test_others_do_not_take_the_machines_own_places(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect(("192.0.2.1", 9))
+            except OSError:
+                self.skipTest("this machine has no other address than its own")
+            address = probe.getsockname()[0]
+        self.host = "0.0.0.0:"
+        self.restart()
+        begun = self.connect(1, b"GET /metrics HTTP/1.1\r\n")
+        self.connect(60, b"GET /metrics HTTP/1.1\r\n", address)
+        begun[0].sendall(b"\r\n")
+        self.assertIn(b"200 OK", begun[0].recv(100))
+        self.assertEqual(self.get("/metrics")[0], 200)
+
+    # ---- names ----
+
+    def status_for(self, host, path="/metrics"):
+        return int(self.raw(f"GET {path} HTTP/1.1\r\n{host}\r\n\r\n".encode()).split()[1])
+
+    def test_names_that_lead_here(self):
+        """The page of a web site whose name was made to resolve to this machine."""
+        for path in "/", "/metrics", "/api/state", "/api/history":
+            for name in (f"rebound.example:{self.port}", "localhost.example", "127.0.0.1.example",
+                         "2130706433", ":9400", "x@127.0.0.1"):
+                self.assertEqual(self.status_for(f"Host: {name}", path), 421, name)
+            for name in (f"127.0.0.1:{self.port}", "localhost", f"LOCALHOST.:{self.port}", "[::1]:80",
+                         "page.localhost", socket.gethostname(), "10.1.2.3"):
+                self.assertEqual(self.status_for(f"Host: {name}", path), 200, name)
+        self.assertEqual(self.status_for("Accept: */*"), 200)
+        self.assertEqual(self.status_for("Host: localhost\r\nHost: localhost"), 400)
+        self.assertEqual(self.status_for("Host: " + "a" * 300), 400)
+        self.assertEqual(self.get("/api/log", token=self.token(), Host="rebound.example")[0], 200)
+        self.assertIn("FUNNEL_METRICS_HOSTS", self.get("/", Host="rebound.example")[1])
+
+    def test_names_of_an_operators(self):
+        self.environment["FUNNEL_METRICS_HOSTS"] = "gpu.example,metrics.example"
+        self.restart()
+        for name, status in (("gpu.example", 200), ("metrics.example:9400", 200), ("example", 421),
+                             ("gpu.example,metrics.example", 421), ("gpu", 421)):
+            self.assertEqual(self.status_for(f"Host: {name}"), status, name)
 
     def leave(self):
         for _ in range(100):
@@ -329,7 +396,7 @@ class AddressTest(harness.TestCase):
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         with socket.socket(socket.AF_UNIX) as peer:
             peer.connect(path)
-            peer.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            peer.sendall(b"GET /metrics HTTP/1.1\r\nHost: whatever\r\n\r\n")
             self.assertIn(b"200 OK", peer.recv(100))
 
     def test_default_is_the_machine_itself(self):

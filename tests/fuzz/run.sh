@@ -86,6 +86,7 @@ start build fuzz_answers -DFUNNEL_VERSION='"fuzz"' \
     $(pkg-config --cflags --libs jansson 2>/dev/null && echo -DHAVE_JANSSON) \
     -I"$cli" -I"$root/src/control" "$cli"/client_[crt]*.c "$cli"/view_[jlt]*.c "$cli/snapshot.c" \
     "$cli/top_sample.c" "$cli/cli.c" "$root"/src/control/*.c
+start build fuzz_http -I"$root/src/funneld/http" "$root/src/funneld/http/http_parse.c"
 finish
 for target in fuzz_decode fuzz_toml; do
     python3 -B "$fuzz/corpus.py" unpack "$fuzz/corpus/$target.pack" "$work/corpus-$target"
@@ -94,6 +95,9 @@ done
 mkdir -p "$work/corpus-fuzz_ptx"
 sed '1,/^\.address_size/d' "$root/tests/unit/softgpu/data/features.ptx" \
     >"$work/corpus-fuzz_ptx/features"
+mkdir -p "$work/corpus-fuzz_http"
+printf 'GET /api/limit?server=1&id=2 HTTP/1.1\r\nHost: [::1]:9400\r\nAuthorization: Bearer 00ff\r\n%s' \
+    'Accept: application/openmetrics-text' >"$work/corpus-fuzz_http/request"
 mkdir -p "$work/corpus-fuzz_image"
 cp "$root"/tests/api/driver/kernels.ptx "$root"/tests/api/driver/kernels.fatbin \
     "$work/corpus-fuzz_image"
@@ -108,4 +112,5 @@ start run fuzz_ptx 32768
 start run fuzz_toml 2048
 start run fuzz_image 32768
 start run fuzz_answers 2048
+start run fuzz_http 1024
 finish

@@ -12,6 +12,7 @@
 
 #include "fd.h"
 #include "http_history.h"
+#include "http_host.h"
 #include "http_orders.h"
 #include "http_page.h"
 #include "http_server.h"
@@ -24,11 +25,6 @@
 #define LOG_BYTES (64 << 10)
 
 static struct http_server *server;
-
-static bool is_operator(const struct http_request *request)
-{
-    return http_token_fits(request->token);
-}
 
 /* Answers with what `add` appends to a buffer. */
 static void answer_buffer(struct http_request *request, const char *type, struct evbuffer *body)
@@ -44,7 +40,7 @@ static void on_metrics(struct status_query *query, void *context)
 {
     struct http_request *request = context;
     const struct metrics_view view = {.is_openmetrics = request->takes_openmetrics,
-                                      .shows_commands = is_operator(request)};
+                                      .shows_commands = request->is_operator};
     struct evbuffer *body = evbuffer_new();
 
     if (body)
@@ -59,7 +55,7 @@ static void on_state(struct status_query *query, void *context)
     struct evbuffer *body = evbuffer_new();
 
     if (body)
-        state_json_add(body, request->context, query, is_operator(request));
+        state_json_add(body, request->context, query, request->is_operator);
     answer_buffer(request, TYPE_JSON, body);
 }
 
@@ -127,14 +123,32 @@ static const struct {
     {"/api/limit", true, true, http_order_limit},
 };
 
+/* A page of another site, whose name was made to lead here, would read what is served. */
+static void refuse_host(struct http_request *request)
+{
+    struct evbuffer *body = evbuffer_new();
+
+    if (body)
+        evbuffer_add_printf(body,
+                            "This name is not one of the page's: use an address or the name of "
+                            "the host, or start the daemon with FUNNEL_METRICS_HOSTS=NAME\n");
+    http_answer(request, 421, "text/plain", body);
+    if (body)
+        evbuffer_free(body);
+}
+
 static void handle(struct http_request *request)
 {
+    if (!request->is_operator && !http_host_is_ours(request->host)) {
+        refuse_host(request);
+        return;
+    }
     for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {
         if (strcmp(routes[i].path, request->path))
             continue;
         if (routes[i].is_post != request->is_post)
             http_answer(request, 405, "text/plain", NULL);
-        else if (routes[i].needs_operator && !is_operator(request))
+        else if (routes[i].needs_operator && !request->is_operator)
             http_answer(request, 401, "text/plain", NULL);
         else
             routes[i].answer(request);

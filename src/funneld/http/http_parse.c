@@ -51,6 +51,8 @@ static int parse_header(char *line, struct http_request *request)
     if (!strcasecmp(line, "Authorization") && !strncasecmp(value, bearer, sizeof(bearer) - 1))
         return text_copy(request->token, sizeof(request->token), value + sizeof(bearer) - 1) ? 0
                                                                                              : 400;
+    if (!strcasecmp(line, "Host"))
+        return !*request->host && text_copy(request->host, sizeof(request->host), value) ? 0 : 400;
     if (!strcasecmp(line, "Accept"))
         request->takes_openmetrics = strstr(value, "application/openmetrics-text") != NULL;
     return 0;

@@ -2,9 +2,11 @@
 /* Connections: each reads one request, is answered, and ends when the answer has been sent. */
 #include "http_server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,17 +15,19 @@
 #include <unistd.h>
 
 #include "http_parse.h"
+#include "http_token.h"
 #include "list.h"
 #include "text.h"
 
-#define CONNECTIONS_MAX 32u
+/* Of the machine itself, and as many of others: neither can take the other's. */
+#define CONNECTIONS_MAX 48u
+#define WAITING_MAX 16u
 #define REQUEST_BYTES_MAX 8192u
 #define CONNECTION_SECONDS 10
 
 struct http_server {
     struct evconnlistener *listener;
-    struct list connections;
-    unsigned count;
+    struct list connections; /* the oldest first */
     http_handler *handle;
     void *context;
     char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)]; /* of a Unix socket, or "" */
@@ -35,6 +39,7 @@ struct http_connection {
     struct http_server *server; /* NULL once that has stopped */
     struct bufferevent *stream; /* NULL once the peer has gone */
     struct event *deadline;
+    bool is_remote;
     bool is_read, is_answered;
 };
 
@@ -51,17 +56,20 @@ static void close_stream(struct http_connection *connection)
 static void free_connection(struct http_connection *connection)
 {
     close_stream(connection);
-    if (connection->server) {
+    if (connection->server)
         list_remove(&connection->link);
-        connection->server->count--;
-    }
     free(connection);
+}
+
+static bool is_waiting(const struct http_connection *connection)
+{
+    return connection->is_read && !connection->is_answered;
 }
 
 /* A request that is being answered stays until it has been. */
 static void end(struct http_connection *connection)
 {
-    if (connection->is_read && !connection->is_answered)
+    if (is_waiting(connection))
         close_stream(connection);
     else
         free_connection(connection);
@@ -99,6 +107,35 @@ static void refuse(struct http_connection *connection, int status)
     http_answer(&connection->request, status, "text/plain", NULL);
 }
 
+/* The token's owner is answered however many others wait. */
+static bool may_wait(const struct http_connection *connection)
+{
+    unsigned waiting = 0;
+
+    if (connection->request.is_operator)
+        return true;
+    list_for_each (struct http_connection, other, &connection->server->connections, link)
+        waiting += other->is_remote == connection->is_remote && is_waiting(other) &&
+                   !other->request.is_operator;
+    return waiting < WAITING_MAX;
+}
+
+/* A browser's page cannot come by a Unix socket, so there the host is whatever its user likes. */
+static void take_request(struct http_connection *connection)
+{
+    struct http_request *request = &connection->request;
+
+    request->is_operator = http_token_fits(request->token);
+    if (*connection->server->path)
+        *request->host = '\0';
+    if (!may_wait(connection)) {
+        refuse(connection, 503);
+        return;
+    }
+    connection->is_read = true;
+    connection->server->handle(request);
+}
+
 static void on_readable(struct bufferevent *stream, void *context)
 {
     struct http_connection *connection = context;
@@ -116,12 +153,10 @@ static void on_readable(struct bufferevent *stream, void *context)
     evbuffer_remove(input, text, (size_t)stop.pos);
     text[stop.pos] = '\0';
     int status = http_parse(text, (size_t)stop.pos, &connection->request);
-    if (status) {
+    if (status)
         refuse(connection, status);
-        return;
-    }
-    connection->is_read = true;
-    connection->server->handle(&connection->request);
+    else
+        take_request(connection);
 }
 
 /* ---- the answer ---- */
@@ -139,6 +174,8 @@ static const char *reason_of(int status)
         return "Not Found";
     case 405:
         return "Method Not Allowed";
+    case 421:
+        return "Misdirected Request";
     case 431:
         return "Request Header Fields Too Large";
     case 503:
@@ -181,6 +218,39 @@ void http_answer(struct http_request *request, int status, const char *type, str
 
 /* ---- connections ---- */
 
+static bool is_of_this_machine(const struct sockaddr *address)
+{
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+    const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+
+    if (address->sa_family == AF_INET)
+        return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
+        return six->sin6_addr.s6_addr[12] == IN_LOOPBACKNET;
+    return address->sa_family != AF_INET6 || IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+}
+
+/* Closes the oldest one that costs its peer nothing but a new try, when there are as many as there
+ * may be. False when all are being answered. */
+static bool make_room(struct http_server *server, bool is_remote)
+{
+    struct http_connection *oldest = NULL;
+    unsigned count = 0;
+
+    list_for_each (struct http_connection, connection, &server->connections, link) {
+        if (connection->is_remote != is_remote)
+            continue;
+        count++;
+        if (!oldest && !is_waiting(connection) && !connection->request.is_operator)
+            oldest = connection;
+    }
+    if (count < CONNECTIONS_MAX)
+        return true;
+    if (oldest)
+        free_connection(oldest);
+    return oldest != NULL;
+}
+
 static bool open_connection(struct http_connection *connection, struct event_base *base, int fd)
 {
     const struct timeval limit = {.tv_sec = CONNECTION_SECONDS};
@@ -200,17 +270,18 @@ static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
                           struct sockaddr *address, int size, void *context)
 {
     struct http_server *server = context;
+    bool is_remote = !is_of_this_machine(address);
     struct http_connection *connection =
-        server->count < CONNECTIONS_MAX ? calloc(1, sizeof(*connection)) : NULL;
+        make_room(server, is_remote) ? calloc(1, sizeof(*connection)) : NULL;
 
     if (!connection) {
         close(fd);
         return;
     }
     connection->server = server;
+    connection->is_remote = is_remote;
     connection->request.context = server->context;
     list_append(&server->connections, &connection->link);
-    server->count++;
     if (!open_connection(connection, evconnlistener_get_base(listener), fd))
         free_connection(connection);
 }

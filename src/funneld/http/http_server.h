@@ -2,9 +2,11 @@
 /*
  * A small HTTP server for metrics and the status page: GET and POST, one request a connection.
  *
- * Whoever reaches the port may connect, so a connection has limits: 8 KiB of request, no body, ten
- * seconds for all of it, and 32 connections at a time; those beyond are closed at once. Nothing of
- * a request is used but its path, its query and two headers.
+ * Every process that reaches the port may connect, so a connection has limits: 8 KiB of request, no
+ * body, ten seconds for all of it. The machine itself has 48 connections, and all others have 48:
+ * one more takes the place of the oldest that is not being answered. Of requests without the token
+ * 16 of each are answered at a time. Nothing of a request is used but its path, its query and three
+ * headers.
  */
 #pragma once
 
@@ -20,6 +22,8 @@ struct http_request {
     char path[128];         /* as it came, without the query */
     char query[256];        /* what follows the ?, "" = nothing */
     char token[80];         /* "Authorization: Bearer TOKEN", "" = none */
+    bool is_operator;       /* the token fits */
+    char host[256];         /* the Host header, "" = none */
     bool takes_openmetrics; /* the Accept header names it */
     void *context;          /* of http_server_start() */
 };
