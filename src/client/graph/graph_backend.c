@@ -48,6 +48,8 @@ static CUresult describe_kernel(const void *handle, CUcontext context,
     *ret_info = (struct graph_kernel_info){
         .params_size = function->params_size,
         .param_count = function->param_count,
+        .func = (CUfunction)function->handle,
+        .kern = function->kernel ? (CUkernel)function->kernel->handle : NULL,
         .layout = function->layout,
     };
     return CUDA_SUCCESS;

@@ -89,13 +89,16 @@ CUresult graph_kernel_copy_attributes(struct graph_kernel *to, const struct grap
 
 /* ---- the whole ---- */
 
+#define EXTRA_WORDS 6
+
 const void *graph_kernel_function(const struct graph_kernel *kernel)
 {
-    return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
+    return kernel->kern ? (const void *)kernel->kern : (const void *)kernel->func;
 }
 
 void graph_kernel_fini(struct graph_kernel *kernel)
 {
+    free(kernel->offsets);
     free(kernel->params);
     free(kernel->buffer);
     free(kernel->attributes);
@@ -104,10 +107,31 @@ void graph_kernel_fini(struct graph_kernel *kernel)
 bool graph_kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t size)
 {
     kernel->param_count = count;
-    kernel->params = calloc(count + 1, sizeof(*kernel->params));
+    kernel->offsets = calloc(count + 1, sizeof(*kernel->offsets));
+    kernel->params = calloc(count + EXTRA_WORDS, sizeof(*kernel->params));
     kernel->buffer_size = size;
     kernel->buffer = calloc(1, size + 1);
-    return kernel->params && kernel->buffer;
+    return kernel->offsets && kernel->params && kernel->buffer;
+}
+
+/* Behind the parameters, with the size that it points to. */
+static void **extra_of(const struct graph_kernel *kernel)
+{
+    return kernel->params + kernel->param_count;
+}
+
+void graph_kernel_point(struct graph_kernel *kernel)
+{
+    void **extra = extra_of(kernel);
+
+    for (unsigned i = 0; i < kernel->param_count; i++)
+        kernel->params[i] = kernel->buffer + kernel->offsets[i];
+    extra[0] = CU_LAUNCH_PARAM_BUFFER_POINTER;
+    extra[1] = kernel->buffer;
+    extra[2] = CU_LAUNCH_PARAM_BUFFER_SIZE;
+    extra[3] = &extra[5];
+    extra[4] = CU_LAUNCH_PARAM_END;
+    extra[5] = (void *)kernel->buffer_size;
 }
 
 CUresult graph_kernel_copy(const struct graph_kernel *kernel, struct graph_kernel *ret_copy)
@@ -122,10 +146,29 @@ CUresult graph_kernel_copy(const struct graph_kernel *kernel, struct graph_kerne
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     memcpy(copy.buffer, kernel->buffer, kernel->buffer_size);
-    for (unsigned i = 0; i < kernel->param_count; i++)
-        copy.params[i] = copy.buffer + ((unsigned char *)kernel->params[i] - kernel->buffer);
+    memcpy(copy.offsets, kernel->offsets, kernel->param_count * sizeof(*kernel->offsets));
+    graph_kernel_point(&copy);
     *ret_copy = copy;
     return CUDA_SUCCESS;
+}
+
+static bool has_size_of(const struct graph_kernel *kernel, const struct graph_kernel *other)
+{
+    return kernel->param_count == other->param_count && kernel->buffer_size == other->buffer_size;
+}
+
+void graph_kernel_keep_arrays(struct graph_kernel *from, struct graph_kernel *to)
+{
+    struct graph_kernel made = *to;
+
+    if (!has_size_of(from, to))
+        return;
+    memcpy(from->buffer, made.buffer, made.buffer_size);
+    to->params = from->params;
+    to->buffer = from->buffer;
+    from->params = made.params;
+    from->buffer = made.buffer;
+    graph_kernel_point(to);
 }
 
 CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work)
@@ -141,7 +184,8 @@ CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work)
         .blockDimY = kernel->block[1],
         .blockDimZ = kernel->block[2],
         .sharedMemBytes = kernel->shared,
-        .kernelParams = kernel->params,
+        .kernelParams = kernel->given_as_buffer ? NULL : kernel->params,
+        .extra = kernel->given_as_buffer ? extra_of(kernel) : NULL,
         .kern = kernel->kern,
         .ctx = work->context,
     };

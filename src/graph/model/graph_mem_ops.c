@@ -78,3 +78,14 @@ CUresult graph_mem_ops_copy(unsigned count, const CUstreamBatchMemOpParams *ops,
     *ret_copy = (struct graph_mem_ops){.count = count, .ops = copy};
     return CUDA_SUCCESS;
 }
+
+void graph_mem_ops_keep_array(struct graph_mem_ops *from, struct graph_mem_ops *to)
+{
+    CUstreamBatchMemOpParams *made = to->ops;
+
+    if (from->count != to->count)
+        return;
+    memcpy(from->ops, made, to->count * sizeof(*made));
+    to->ops = from->ops;
+    from->ops = made;
+}

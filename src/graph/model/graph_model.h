@@ -26,12 +26,14 @@ struct capture_stream;
 
 /* A kernel with all that it is given, in memory of its own. */
 struct graph_kernel {
-    CUfunction func; /* as the caller gave it; a CUkernel may stand here, too */
-    CUkernel kern;
+    CUfunction func;
+    CUkernel kern; /* the same, if it is a library's, or NULL */
     unsigned grid[3], block[3];
     unsigned shared;
     unsigned param_count;
-    void **params; /* where each parameter lies in `buffer` */
+    size_t *offsets;      /* of each parameter in `buffer` */
+    void **params;        /* what the program is told, which may write into it; graph_kernel.c */
+    bool given_as_buffer; /* and is told so, too: as `extra` */
     unsigned char *buffer;
     size_t buffer_size;
     CUlaunchAttribute *attributes; /* each kind at most once */
@@ -142,6 +144,8 @@ struct graph_exec {
 struct graph_kernel_info {
     size_t params_size;
     unsigned param_count;
+    CUfunction func; /* the handles that stand for it in the context, as in struct graph_kernel */
+    CUkernel kern;
     const void *layout; /* the backend's, for param_locked() */
 };
 
@@ -195,7 +199,7 @@ CUresult graph_pack_params(const struct graph_kernel_info *info, void **params, 
 CUresult graph_mem_ops_check(unsigned count, const CUstreamBatchMemOpParams *ops);
 /* Where an operation is, and how many bytes that are: 0 for a barrier. */
 unsigned graph_mem_op_size(const CUstreamBatchMemOpParams *op, CUdeviceptr *ret_address);
-/* CUfunction or CUkernel, whichever it was given. */
+/* CUfunction or CUkernel, for kernel_locked(). */
 const void *graph_kernel_function(const struct graph_kernel *kernel);
 /* A launch attribute of the kernel, or NULL. */
 const CUlaunchAttributeValue *graph_kernel_attribute(const struct graph_kernel *kernel,

@@ -42,6 +42,14 @@ struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type)
     return node && node->work.type == type ? node : NULL;
 }
 
+static void keep_arrays(struct graph_work *from, struct graph_work *to)
+{
+    if (to->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        graph_kernel_keep_arrays(&from->kernel, &to->kernel);
+    else if (to->type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP)
+        graph_mem_ops_keep_array(&from->mem_ops, &to->mem_ops);
+}
+
 /* Attributes stay: they have calls of their own. */
 CUresult graph_node_set(CUgraphNode handle, struct graph_work *work)
 {
@@ -56,6 +64,7 @@ CUresult graph_node_set(CUgraphNode handle, struct graph_work *work)
         graph_work_fini(work);
         return result;
     }
+    keep_arrays(&node->work, work);
     graph_work_fini(&node->work);
     node->work = *work;
     if (work->type == CU_GRAPH_NODE_TYPE_GRAPH)

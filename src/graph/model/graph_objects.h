@@ -113,8 +113,14 @@ void graph_work_fini(struct graph_work *work);
 /* Storage for so many parameters and a buffer of `size` bytes, all zero: false, no memory; then the
  * caller still ends the kernel. */
 bool graph_kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t size);
+/* Each parameter that the program is told of is where it is in the buffer. */
+void graph_kernel_point(struct graph_kernel *kernel);
 CUresult graph_kernel_copy(const struct graph_kernel *kernel, struct graph_kernel *ret_copy);
 void graph_kernel_fini(struct graph_kernel *kernel);
+/* `to` takes the place of `from`, which is ended next. Programs keep the arrays that they were told
+ * and set the node by them again and again, so where as much is in them, they stay the node's. */
+void graph_kernel_keep_arrays(struct graph_kernel *from, struct graph_kernel *to);
+void graph_mem_ops_keep_array(struct graph_mem_ops *from, struct graph_mem_ops *to);
 /* Whether nodes have an attribute of this number: streams and launches have more. */
 bool graph_kernel_knows_attribute(CUlaunchAttributeID id);
 CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work);

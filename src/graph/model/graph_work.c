@@ -56,14 +56,12 @@ CUresult graph_pack_params(const struct graph_kernel_info *info, void **params, 
     return CUDA_SUCCESS;
 }
 
-static void point_into_buffer(const struct graph_kernel_info *info, struct graph_kernel *kernel)
+static void find_offsets(const struct graph_kernel_info *info, struct graph_kernel *kernel)
 {
-    for (unsigned i = 0; i < info->param_count; i++) {
-        size_t offset, size;
+    size_t size;
 
-        graph_backend.param_locked(info, i, &offset, &size);
-        kernel->params[i] = kernel->buffer + offset;
-    }
+    for (unsigned i = 0; i < info->param_count; i++)
+        graph_backend.param_locked(info, i, &kernel->offsets[i], &size);
 }
 
 CUresult graph_work_check(struct graph_work *work, struct graph_work *ret_work)
@@ -79,22 +77,23 @@ CUresult graph_work_check(struct graph_work *work, struct graph_work *ret_work)
 
 CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_work *ret_work)
 {
+    const void *given = params->func ? (const void *)params->func : (const void *)params->kern;
     struct graph_work work = {
         .type = CU_GRAPH_NODE_TYPE_KERNEL,
-        .kernel = {.func = params->func,
-                   .kern = params->kern,
-                   .grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
+        .kernel = {.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
                    .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
-                   .shared = params->sharedMemBytes},
+                   .shared = params->sharedMemBytes,
+                   .given_as_buffer = params->extra != NULL},
     };
     struct graph_kernel_info info;
     CUresult result = graph_backend.context_locked(params->ctx, &work.context);
 
     if (!result)
-        result =
-            graph_backend.kernel_locked(graph_kernel_function(&work.kernel), work.context, &info);
+        result = graph_backend.kernel_locked(given, work.context, &info);
     if (result)
         return result;
+    work.kernel.func = info.func;
+    work.kernel.kern = info.kern;
     if (!graph_kernel_allocate(&work.kernel, info.param_count, info.params_size))
         result = CUDA_ERROR_OUT_OF_MEMORY;
     else
@@ -103,7 +102,8 @@ CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_w
         graph_work_fini(&work);
         return result;
     }
-    point_into_buffer(&info, &work.kernel);
+    find_offsets(&info, &work.kernel);
+    graph_kernel_point(&work.kernel);
     return graph_work_check(&work, ret_work);
 }
 

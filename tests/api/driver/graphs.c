@@ -71,6 +71,31 @@ static void kernels_in_order(void)
     MUST(cuMemFree_v2(word));
 }
 
+/* Programs keep the array that they were told, write an entry and set the node by it, each time. */
+static void parameters_are_set_in_place(void)
+{
+    CUdeviceptr word = make_words(1, 1);
+    CUDA_KERNEL_NODE_PARAMS told;
+    CUgraphExecUpdateResultInfo info;
+    CUgraph graph;
+
+    MUST(cuGraphCreate(&graph, 0));
+    CUgraphNode node = add_step(graph, NULL, 0, word, 0, 3);
+    CUgraphExec exec = instantiate(graph);
+    MUST(cuGraphKernelNodeGetParams_v2(node, &told));
+    IS_TRUE(told.func == step && told.kernelParams && !told.extra);
+    for (uint32_t value = 10; value < 15; value++) {
+        told.kernelParams[2] = &value;
+        MUST(cuGraphKernelNodeSetParams_v2(node, &told));
+        IS_TRUE(told.kernelParams[2] != &value);
+        MUST(cuGraphExecUpdate_v2(exec, graph, &info));
+        launch(exec);
+        IS_TRUE(word_at(word) == value);
+    }
+    end(exec, graph);
+    MUST(cuMemFree_v2(word));
+}
+
 static void graph_lives_on_in_exec(void)
 {
     CUdeviceptr word = make_words(1, 1);
@@ -319,6 +344,7 @@ int main(void)
     MUST(cuCtxGetCurrent(&context));
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     RUN(kernels_in_order);
+    RUN(parameters_are_set_in_place);
     RUN(graph_lives_on_in_exec);
     RUN(every_kind);
     RUN(child_graphs);

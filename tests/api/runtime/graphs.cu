@@ -122,6 +122,42 @@ static void with_the_asynchronous_allocator()
     MUST(cudaFree(input));
 }
 
+// What llama.cpp does for each token: the parameters that a captured node had are kept, one is
+// replaced in place, and the node is set by them.
+static void captured_parameters_are_replaced()
+{
+    float *memory = make(std::vector<float>(COUNT, 1));
+    cudaStream_t stream = make_stream();
+    cudaKernelNodeParams params = {};
+    cudaGraphExecUpdateResultInfo info;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t node;
+    cudaGraph_t graph;
+    size_t one = 1;
+
+    MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    run_scale(memory, memory, 2, stream);
+    MUST(cudaStreamEndCapture(stream, &graph));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    MUST(cudaGraphGetNodes(graph, &node, &one));
+    EXPECT(cudaSuccess, cudaGraphKernelNodeGetParams(node, &params));
+    IS_TRUE(params.func == (void *)scale && params.gridDim.x == COUNT / 256);
+    float product = 1;
+    for (float factor = 3; factor < 6; factor++) {
+        params.kernelParams[2] = &factor;
+        EXPECT(cudaSuccess, cudaGraphKernelNodeSetParams(node, &params));
+        EXPECT(cudaSuccess, cudaGraphExecUpdate(exec, graph, &info));
+        MUST(cudaGraphLaunch(exec, stream));
+        MUST(cudaStreamSynchronize(stream));
+        product *= factor;
+        IS_TRUE(all_are(memory, product));
+    }
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaStreamDestroy(stream));
+    MUST(cudaFree(memory));
+}
+
 static void CUDART_CB add_one(void *number)
 {
     ++*(unsigned *)number;
@@ -167,6 +203,9 @@ static void nodes_of_any_kind()
     MUST(cudaGraphLaunch(exec, 0));
     MUST(cudaDeviceSynchronize());
     IS_TRUE(calls == 2 && all_are(memory, 6));
+    cudaKernelNodeParams told = {};
+    EXPECT(cudaSuccess, cudaGraphKernelNodeGetParams(first, &told));
+    IS_TRUE(told.func == (void *)scale && *(float *)told.kernelParams[2] == 3);
     MUST(cudaGraphExecDestroy(exec));
     MUST(cudaGraphDestroy(graph));
     MUST(cudaFree(memory));
@@ -176,6 +215,7 @@ int main()
 {
     RUN(as_torch_does_it);
     RUN(with_the_asynchronous_allocator);
+    RUN(captured_parameters_are_replaced);
     RUN(nodes_of_any_kind);
     return check_close();
 }

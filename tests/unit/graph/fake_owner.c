@@ -23,9 +23,15 @@ static CUresult context(CUcontext given, CUcontext *ret_context)
 
 static CUresult kernel(const void *function, CUcontext in, struct graph_kernel_info *ret_info)
 {
-    if (function != FAKE_KERNEL)
+    bool is_library_kernel = function == FAKE_LIBRARY_KERNEL || function == FAKE_LIBRARY_FUNCTION;
+
+    if (function != FAKE_KERNEL && !is_library_kernel)
         return CUDA_ERROR_INVALID_HANDLE;
-    *ret_info = (struct graph_kernel_info){.params_size = 16, .param_count = 2};
+    *ret_info =
+        (struct graph_kernel_info){.params_size = 16,
+                                   .param_count = 2,
+                                   .func = is_library_kernel ? FAKE_LIBRARY_FUNCTION : FAKE_KERNEL,
+                                   .kern = is_library_kernel ? FAKE_LIBRARY_KERNEL : NULL};
     return CUDA_SUCCESS;
 }
 
@@ -155,7 +161,7 @@ int number_of(CUgraphNode node)
     CUDA_KERNEL_NODE_PARAMS params;
 
     assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &params), 0);
-    return *(int *)params.kernelParams[0];
+    return *(int *)(params.extra ? params.extra[1] : params.kernelParams[0]);
 }
 
 CUgraphExec instantiate(CUgraph graph)

@@ -4,7 +4,9 @@
 
 #include "graph_model.h"
 
-#define FAKE_KERNEL ((CUfunction)0x1000) /* of an int and a double */
+#define FAKE_KERNEL ((CUfunction)0x1000)       /* of an int and a double */
+#define FAKE_LIBRARY_KERNEL ((CUkernel)0x1008) /* the same, of a library */
+#define FAKE_LIBRARY_FUNCTION ((CUfunction)0x1010)
 #define FAKE_CONTEXT ((CUcontext)0x2000)
 #define BAD_EVENT ((CUevent)0x3000)
 

@@ -52,6 +52,13 @@ static void nodes_own_their_batch(void **state)
     ops[0].writeValue.value = 77;
     assert_int_equal(graph_cuGraphBatchMemOpNodeGetParams(node, &told), 0);
     assert_int_equal(told.paramArray[0].writeValue.value, 1);
+    told.paramArray[1].writeValue.value = 3; /* as programs change what they were told */
+    assert_int_equal(graph_cuGraphBatchMemOpNodeSetParams(node, &told), 0);
+    params = told;
+    assert_int_equal(graph_cuGraphBatchMemOpNodeGetParams(node, &told), 0);
+    assert_ptr_equal(told.paramArray, params.paramArray);
+    assert_int_equal(told.paramArray[1].writeValue.value, 3);
+    params.paramArray = ops;
     assert_int_equal(graph_cuGraphClone(&clone, graph), 0);
     params.count = 1;
     assert_int_equal(graph_cuGraphBatchMemOpNodeSetParams(node, &params), 0);

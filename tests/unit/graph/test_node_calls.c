@@ -9,7 +9,7 @@ static void kernels_keep_their_parameters(void **state)
 {
     CUgraph graph = new_graph();
     CUgraphNode node = add_kernel(graph, 5, 2.5);
-    CUDA_KERNEL_NODE_PARAMS params;
+    CUDA_KERNEL_NODE_PARAMS params, told;
     unsigned char packed[16] = {6};
     size_t size = sizeof(packed);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
@@ -23,12 +23,84 @@ static void kernels_keep_their_parameters(void **state)
     assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), CUDA_ERROR_INVALID_VALUE);
     params.extra = extra;
     assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
-    assert_int_equal(number_of(node), 6);
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &told), 0);
+    assert_null(told.kernelParams);
+    assert_ptr_equal(told.extra[0], CU_LAUNCH_PARAM_BUFFER_POINTER);
+    assert_int_equal(*(size_t *)told.extra[3], 16);
+    *(int *)told.extra[1] = 8; /* as it is told it can be set */
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &told), 0);
+    assert_int_equal(number_of(node), 8);
     size = 1; /* the rest is zero */
     packed[0] = 7;
     packed[1] = 1;
     assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
     assert_int_equal(number_of(node), 7);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+}
+
+/* Programs write into the array that they were told, and set the node by it again and again. */
+static void arrays_stay_where_they_are(void **state)
+{
+    CUgraph graph = new_graph(), clone;
+    CUgraphNode node = add_kernel(graph, 5, 2.5), copy;
+    CUDA_KERNEL_NODE_PARAMS params, again;
+
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &params), 0);
+    int *own = params.kernelParams[0];
+    for (int number = 6; number < 9; number++) {
+        params.kernelParams[0] = &number;
+        assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
+        assert_ptr_equal(params.kernelParams[0], own);
+        assert_int_equal(*own, number);
+        assert_true(*(double *)params.kernelParams[1] == 2.5);
+    }
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &again), 0);
+    assert_ptr_equal(again.kernelParams, params.kernelParams);
+    params.kernelParams[0] = &again; /* a copy of the node does not follow it */
+    assert_int_equal(graph_cuGraphClone(&clone, graph), 0);
+    assert_int_equal(graph_cuGraphNodeFindInClone(&copy, node, clone), 0);
+    assert_int_equal(number_of(copy), 8);
+    assert_int_equal(graph_cuGraphDestroy(clone), 0);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+}
+
+static void expect_library_kernel(CUgraphNode node)
+{
+    CUDA_KERNEL_NODE_PARAMS told;
+    CUDA_KERNEL_NODE_PARAMS_v1 older;
+
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &told), 0);
+    assert_ptr_equal(told.func, FAKE_LIBRARY_FUNCTION);
+    assert_ptr_equal(told.kern, FAKE_LIBRARY_KERNEL);
+    assert_int_equal(graph_cuGraphKernelNodeGetParams(node, &older), 0);
+    assert_ptr_equal(older.func, FAKE_LIBRARY_FUNCTION);
+}
+
+/* Whichever handle a kernel of a library was given by, both are told. */
+static void kernels_of_libraries_are_told_as_such(void **state)
+{
+    CUgraph graph = new_graph();
+    CUgraphNode node = add_kernel(graph, 5, 2.5);
+    CUDA_KERNEL_NODE_PARAMS params;
+
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &params), 0);
+    assert_ptr_equal(params.func, FAKE_KERNEL);
+    assert_null(params.kern);
+    params.func = (CUfunction)FAKE_LIBRARY_KERNEL;
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
+    expect_library_kernel(node);
+    params.func = FAKE_LIBRARY_FUNCTION;
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
+    expect_library_kernel(node);
+    params.func = NULL;
+    params.kern = FAKE_LIBRARY_KERNEL;
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
+    expect_library_kernel(node);
+    params.func = FAKE_KERNEL; /* then `kern` does not count */
+    assert_int_equal(graph_cuGraphKernelNodeSetParams_v2(node, &params), 0);
+    assert_int_equal(graph_cuGraphKernelNodeGetParams_v2(node, &params), 0);
+    assert_ptr_equal(params.func, FAKE_KERNEL);
+    assert_null(params.kern);
     assert_int_equal(graph_cuGraphDestroy(graph), 0);
 }
 
@@ -152,6 +224,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_keep_their_parameters),
+        cmocka_unit_test(arrays_stay_where_they_are),
+        cmocka_unit_test(kernels_of_libraries_are_told_as_such),
         cmocka_unit_test(attributes_outlive_parameters),
         cmocka_unit_test(the_other_kinds),
         cmocka_unit_test(children_move_once_and_not_into_themselves),

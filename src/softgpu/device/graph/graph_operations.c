@@ -24,12 +24,22 @@ static CUresult find_context_locked(CUcontext given, CUcontext *ret_context)
 static CUresult find_kernel_locked(const void *function, CUcontext context,
                                    struct graph_kernel_info *ret_info)
 {
+    struct context *where;
     struct kernel *kernel;
-    CUresult result = kernel_find_locked(function, &kernel);
+    struct module *module;
+    CUfunction func;
+    CUresult result = context_find_locked(context, &where);
 
     if (!result)
-        *ret_info = launch_params_of(kernel->info);
-    return result;
+        result = kernel_resolve_locked(function, where, &kernel, &module);
+    if (!result)
+        result = module_function_locked(module, kernel->index, &func);
+    if (result)
+        return result;
+    *ret_info = launch_params_of(kernel->info);
+    ret_info->func = func;
+    ret_info->kern = (CUkernel)kernel->handle;
+    return CUDA_SUCCESS;
 }
 
 static void find_param_locked(const struct graph_kernel_info *info, unsigned index,

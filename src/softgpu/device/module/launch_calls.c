@@ -368,10 +368,13 @@ CUresult launch_prepare_locked(const struct graph_kernel *kernel, struct context
         graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
     const CUlaunchAttributeValue *cluster =
         graph_kernel_attribute(kernel, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    size_t size = kernel->buffer_size;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, kernel->buffer, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                     &size, CU_LAUNCH_PARAM_END};
     struct launch_request request = {
         .function = graph_kernel_function(kernel),
         .shared = kernel->shared,
-        .params = kernel->params,
+        .extra = extra,
         .cooperative = cooperative && cooperative->cooperative,
         .has_priority = priority,
         .priority = priority ? priority->priority : 0,
