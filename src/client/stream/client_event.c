@@ -308,16 +308,29 @@ struct fence event_fence(CUevent handle)
     return fence;
 }
 
+/* A legacy stream is that of the current context, whose device has one for all of its contexts. A
+ * green context shares the events of its primary one. */
+static bool can_record(const struct event *event, const struct stream *stream,
+                       const struct context *current)
+{
+    const struct context *context = stream->kind == STREAM_LEGACY ? current : stream->context;
+
+    return event->context == (context->green ? context->device->primary : context);
+}
+
 /* An external record is a node of a graph, where one is being captured. */
 CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned flags)
 {
     struct event *event = event_lookup(hEvent);
+    struct context *context;
     struct stream *stream;
-    CUresult result = stream_enter(hStream, &stream);
+    CUresult result = context_enter(&context);
 
+    if (result == CUDA_SUCCESS)
+        result = stream_resolve(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!event || event->context->device != stream->device)
+    if (!event || !can_record(event, stream, context))
         return CUDA_ERROR_INVALID_HANDLE;
     if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;

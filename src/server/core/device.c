@@ -177,19 +177,6 @@ static int make_table(struct devices *devices)
 
 /* ---- spare contexts ---- */
 
-static CUresult open_relays(struct device *primary, struct device *spare)
-{
-    CUresult result = device_enter(spare);
-
-    if (result == CUDA_SUCCESS)
-        result = driver.cuStreamCreateWithPriority(&spare->relay, CU_STREAM_NON_BLOCKING, 0);
-    if (result == CUDA_SUCCESS)
-        result = device_enter(primary);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuStreamCreateWithPriority(&primary->relay, CU_STREAM_NON_BLOCKING, 0);
-    return result;
-}
-
 static CUresult open_spare(struct device *primary, struct device *spare)
 {
     *spare = (struct device){.ordinal = primary->ordinal, .record = primary->record};
@@ -204,7 +191,7 @@ static CUresult open_spare(struct device *primary, struct device *spare)
                                                    spare->record.priority_least);
     if (result == CUDA_SUCCESS)
         driver_room_prepare();
-    return result != CUDA_SUCCESS ? result : open_relays(primary, spare);
+    return result != CUDA_SUCCESS ? result : device_enter(primary);
 }
 
 static uint64_t free_memory(const struct device *device)

@@ -25,7 +25,6 @@ struct device {
     unsigned index; /* in struct devices */
     CUcontext context;
     CUstream watch;               /* always idle: a query of it tells whether the context lives */
-    CUstream relay;               /* with spare contexts: for events of the other context */
     struct quiesce *quiesce;      /* quiesce.h */
     struct spare_events *events;  /* spare_events.h */
     struct driver_room *room;     /* driver_room.h */

@@ -80,6 +80,14 @@ static bool drop_reference(struct server *server, struct ipc_share *share)
     return --share->references == 0;
 }
 
+static void destroy_events(const struct ipc_share *share)
+{
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+        if (share->events[i])
+            driver.cuEventDestroy_v2(share->events[i]);
+    }
+}
+
 void ipc_share_unref(struct server *server, struct ipc_share *share)
 {
     if (!share || !drop_reference(server, share))
@@ -87,7 +95,7 @@ void ipc_share_unref(struct server *server, struct ipc_share *share)
     if (share->kind == IPC_MEMORY)
         driver.cuMemRelease(share->memory);
     else
-        driver.cuEventDestroy_v2(share->event);
+        destroy_events(share);
     free(share);
 }
 

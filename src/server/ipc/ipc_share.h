@@ -24,7 +24,9 @@ struct ipc_share {
     const struct device *device;
     CUmemGenericAllocationHandle memory; /* MEMORY: of a whole granule */
     uint64_t size;
-    CUevent event; /* EVENT */
+    _Atomic(CUevent) event; /* EVENT; atomic: the one of `events` that was recorded last */
+    _Atomic(CUevent)
+        events[DEVICE_CONTEXTS_MAX]; /* atomic: by device->index; NULL: none there yet */
 };
 
 struct ipc_key {

@@ -11,7 +11,6 @@
 #include "placement.h"
 #include "refused_objects.h"
 #include "server_dispatch.h"
-#include "spare_events.h"
 #include "stream_state.h"
 
 static CUresult add_event(struct session *session, const struct wire_cuEventCreate *in,
@@ -77,37 +76,15 @@ CUresult serve_cuEventDestroy_v2(struct session *session, const struct wire_cuEv
     return result;
 }
 
-/* An event of another client that works in the other context of the device. The driver records
- * events only in streams of their own context, so a stream there follows this one. */
-static CUresult relay(const struct event *event, struct stream *stream, CUevent between)
+static CUresult record(const struct event *event, const struct stream *stream)
 {
-    CUstream relay = event->device->relay;
-    CUresult result = driver.cuEventRecord(between, stream->driver);
+    CUevent own;
+    CUresult result = event_driver_in(event, stream->device, &own);
 
     if (result == CUDA_SUCCESS)
-        result = session_visit(stream->session, event->device);
+        result = driver.cuEventRecord(own, stream->driver);
     if (result == CUDA_SUCCESS)
-        result = driver.cuStreamWaitEvent(relay, between, 0);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuEventRecord(event->driver, relay);
-    session_visit(stream->session, stream->device);
-    return result;
-}
-
-static CUresult record(const struct event *event, struct stream *stream)
-{
-    CUevent between = NULL;
-
-    if (!event->driver)
-        return CUDA_ERROR_INVALID_HANDLE;
-    if (event->device == stream->device || !event->device->relay ||
-        event->device->ordinal != stream->device->ordinal)
-        return driver.cuEventRecord(event->driver, stream->driver);
-    CUresult result = spare_event_take(stream->device, &between);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = relay(event, stream, between);
-    spare_event_keep(stream->device, between);
+        event_note_record(event, own);
     return result;
 }
 
@@ -131,13 +108,14 @@ static bool may_wait_for_client(const struct session *session, const struct even
 CUresult serve_cuStreamWaitEvent(struct session *session, const struct wire_cuStreamWaitEvent *in,
                                  struct stream *hStream, struct event *hEvent)
 {
+    CUevent awaited = event_driver(hEvent);
     CUresult result = stream_begin(hStream);
 
     if (result == CUDA_SUCCESS && may_wait_for_client(session, hEvent))
         print_mark_before_wait(hStream);
     if (result == CUDA_SUCCESS)
-        result = hEvent->driver ? driver.cuStreamWaitEvent(hStream->driver, hEvent->driver, 0)
-                                : CUDA_ERROR_INVALID_HANDLE;
+        result = awaited ? driver.cuStreamWaitEvent(hStream->driver, awaited, 0)
+                         : CUDA_ERROR_INVALID_HANDLE;
     return stream_end(hStream, 0, result);
 }
 

@@ -1,14 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events that several clients use: each client has a handle of its own for the one event of the
- * driver. Where the clients work in different contexts of a device, event.c records them.
+ * Events that several clients use: each client has a handle of its own for what they share. The
+ * driver records an event only in streams of its own context, so a client that works in another
+ * context or on another device records another event of the driver's, and waits are for the last.
  */
 #include <stdlib.h>
 
 #include "event.h"
 #include "ipc_share.h"
 #include "server_dispatch.h"
-#include "stream_state.h"
+#include "spare_events.h"
+
+/* Partner of event_note_record() in any session. */
+CUevent event_driver(const struct event *event)
+{
+    return event->share ? atomic_load_explicit(&event->share->event, memory_order_acquire)
+                        : event->driver;
+}
+
+void event_note_record(const struct event *event, CUevent recorded)
+{
+    if (event->share)
+        atomic_store_explicit(&event->share->event, recorded, memory_order_release);
+}
+
+/* Several sessions may be the first in a context; its partner is itself in another one. */
+static CUresult add_event_of(struct ipc_share *share, const struct device *device,
+                             CUevent *ret_event)
+{
+    CUevent made, before = NULL;
+    CUresult result = spare_event_take(device, &made);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!atomic_compare_exchange_strong(&share->events[device->index], &before, made))
+        spare_event_keep(device, made);
+    *ret_event = before ? before : made;
+    return CUDA_SUCCESS;
+}
+
+CUresult event_driver_in(const struct event *event, const struct device *device, CUevent *ret_event)
+{
+    CUevent known = event->share ? atomic_load_explicit(&event->share->events[device->index],
+                                                        memory_order_acquire)
+                                 : event->driver;
+
+    if (!known && event->share)
+        return add_event_of(event->share, device, ret_event);
+    *ret_event = known;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
 
 static CUresult share_event(struct event *event)
 {
@@ -18,7 +59,11 @@ static CUresult share_event(struct event *event)
         return CUDA_ERROR_INVALID_HANDLE;
     event->share = ipc_share_create(
         &(struct ipc_share){.kind = IPC_EVENT, .device = event->device, .event = event->driver});
-    return event->share ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+    if (!event->share)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    event->share->events[event->device->index] = event->driver;
+    event->driver = NULL;
+    return CUDA_SUCCESS;
 }
 
 CUresult serve_cuIpcGetEventHandle(struct session *session,
@@ -47,7 +92,7 @@ static CUresult add_event(struct session *session, uint64_t handle, struct ipc_s
         event = calloc(1, sizeof(*event));
     if (!event)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    *event = (struct event){.driver = share->event, .device = share->device, .share = share};
+    *event = (struct event){.device = share->device, .share = share};
     CUresult result = session_put(session, WIRE_EVENT, handle, event);
     if (result != CUDA_SUCCESS)
         free(event);
@@ -79,11 +124,12 @@ CUresult serve_cuIpcOpenEventHandle(struct session *session,
 CUresult serve_cuEventQuery(struct session *session, const struct wire_cuEventQuery *in,
                             struct event *hEvent, struct wire_cuEventQuery_reply *ret_out)
 {
+    CUevent last = event_driver(hEvent);
     CUresult result = session_enter(session, hEvent->device);
 
     (void)in;
     if (result == CUDA_SUCCESS)
-        result = hEvent->driver ? driver.cuEventQuery(hEvent->driver) : CUDA_ERROR_INVALID_HANDLE;
+        result = last ? driver.cuEventQuery(last) : CUDA_ERROR_INVALID_HANDLE;
     ret_out->done = result == CUDA_SUCCESS;
     return result == CUDA_ERROR_NOT_READY ? CUDA_SUCCESS : result;
 }

@@ -110,6 +110,41 @@ static void times_that_cannot_be_had(void)
     MUST(cuEventDestroy_v2(untimed));
 }
 
+/* An event can be recorded in streams of its own context alone, and waited for in all. */
+static void events_of_another_context(void)
+{
+    CUcontext before, context;
+    CUevent event, other;
+    CUstream stream, elsewhere;
+    CUdevice device;
+    CUgraph graph;
+
+    MUST(cuCtxGetCurrent(&before));
+    MUST(cuCtxGetDevice(&device));
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuCtxCreate_v2(&context, 0, device));
+    MUST(cuEventCreate(&other, CU_EVENT_DISABLE_TIMING));
+    MUST(cuStreamCreate(&elsewhere, CU_STREAM_NON_BLOCKING));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, elsewhere));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventRecordWithFlags(other, stream, 0));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, NULL));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, CU_STREAM_PER_THREAD));
+    EXPECT(CUDA_SUCCESS, cuEventRecord(other, NULL));
+    EXPECT(CUDA_SUCCESS, cuEventRecord(other, CU_STREAM_PER_THREAD));
+    EXPECT(CUDA_SUCCESS, cuEventRecord(event, stream));
+    EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(elsewhere, event, 0));
+    MUST(cuStreamBeginCapture_v2(elsewhere, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, elsewhere));
+    MUST(cuStreamEndCapture(elsewhere, &graph));
+    MUST(cuGraphDestroy(graph));
+    MUST(cuCtxDestroy_v2(context));
+    MUST(cuCtxSetCurrent(before));
+    EXPECT(CUDA_SUCCESS, cuEventRecord(event, NULL));
+    MUST(cuEventDestroy_v2(event));
+    MUST(cuStreamDestroy_v2(stream));
+}
+
 static void many_events(void)
 {
     enum { COUNT = 3000 };
@@ -136,6 +171,7 @@ int main(void)
     RUN(complete_for_who_waited_behind_it);
     RUN(time_between);
     RUN(times_that_cannot_be_had);
+    RUN(events_of_another_context);
     RUN(many_events);
     return check_close();
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of one device that another process opens for the other device, whose kernels then reach it
- * without cuCtxEnablePeerAccess. Skips itself where there are no two devices that reach each other.
+ * Memory and an event of one device that another process opens for the other device: its kernels
+ * reach the memory without cuCtxEnablePeerAccess, and its stream records the event. Skips itself
+ * where there are no two devices that reach each other.
  */
 #include "check.h"
 
@@ -13,6 +14,11 @@
 
 #define WORDS 1000
 
+struct names {
+    CUipcMemHandle memory;
+    CUipcEventHandle event;
+};
+
 static int partner_socket;
 static pid_t partner;
 
@@ -22,16 +28,19 @@ static void send_bytes(int socket, const void *data, size_t size)
         exit(EXIT_FAILURE);
 }
 
-/* Finds 7s from the second device, leaves 9s. */
+/* Finds 7s from the second device, leaves 9s, and a first word that takes a while. The host waits
+ * for none of it before the other process is told that the event has been recorded. */
 static int change_from_the_second_device(int socket)
 {
-    CUipcMemHandle handle;
+    struct names names;
     CUcontext context;
     CUdevice device;
+    CUstream stream;
+    CUevent event;
     CUdeviceptr words, mine;
-    uint32_t value = 9, n = WORDS;
+    uint32_t value = 9, n = WORDS, factor = 10, more = 4, turns = SLOW;
 
-    if (read(socket, &handle, sizeof(handle)) != sizeof(handle))
+    if (read(socket, &names, sizeof(names)) != sizeof(names))
         return 0; /* the test is skipped */
     check_init();
     MUST(cuDeviceGet(&device, 1));
@@ -39,13 +48,20 @@ static int change_from_the_second_device(int socket)
     MUST(cuCtxSetCurrent(context));
     CUmodule kernels = load_kernels();
     mine = make_words(WORDS, 0);
-    MUST(cuIpcOpenMemHandle_v2(&words, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
-    launch_one(get_kernel(kernels, "copy"), NULL, (void *[]){&mine, &words, &n});
-    launch_one(get_kernel(kernels, "fill"), NULL, (void *[]){&words, &value, &n});
-    MUST(cuCtxSynchronize());
-    IS_TRUE(words_are(mine, WORDS, 7));
-    EXPECT(CUDA_SUCCESS, cuIpcCloseMemHandle(words));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuIpcOpenMemHandle_v2(&words, names.memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    MUST(cuIpcOpenEventHandle(&event, names.event));
+    EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
+    launch_one(get_kernel(kernels, "copy"), stream, (void *[]){&mine, &words, &n});
+    launch_one(get_kernel(kernels, "fill"), stream, (void *[]){&words, &value, &n});
+    launch_one(get_kernel(kernels, "step"), stream, (void *[]){&words, &factor, &more, &turns});
+    EXPECT(CUDA_SUCCESS, cuEventRecord(event, stream));
     send_bytes(socket, "x", 1);
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    IS_TRUE(words_are(mine, WORDS, 7));
+    EXPECT(CUDA_SUCCESS, cuEventQuery(event));
+    EXPECT(CUDA_SUCCESS, cuEventDestroy_v2(event));
+    EXPECT(CUDA_SUCCESS, cuIpcCloseMemHandle(words));
     return check_close();
 }
 
@@ -76,15 +92,30 @@ static int end_partner(void)
 static void the_second_device_reaches_it(void)
 {
     CUdeviceptr words = make_words(WORDS, 7);
-    CUipcMemHandle handle;
+    struct names names;
+    uint32_t *found;
+    CUstream stream;
+    CUevent event;
     char byte;
 
-    MUST(cuCtxSynchronize());
-    MUST(cuIpcGetMemHandle(&handle, words));
-    send_bytes(partner_socket, &handle, sizeof(handle));
+    MUST(cuMemAllocHost_v2((void **)&found, sizeof(*found)));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+    MUST(cuEventRecord(event, NULL));
+    MUST(cuIpcGetMemHandle(&names.memory, words));
+    MUST(cuIpcGetEventHandle(&names.event, event));
+    send_bytes(partner_socket, &names, sizeof(names));
     IS_TRUE(read(partner_socket, &byte, 1) == 1);
-    IS_TRUE(words_are(words, WORDS, 9));
+    EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
+    EXPECT(CUDA_SUCCESS, cuMemcpyDtoHAsync_v2(found, words, sizeof(*found), stream));
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    IS_TRUE(*found == 94);
+    IS_TRUE(words_are(words + 4, WORDS - 1, 9));
     IS_TRUE(end_partner() == 0);
+    EXPECT(CUDA_SUCCESS, cuEventRecord(event, stream));
+    EXPECT(CUDA_SUCCESS, cuEventSynchronize(event));
+    MUST(cuEventDestroy_v2(event));
+    MUST(cuMemFreeHost(found));
     MUST(cuMemFree_v2(words));
 }
 

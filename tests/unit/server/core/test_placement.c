@@ -53,7 +53,6 @@ static int setup(void **state)
     devices->device[1] = devices->device[0];
     devices->device[1].index = 1;
     devices->device[1].context = (CUcontext)0x77;
-    devices->device[1].relay = (CUstream)9;
     devices->has_spares = true;
     occupied[0] = occupied[1] = false;
     answer = CUDA_SUCCESS;
@@ -176,20 +175,6 @@ static void a_call_that_waits_for_all_streams_counts_as_long_work(void **state)
     assert_false(has_long_work(state));
 }
 
-/* The stream's own context has to be current again behind it. */
-static void an_event_of_the_other_context_is_recorded_there(void **state)
-{
-    struct event event = {.device = &devices_of(state)->device[1], .driver = (CUevent)77};
-    struct wire_cuEventRecordWithFlags in = {0};
-    struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
-
-    fake_trace();
-    assert_int_equal(serve_cuEventRecordWithFlags(session_of(state), &in, &event, stream),
-                     CUDA_SUCCESS);
-    assert_string_equal(fake_trace(), "event e1; record e1 s1; wait s9 e1; record e77 s9; ");
-    assert_ptr_equal(session_of(state)->current, stream->device);
-}
-
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -204,7 +189,6 @@ int main(void)
         CASE(work_that_is_done_is_not_long),
         CASE(work_that_goes_on_is_long_in_its_context_alone),
         CASE(a_call_that_waits_for_all_streams_counts_as_long_work),
-        CASE(an_event_of_the_other_context_is_recorded_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
