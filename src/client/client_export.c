@@ -118,6 +118,86 @@ static struct cudart_ops ops = {
     .module_load = load_module,
 };
 
+/* ---- in a child of fork ---- */
+
+/* A program's runtime asks the tables that it has before it makes a call. */
+
+static CUresult no_count(int *ret_count)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult no_uuid(CUuuid *ret_uuid, CUdevice device)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult no_attribute(int *ret_value, CUdevice_attribute attribute, CUdevice device)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult no_primary(CUcontext *ret_context, CUdevice device)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUcontext no_current(void)
+{
+    return NULL;
+}
+
+static CUresult no_state(CUcontext context)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult no_device(CUcontext context, CUdevice *ret_device)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult no_id(CUcontext context, unsigned long long *ret_id)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static CUresult no_stream(CUcontext context, CUstream stream, unsigned long long *ret_id)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static int no_functions(CUcontext context, CUmodule module,
+                        void (*visit)(void *user, CUfunction function), void *user)
+{
+    return 0;
+}
+
+static CUresult no_module(CUmodule *ret_module, const void *image)
+{
+    return CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static const struct cudart_ops ops_without_client = {
+    .driver_version = CUDA_VERSION,
+    .device_count = no_count,
+    .device_uuid = no_uuid,
+    .device_attribute = no_attribute,
+    .primary_context = no_primary,
+    .current_context = no_current,
+    .context_state = no_state,
+    .context_device = no_device,
+    .context_id = no_id,
+    .stream_id = no_stream,
+    .for_each_function = no_functions,
+    .module_load = no_module,
+};
+
+void export_after_fork(void)
+{
+    cudart_init(&ops_without_client);
+}
+
 void export_init(void)
 {
     ops.driver_version = client->driver_version;

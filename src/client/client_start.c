@@ -73,6 +73,7 @@ static void after_fork_in_child(void)
         managed_after_fork_in_child();
         fd_close(&client->socket);
         call_after_fork();
+        export_after_fork();
         client = NULL;
         atomic_store_explicit(&client_mode_word, CLIENT_COLD, memory_order_release);
     }

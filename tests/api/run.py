@@ -43,8 +43,8 @@ WAITING = [("managed_neighbors", "waits"), ("managed_threads", "waits"), ("manag
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were, and does on parameters set where a kernel has
-# none; Funnel must not.
-NOT_DIRECT_ON_CUDA = {"bad_handles", "retired"}
+# none, and the runtime does in a child of fork; Funnel must not.
+NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired"}
 # The software GPU does not carry these calls: the client answers them.
 NOT_DIRECT_ON_SOFT = {"retired"}
 # Programs that several copies of are to run at once, whatever is asked for.
