@@ -159,7 +159,7 @@ static void print_server_summary(const struct command_server *server)
            snapshot_driver_name(server->driver), server->client_count,
            server->client_count == 1 ? "" : "s");
     if (strstr(server->name, "_quarantine"))
-        puts("  it serves programs that have faulted again and again");
+        puts("  it serves programs that have faulted");
     for (unsigned d = 0; d < server->device_count; d++) {
         char total[CELL], unused[CELL];
 

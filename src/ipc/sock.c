@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -267,6 +268,31 @@ int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)
     *ret_pid = peer.pid;
     *ret_uid = peer.uid;
     *ret_gid = peer.gid;
+    return 0;
+}
+
+#ifndef SO_PEERPIDFD /* since Linux 6.5 */
+#define SO_PEERPIDFD 77
+#endif
+
+int sock_peer_process(int fd, int *ret_process)
+{
+    socklen_t size = sizeof(*ret_process);
+    pid_t pid = 0;
+    uid_t uid;
+    gid_t gid;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, ret_process, &size) == 0)
+        return 0;
+    if (errno != ENOPROTOOPT)
+        return -errno;
+    int error = sock_peer(fd, &pid, &uid, &gid);
+    if (error)
+        return error;
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (process < 0)
+        return -errno;
+    *ret_process = process;
     return 0;
 }
 

@@ -44,5 +44,9 @@ ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_c
 /* Who is at the other end, as the kernel saw it when the connection was made: 0 or -errno. */
 int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
 
+/* A descriptor of the process that made the connection (pidfd_open()), which the caller closes: 0;
+ * -ESRCH when it has ended; -errno. Before Linux 6.5 it is the process that has the number now. */
+int sock_peer_process(int fd, int *ret_process);
+
 /* Whether the peer has closed, without waiting; true also for a broken descriptor. */
 bool sock_hung_up(int fd);

@@ -3,7 +3,8 @@
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
 silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
-lie about its clients (liar), to flood its log (flood), and to have contexts of some size (FUNNEL_FAKE_OWN_MIB). It writes one
+lie about its clients (liar), to flood its log (flood), to blame the first of its clients for each
+fault (FUNNEL_FAKE_BLAMES), and to have contexts of some size (FUNNEL_FAKE_OWN_MIB). It writes one
 JSON line to its log for each message."""
 import array
 import fcntl
@@ -214,9 +215,15 @@ def on_control():
         log(event="timeslice", us=struct.unpack_from("<Q", data, 16)[0])
 
 
+def blamed():
+    if "FUNNEL_FAKE_BLAMES" in os.environ:
+        return min(number for _, number, *_ in clients.values())
+    return 4242 if how == "liar" else 0
+
+
 def fault(*_):
     send(wire.FAULT,
-         struct.pack("<iII236s", 700, 0, 4242 if how == "liar" else 0, b"Client 1234 wrote where nothing is"))
+         struct.pack("<iII236s", 700, 0, blamed(), b"Client 1234 wrote where nothing is"))
     while signal.SIGUSR2 not in signal.sigpending():
         if select.select([control], [], [], 0.01)[0]:
             data = control.recv(8192)

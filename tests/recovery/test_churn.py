@@ -42,8 +42,8 @@ class Churn(test_recovery.TestCase):
             else:
                 program.end()
 
-    def culprit(self):
-        program = self.probe()
+    def set_an_offender_to_work(self):
+        program = self.probe(program=self.other_program())
         if program.opened() == FINE:
             program.tell("fault")
         return program
@@ -58,7 +58,7 @@ class Churn(test_recovery.TestCase):
         how = self.chance.choice(("kill first", "kill", "fault", "nothing"))
         if how == "kill first":
             self.kill_servers()
-        program = self.culprit() if how == "fault" else None
+        program = self.set_an_offender_to_work() if how == "fault" else None
         time.sleep(self.chance.random() * MOMENT if how == "fault" else 0)
         self.set_to_work()
         time.sleep(self.chance.random() * MOMENT)
@@ -83,10 +83,10 @@ class Churn(test_recovery.TestCase):
         end = time.monotonic() + self.seconds
         while time.monotonic() < end:
             self.fill_up()
-            culprit = self.disturb()
+            offender = self.disturb()
             self.programs = [program for program in self.programs if self.check(program)]
-            if culprit:
-                culprit.end()
+            if offender:
+                offender.end()
         print(self.counts)
         self.assertGreater(self.counts.get(FINE, 0), 0)
 

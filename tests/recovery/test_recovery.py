@@ -24,13 +24,17 @@ GONE = "CUDA_ERROR_MPS_RPC_FAILURE"
 FINE = "CUDA_SUCCESS"
 
 
+def probe_program():
+    return os.path.join(BUILD, "tests/recovery/recovery_probe")
+
+
 class Probe:
-    def __init__(self, environment, *arguments, **more):
+    def __init__(self, environment, *arguments, program=None, folder=None, **more):
         self.log = tempfile.NamedTemporaryFile("r", prefix="fnl-", dir="/tmp")
         command = [os.path.join(BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
-                   os.path.join(BUILD, "tests/recovery/recovery_probe"), *arguments]
+                   program or probe_program(), *arguments]
         environment = {**environment, "FUNNEL_LOG": self.log.name, **more}
-        self.process = subprocess.Popen(command, env=environment, text=True,
+        self.process = subprocess.Popen(command, env=environment, text=True, cwd=folder,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def opened(self):
@@ -92,6 +96,16 @@ class TestCase(unittest.TestCase):
             self.assertEqual(probe.ask("round"), FINE)
         return probes
 
+    def other_program(self):
+        """The same by another executable: after a fault all of the first are in quarantine."""
+        return shutil.copy(probe_program(), tempfile.mkdtemp(dir=self.folder))
+
+    def offender(self, **more):
+        probe = self.probe(program=self.other_program(), **more)
+        self.assertEqual(probe.opened(), FINE)
+        self.assertEqual(probe.ask("round"), FINE)
+        return probe
+
     def log(self, name):
         with open(f"{self.folder}/log/{name}.log") as log:
             return log.read()
@@ -124,10 +138,10 @@ class TestCase(unittest.TestCase):
         with open(f"/proc/{process}/task/{thread}/stat") as status:
             return status.read().rpartition(")")[2].split()[0] == "T"
 
-    def fault(self, culprit):
+    def fault(self, offender):
         """Until the server has noticed, others may still give it work, and that is then lost."""
         server, = self.server_pids()
-        self.assertEqual(culprit.ask("fault"), FAULT)
+        self.assertEqual(offender.ask("fault"), FAULT)
         wait_until(lambda: server not in self.server_pids(), "the end of the server")
 
     def keep_logs(self):
@@ -147,20 +161,19 @@ class Recovery(TestCase):
 
     def test_fault_of_another(self):
         idle = self.probes(3)
-        culprit = self.probes(1)[0]
-        self.fault(culprit)
+        offender = self.offender()
+        self.fault(offender)
         for probe in idle:
             self.everything_works(probe)
-        self.assertEqual(culprit.ask("look"), FAULT)
+        self.assertEqual(offender.ask("look"), FAULT)
         self.assertEqual(self.log("control").count("moves to the next"), 3)
 
     def test_again_and_again(self):
         idle = self.probes(2)
-        for number in range(4):
-            culprit = self.probe(f"culprit-{number}")
-            self.assertEqual(culprit.opened(), FINE)
-            self.fault(culprit)
-            culprit.end()
+        for _ in range(4):
+            offender = self.offender()
+            self.fault(offender)
+            offender.end()
             for probe in idle:
                 self.assertEqual(probe.ask("look"), FINE, probe.said())
                 self.assertEqual(probe.ask("round"), FINE)
@@ -177,9 +190,9 @@ class Recovery(TestCase):
 
     def test_server_that_has_faulted_waits_for_the_next(self):
         """The driver of either would wait for the other's."""
-        idle, culprit = self.probes(2)
+        idle, offender = self.probes(1)[0], self.offender()
         server, = self.server_pids()
-        self.assertEqual(culprit.ask("fault"), FAULT)
+        self.assertEqual(offender.ask("fault"), FAULT)
         exited = f"Server {server} exited with status 3, after the fatal GPU error"
         wait_until(lambda: exited in self.log("control"), "its end")
         before, _ = self.log("control").split(exited)
@@ -187,21 +200,21 @@ class Recovery(TestCase):
         self.everything_works(idle)
 
     def test_no_next_server_without_clients(self):
-        culprit, = self.probes(1)
-        self.fault(culprit)
+        self.fault(self.offender())
         wait_until(lambda: "after the fatal GPU error" in self.log("control"), "the end in the log")
         self.assertEqual(self.server_pids(), [])
         self.assertEqual(self.log("control").count("Starting new server"), 1)
 
     def test_work_in_flight(self):
         """What the server has not read yet is not in flight."""
-        idle, busy, launched, culprit = self.probes(4)
+        idle, busy, launched = self.probes(3)
+        offender = self.offender()
         for word in ("hold", "arrive"):
             self.assertEqual(busy.ask(word), FINE)
         busy.tell("synchronize")
         for word in ("launch", "arrive"):
             self.assertEqual(launched.ask(word), FINE)
-        self.fault(culprit)
+        self.fault(offender)
         self.assertEqual(busy.receive("synchronize"), FAULT)
         self.assertEqual(busy.ask("look"), FAULT)
         self.assertEqual(launched.ask("synchronize"), FAULT)
@@ -209,8 +222,8 @@ class Recovery(TestCase):
         self.everything_works(idle)
 
     def test_threads_notice_together(self):
-        idle, culprit = self.probes(2)
-        self.fault(culprit)
+        idle, = self.probes(1)
+        self.fault(self.offender())
         self.assertEqual(idle.ask("threads"), FINE, idle.said())
         self.everything_works(idle)
 
@@ -253,12 +266,11 @@ class Recovery(TestCase):
 
     def test_fault_in_the_middle_of_questions(self):
         def end_server():
-            culprit = self.probe()
-            self.assertEqual(culprit.opened(), FINE)
-            self.fault(culprit)
-            culprit.end()
+            offender = self.offender()
+            self.fault(offender)
+            offender.end()
 
-        self.in_the_middle_of_questions(2, end_server)  # one more, and the culprit is quarantined
+        self.in_the_middle_of_questions(3, end_server)
 
     def test_copy_with_helpers(self):
         """The threads that help with a large copy notice the end of the server, too."""
@@ -275,10 +287,10 @@ class Recovery(TestCase):
     def test_what_is_made_again(self):
         words = ("managed", "graph", "register", "share", "limit", "assertion", "environment",
                  "reserved", "unmapped", "pool")
-        probe, culprit = self.probes(2)
+        probe, offender = self.probes(1)[0], self.offender()
         for word in words:
             self.assertEqual((word, probe.ask(word)), (word, FINE))
-        self.fault(culprit)
+        self.fault(offender)
         for word in words:
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
         self.kill_server()
@@ -288,10 +300,11 @@ class Recovery(TestCase):
 
     def test_contexts_on_some_multiprocessors(self):
         """The program that was the second to have one is the first to move."""
-        other, probe, culprit = self.probes(3)
+        other, probe = self.probes(2)
+        offender = self.offender()
         for client in (probe, other, probe):
             self.assertEqual(client.ask("part"), FINE)
-        for end in (lambda: self.fault(culprit), self.kill_server):
+        for end in (lambda: self.fault(offender), self.kill_server):
             end()
             for client in (other, probe, probe):
                 self.assertEqual(client.ask("part"), FINE, client.said() + self.logs())
@@ -329,9 +342,9 @@ class Recovery(TestCase):
         self.assertIn("physical memory without a descriptor", probe.said())
 
     def test_arrays_are_lost(self):
-        probe, culprit = self.probes(2)
+        probe, = self.probes(1)
         self.assertEqual(probe.ask("array"), FINE)
-        self.fault(culprit)
+        self.fault(self.offender())
         self.assertEqual(probe.ask("look"), FAULT)
         self.assertIn("array", probe.said())
 
@@ -367,38 +380,67 @@ class Recovery(TestCase):
         self.everything_works(free)
 
     def test_variables_are_lost(self):
-        probe, culprit = self.probes(2)
+        probe, = self.probes(1)
         self.assertEqual(probe.ask("variable"), FINE)
-        self.fault(culprit)
+        self.fault(self.offender())
         self.assertEqual(probe.ask("look"), FAULT)
         self.assertIn("module with variables", probe.said())
 
     def test_switched_off(self):
         probe = self.probe(FUNNEL_NO_RECOVERY="1")
         self.assertEqual(probe.opened(), FINE)
-        culprit = self.probes(1)[0]
-        self.fault(culprit)
+        self.fault(self.offender())
         self.assertEqual(probe.ask("look"), FAULT)
 
+    def start(self, program, *arguments, folder="/"):
+        probe = self.probe(*arguments, program=program, folder=folder)
+        self.assertEqual(probe.opened(), FINE)
+        return probe
+
+    def is_in_quarantine(self, probe):
+        said = f"Client {probe.process.pid} is in quarantine, as user {os.getuid()}'s "
+        return said in self.log("control")
+
     def test_quarantine(self):
-        """A program that has faulted three times gets another server than the others."""
-        for number in range(3):
-            culprit = self.probe("culprit")
-            self.assertEqual(culprit.opened(), FINE, number)
-            self.fault(culprit)
-            culprit.end()
-        self.assertIn("culprit has faulted 3 times within a minute", self.log("control"))
+        """A program that has faulted gets another server than the others."""
+        program = self.other_program()
+        offender = self.start(program)
+        self.fault(offender)
+        offender.end()
+        self.assertIn("has faulted. Its program is in quarantine", self.log("control"))
         other = self.probes(1)[0]
-        culprit = self.probe("culprit")
-        self.assertEqual(culprit.opened(), FINE)
+        offender = self.start(program)
         self.assertEqual(len(self.server_pids()), 2)
         shown = self.funnel("status").stdout
         self.assertIn(f"Server uid_{os.getuid()}_quarantine", shown)
-        self.assertIn("faulted again and again", shown)
+        self.assertIn("it serves programs that have faulted", shown)
         self.assertEqual(other.ask("launch"), FINE)
-        self.assertEqual(culprit.ask("fault"), FAULT)
+        self.assertEqual(offender.ask("fault"), FAULT)
         self.assertEqual(other.ask("synchronize"), FINE, "the fault has reached another server")
         self.assertEqual(other.ask("round"), FINE)
+
+    def test_quarantine_does_not_go_by_names(self):
+        """The same command line in another folder is another program; another name of the same
+        executable is none."""
+        program, other = self.other_program(), self.other_program()
+        name, folder = "./" + os.path.basename(program), os.path.dirname(program)
+        self.fault(self.start(name, "1000", folder=folder))
+        innocent = self.start(name, "1000", folder=os.path.dirname(other))
+        self.assertFalse(self.is_in_quarantine(innocent))
+        os.rename(program, folder + "/renamed")
+        renamed = self.start("./renamed", "1", folder=folder)
+        self.assertTrue(self.is_in_quarantine(renamed))
+
+    def test_quarantine_of_a_script(self):
+        """An interpreter is one executable for many programs."""
+        python = os.path.join(os.path.dirname(self.other_program()), "python3")
+        shutil.copy(probe_program(), python)
+        self.fault(self.start(python, "-u", "train.py", folder=self.folder))
+        for arguments, folder, is_in in ((("train.py", "--again"), self.folder, True),
+                                         (("test.py",), self.folder, False),
+                                         (("train.py",), "/tmp", False)):
+            script = self.start(python, *arguments, folder=folder)
+            self.assertEqual(self.is_in_quarantine(script), is_in, arguments)
 
     def test_no_server_to_move_to(self):
         probe = self.probes(1)[0]

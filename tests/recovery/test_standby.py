@@ -35,9 +35,9 @@ class TestCase(test_recovery.TestCase):
         os.kill(server, signal.SIGKILL)
         wait_until(lambda: f"Server {server} was killed" in self.log("control"), "its end")
 
-    def fault(self, culprit):
+    def fault(self, offender):
         server, = self.serving()
-        self.assertEqual(culprit.ask("fault"), FAULT)
+        self.assertEqual(offender.ask("fault"), FAULT)
         wait_until(lambda: server not in self.server_pids(), "the end of the server")
 
     def check_moved(self, probe, standby):
@@ -57,12 +57,12 @@ class Standby(TestCase):
         self.assertEqual(self.serving(), [standby])
 
     def test_fault_of_another(self):
-        *idle, culprit = self.probes(3)
+        idle, offender = self.probes(2), self.offender()
         standby = self.await_standby()
-        self.fault(culprit)
+        self.fault(offender)
         for probe in idle:
             self.check_moved(probe, standby)
-        self.assertEqual(culprit.ask("look"), FAULT)
+        self.assertEqual(offender.ask("look"), FAULT)
 
     def test_again_and_again(self):
         probes = self.probes(2)
@@ -71,10 +71,9 @@ class Standby(TestCase):
             if number % 2:
                 self.kill_server()
             else:
-                culprit = self.probe(f"culprit-{number}")
-                self.assertEqual(culprit.opened(), FINE)
-                self.fault(culprit)
-                culprit.end()
+                offender = self.offender()
+                self.fault(offender)
+                offender.end()
             for probe in probes:
                 self.check_moved(probe, standby)
 
@@ -99,18 +98,13 @@ class Standby(TestCase):
         self.check_moved(idle, standby)
 
     def test_none_in_quarantine(self):
-        for number in range(3):
-            culprit = self.probe("culprit")
-            self.assertEqual(culprit.opened(), FINE, number)
-            self.fault(culprit)
-            culprit.end()
-        culprit = self.probe("culprit")
-        self.assertEqual(culprit.opened(), FINE)
-        self.assertEqual(culprit.ask("fault"), FAULT)
-        culprit.end()
+        program = self.other_program()
+        for _ in range(3):
+            offender = self.probe(program=program)
+            self.assertEqual(offender.opened(), FINE)
+            self.assertEqual(offender.ask("fault"), FAULT)
+            offender.end()
         self.assertNotIn(f"take the place of uid_{os.getuid()}_quarantine", self.log("control"))
-        culprit = self.probe("culprit")
-        self.assertEqual(culprit.opened(), FINE)
         self.assertEqual(self.log("control").count("is in quarantine, as user"), 2)
 
 

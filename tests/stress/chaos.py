@@ -103,12 +103,11 @@ class Chaos:
     # ---- what does ----
 
     def fault(self):
-        """A new command line each time, or it would be in quarantine soon."""
-        culprit = Probe(self.funnel, str(next(self.numbers)))
-        culprit.tell("fault")
-        said = culprit.process.stdout.readline()
+        offender = Probe(self.funnel, is_offender=True)
+        offender.tell("fault")
+        said = offender.process.stdout.readline()
         assert said.startswith("fault CUDA_ERROR_ILLEGAL_ADDRESS"), said
-        culprit.kill()
+        offender.kill()
         self.count["faulted"] += 1
 
     def kill_server(self):

@@ -6,7 +6,7 @@ kernels fault in six ways (--faults so often in all, --kind to choose), beside p
 A witness launches and checks its results while clients die. Programs with nothing in flight go on
 after the end of each server, and what that takes is printed: the time of the first question, whose
 program has the next server started, and of the others. With --spare each server has a standby when
-it is killed. The log names the culprit of each fault. When the time (--seconds) is over, or a signal
+it is killed. The log names the offender of each fault. When the time (--seconds) is over, or a signal
 comes, what has been found so far is printed.
 Runs on a GPU with --device cuda, for example with --kills 1000 --server-kills 100 --faults 100.
 """
@@ -133,16 +133,15 @@ def await_log(funnel, text):
         time.sleep(0.001)
 
 
-def fault(funnel, probes, kind, number, times):
-    """Its command line is another one each time, or it would be in quarantine. False when the device
-    does not find this fault."""
-    culprit = Program(funnel, "fault", kind, number)
-    said = culprit.process.stdout.readline().strip()
-    culprit.end()
+def fault(funnel, probes, kind, times):
+    """False when the device does not find this fault."""
+    offender = Program(funnel, "fault", kind, is_offender=True)
+    said = offender.process.stdout.readline().strip()
+    offender.end()
     if said == "error 0" and kind in FAULTS_OR_NONE:
         return False
     assert said in [f"error {error}" for error in FAULTS[kind]], f"{kind}: {said}"
-    await_log(funnel, f"in kernel {kind} of {{PID: {culprit.process.pid},")
+    await_log(funnel, f"in kernel {kind} of {{PID: {offender.process.pid},")
     times.ask(probes)
     return True
 
@@ -155,7 +154,7 @@ def fault_in_one_way(funnel, probes, kind, faults, spare, budget):
                 funnel.await_standby(budget)
             if budget.is_spent():
                 break
-            if not fault(funnel, probes, kind, number, times):
+            if not fault(funnel, probes, kind, times):
                 harness.say(f"faults, {kind}: this device reports none")
                 break
     finally:

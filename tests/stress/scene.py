@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of scene.c, which say what has happened and are told when to go on."""
 import select
+import shutil
 import subprocess
+import tempfile
 
 import harness
 
 
+def executable(funnel, name, is_offender):
+    """One that is to fault is a copy, since its executable will be in quarantine."""
+    program = str(funnel.build / "tests" / name)
+    return shutil.copy(program, tempfile.mkdtemp(dir=funnel.folder)) if is_offender else program
+
+
 class Program:
-    def __init__(self, funnel, *arguments):
+    def __init__(self, funnel, *arguments, is_offender=False):
         command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
-                   str(funnel.build / "tests/stress/scene"), *map(str, arguments)]
+                   executable(funnel, "stress/scene", is_offender), *map(str, arguments)]
         self.name = arguments[0]
         self.process = subprocess.Popen(command, env=funnel.environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -38,9 +46,9 @@ class Program:
 class Probe:
     """A client without work in flight between questions, which continues with another server."""
 
-    def __init__(self, funnel, *arguments):
+    def __init__(self, funnel, is_offender=False):
         command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
-                   str(funnel.build / "tests/recovery/recovery_probe"), *arguments]
+                   executable(funnel, "recovery/recovery_probe", is_offender)]
         self.process = subprocess.Popen(command, env=funnel.environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         said = self.process.stdout.readline()

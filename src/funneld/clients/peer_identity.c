@@ -3,7 +3,6 @@
 #include "peer_identity.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "grammar.h"
@@ -33,20 +32,9 @@ static void copy_command(const struct hello *hello, char *command, size_t capaci
     make_readable(command, length);
 }
 
-/* This looks at no memory of the process, so the process cannot make it wait. */
-static uint64_t read_pid_namespace(pid_t pid)
-{
-    char path[64];
-    struct stat status;
-
-    text_format(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-    return pid > 0 && !stat(path, &status) ? status.st_ino : 0;
-}
-
 void peer_identity_complete(struct server_identity *identity, const struct hello *hello)
 {
     identity->since = time(NULL);
-    identity->pid_namespace = read_pid_namespace(identity->pid);
     copy_command(hello, identity->command, sizeof(identity->command));
     if (text_ended(hello->group, sizeof(hello->group)) && grammar_is_name(hello->group))
         text_copy(identity->group, sizeof(identity->group), hello->group);

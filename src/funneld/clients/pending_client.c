@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "attach_rate.h"
+#include "client_routes.h"
 #include "clock.h"
 #include "connection.h"
 #include "console.h"
@@ -16,7 +17,7 @@
 #include "fd.h"
 #include "journal.h"
 #include "peer_identity.h"
-#include "quarantine.h"
+#include "peer_program.h"
 #include "replacement.h"
 #include "server_process.h"
 #include "service.h"
@@ -38,11 +39,12 @@ struct pending_client {
     struct connection connection;
     struct event *deadline;
     struct server_identity identity;
+    struct client_program program;
     struct hello hello;
     struct mps_namespace *space; /* NULL = the daemon's own socket, and no namespace */
     bool delayed;                /* it has said hello, and its user has come too often */
     bool waiting;                /* it has said hello, and waits for the server of this route */
-    struct server_route route;
+    struct client_routes routes;
 };
 
 static void set_waiting(struct pending_client *client, bool waiting)
@@ -96,7 +98,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
     else if (client->waiting)
         refuse(client, STATUS_SERVER_NOT_READY,
                "The server %s is ending and still has clients; try again when they are done",
-               client->route.name);
+               client->routes.first.name);
     else
         pending_client_free(client);
 }
@@ -107,7 +109,8 @@ static void hand_over(struct pending_client *client, struct server_process *serv
 {
     int fd = connection_release(&client->connection);
 
-    server_process_add_client(server, client->space, &client->identity, &client->hello, fd);
+    server_process_add_client(server, client->space, &client->identity, &client->program,
+                              &client->hello, fd);
     pending_client_free(client);
 }
 
@@ -125,30 +128,38 @@ static void wait_for(struct pending_client *client, const struct server_process 
 /* The server of the client's name; the one that takes the place of a server that is lost. */
 static struct server_process *find_server(const struct pending_client *client)
 {
-    struct server_process *server = server_process_find(client->daemon, client->route.name);
+    struct server_process *server = server_process_find(client->daemon, client->routes.first.name);
 
     if (!server || server->stopping || server->state != SERVER_ACTIVE)
         return server;
     if (!server_process_has_died(server) && !server_process_kill_abandoned(server))
         return server;
     replacement_find(server, true);
-    return server_process_find(client->daemon, client->route.name);
+    return server_process_find(client->daemon, client->routes.first.name);
+}
+
+static void refuse_start(struct pending_client *client, int error)
+{
+    if (error == -EUSERS)
+        refuse(client, STATUS_MAX_CONNECTIONS,
+               "The daemon runs %llu servers, as many as its quota of servers, and each has "
+               "clients; try again when one has ended",
+               (unsigned long long)client->daemon->quotas.value[QUOTA_SERVERS]);
+    else
+        refuse(client, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
+               strerror(-error));
 }
 
 /* Hands the program over to its server, which is started if none runs, or lets it wait for it. */
 static void place(struct pending_client *client)
 {
     struct server_process *server = find_server(client);
-    int error = server ? 0 : server_process_start(client->daemon, &client->route, &server);
+    int error = server ? 0 : server_process_start(client->daemon, &client->routes.first, &server);
 
-    if (error == -EUSERS)
-        refuse(client, STATUS_MAX_CONNECTIONS,
-               "The daemon runs %llu servers, as many as its quota of servers, and each has "
-               "clients; try again when one has ended",
-               (unsigned long long)client->daemon->quotas.value[QUOTA_SERVERS]);
+    if (error && client_routes_change(client->daemon, &client->routes))
+        place(client);
     else if (error)
-        refuse(client, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
-               strerror(-error));
+        refuse_start(client, error);
     else if (server->stopping || server->state != SERVER_ACTIVE)
         wait_for(client, server);
     else {
@@ -164,7 +175,8 @@ static void place_after_fault(struct pending_client *client)
 {
     if (client->hello.window_base)
         fault_drain_moved(client->daemon, client->identity.pid);
-    if (!client->hello.window_base && fault_drain_in_progress(client->daemon, client->route.name))
+    if (!client->hello.window_base &&
+        fault_drain_in_progress(client->daemon, client->routes.first.name))
         refuse(client, STATUS_SERVER_NOT_READY,
                "There was a fatal GPU error, and programs that it affected have not ended yet; try "
                "again when they have, or in some seconds");
@@ -172,21 +184,10 @@ static void place_after_fault(struct pending_client *client)
         place(client);
 }
 
-static void find_route(struct pending_client *client)
+static void find_routes(struct pending_client *client)
 {
-    const struct daemon *daemon = client->daemon;
-    const struct server_identity *identity = &client->identity;
-
-    if (client->space) {
-        client->route = service_route(client->space->service);
-        return;
-    }
-    if (daemon->multiuser)
-        client->route = service_route_of_user(daemon, daemon->server_uid, (gid_t)daemon->server_uid,
-                                              &client->space);
-    else
-        client->route = service_route_of_user(daemon, identity->uid, identity->gid, &client->space);
-    quarantine_change_route(daemon, identity, &client->route);
+    client_routes_find(client->daemon, &client->identity, &client->program, &client->space,
+                       &client->routes);
 }
 
 static bool daemon_serves(const struct daemon *daemon, uid_t uid)
@@ -222,7 +223,7 @@ static void admit_program(struct pending_client *client)
         if (client->hello.window_base)
             journal("Client %d of user %u has lost its server, and moves to the next",
                     client->identity.pid, uid);
-        find_route(client);
+        find_routes(client);
         place_after_fault(client);
     }
 }
@@ -266,9 +267,9 @@ static void start_server_ahead(struct pending_client *client)
     if (daemon->quitting || !daemon_serves(daemon, uid) ||
         (service && !service_serves(service, uid)))
         return;
-    find_route(client);
-    if (!find_server(client) && !fault_drain_in_progress(daemon, client->route.name))
-        server_process_start(daemon, &client->route, &server);
+    find_routes(client);
+    if (!find_server(client) && !fault_drain_in_progress(daemon, client->routes.first.name))
+        server_process_start(daemon, &client->routes.first, &server);
 }
 
 static void admit_front_end(struct pending_client *client)
@@ -315,6 +316,7 @@ static void take_hello(struct pending_client *client, const struct hello *hello)
     client->hello = *hello;
     client->hello.group[sizeof(client->hello.group) - 1] = '\0';
     client->hello.sm_partition[sizeof(client->hello.sm_partition) - 1] = '\0';
+    peer_program_look(client->connection.fd, hello, &client->identity, &client->program);
     if (client->hello.kind == HELLO_CLIENT)
         delay_program(client);
     else
@@ -423,7 +425,7 @@ void pending_client_accept(struct daemon *daemon, int listen_fd, struct mps_name
 
 static bool waits_for(const struct pending_client *client, const char *name)
 {
-    return client->waiting && !strcmp(client->route.name, name);
+    return client->waiting && !strcmp(client->routes.first.name, name);
 }
 
 void pending_client_server_ready(struct server_process *server)
@@ -437,7 +439,9 @@ void pending_client_refuse_waiting(struct daemon *daemon, const char *name, int 
                                    const char *text)
 {
     list_for_each_safe (struct pending_client, client, &daemon->pending_clients, link)
-        if (waits_for(client, name))
+        if (waits_for(client, name) && client_routes_change(daemon, &client->routes))
+            place(client);
+        else if (waits_for(client, name))
             refuse(client, status, "%s", text);
 }
 

@@ -21,7 +21,8 @@ void pending_client_end_pause(evutil_socket_t fd, short what, void *daemon);
 /* The server is ready: it gets all programs that wait for it. */
 void pending_client_server_ready(struct server_process *server);
 
-/* Refuses the programs that wait for the server of that name. */
+/* The server of that name could not be started. Programs that wait for it go to another one
+ * (client_routes.h), or are refused. */
 void pending_client_refuse_waiting(struct daemon *daemon, const char *name, int status,
                                    const char *text);
 

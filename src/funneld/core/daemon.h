@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "client_limits.h"
+#include "client_program.h"
 #include "instance.h"
 #include "limit_rules.h"
 #include "list.h"
@@ -40,13 +41,10 @@ struct daemon_events {
     void (*server_reaped)(struct daemon *daemon);
 };
 
-/* A program that has faulted: quarantine.h. Times are clock_ns(). */
+/* Programs that have faulted: quarantine.h. */
 struct quarantined {
-    uint32_t uid;
-    char command[256];
-    unsigned faults;
-    uint64_t times[3]; /* of the last faults, in turn */
-    uint64_t last, until;
+    struct client_program program;
+    uint64_t until; /* clock_ns(); 0 = no program */
 };
 
 #define QUARANTINE_ENTRIES 32u

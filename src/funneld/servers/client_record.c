@@ -14,7 +14,8 @@
 #define STATUS_SERVER_GONE 806
 
 struct client_record *client_record_add(struct server_process *server,
-                                        const struct server_identity *identity)
+                                        const struct server_identity *identity,
+                                        const struct client_program *program)
 {
     bool is_full = server->handed_over >= CLIENT_RECORDS_MAX;
     struct client_record *record = is_full ? NULL : calloc(1, sizeof(*record));
@@ -24,6 +25,7 @@ struct client_record *client_record_add(struct server_process *server,
     record->server = server;
     record->id = ++server->last_client;
     record->identity = *identity;
+    record->program = *program;
     record->given_ns = clock_ns();
     list_append(&server->records, &record->link);
     server->handed_over++;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client_program.h"
 #include "list.h"
 #include "server_protocol.h"
 
@@ -24,6 +25,7 @@ struct client_record {
     struct server_process *server;
     uint32_t id; /* never 0, unique in the server's life */
     struct server_identity identity;
+    struct client_program program;
     uint64_t given_ns;     /* clock_ns() when the server got it */
     bool attached;         /* the server has said so */
     uint32_t last_request; /* the last question of which the server has sent the client's row */
@@ -33,7 +35,8 @@ struct client_record {
 /* Enters a client that the server is about to get; NULL when there is no memory, or when the server
  * has so many already. */
 struct client_record *client_record_add(struct server_process *server,
-                                        const struct server_identity *identity);
+                                        const struct server_identity *identity,
+                                        const struct client_program *program);
 
 /* The client of that number, or NULL when the server has not been given one. */
 struct client_record *client_record_find(struct server_process *server, uint32_t id);

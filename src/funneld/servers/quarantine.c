@@ -2,6 +2,8 @@
 /* See quarantine.h. */
 #include "quarantine.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -11,111 +13,118 @@
 
 /* ---- the table ---- */
 
-static bool is_of(const struct quarantined *entry, uint32_t uid, const char *command)
+static bool is_of(const struct quarantined *entry, const struct client_program *program)
 {
-    return entry->faults && entry->uid == uid && !strcmp(entry->command, command);
+    return entry->until && client_program_is_same(&entry->program, program);
 }
 
-static struct quarantined *find(struct quarantine *quarantine, uint32_t uid, const char *command)
+/* The program's entry, or the one to write it into. */
+static struct quarantined *find(struct quarantine *quarantine, const struct client_program *program)
 {
     struct quarantined *oldest = &quarantine->entries[0];
 
     for (unsigned i = 0; i < QUARANTINE_ENTRIES; i++) {
         struct quarantined *entry = &quarantine->entries[i];
 
-        if (is_of(entry, uid, command))
+        if (is_of(entry, program))
             return entry;
-        if (entry->last < oldest->last)
+        if (entry->until < oldest->until)
             oldest = entry;
     }
-    memset(oldest, 0, sizeof(*oldest));
-    oldest->uid = uid;
-    text_copy(oldest->command, sizeof(oldest->command), command);
     return oldest;
 }
 
-bool quarantine_add_fault(struct quarantine *quarantine, uint32_t uid, const char *command,
+bool quarantine_add_fault(struct quarantine *quarantine, const struct client_program *program,
                           uint64_t now)
 {
-    struct quarantined *entry = find(quarantine, uid, command);
-    bool was_in = now < entry->until;
+    bool was_in = quarantine_has(quarantine, program, now);
 
-    entry->last = now;
-    entry->times[entry->faults++ % QUARANTINE_FAULTS] = now;
-    /* The next place holds the earliest of the last faults. */
-    uint64_t earliest = entry->times[entry->faults % QUARANTINE_FAULTS];
-    bool often = entry->faults >= QUARANTINE_FAULTS && now - earliest <= QUARANTINE_WITHIN_NS;
-
-    if (was_in || often)
-        entry->until = now + QUARANTINE_LASTS_NS;
-    return often && !was_in;
+    *find(quarantine, program) =
+        (struct quarantined){.program = *program, .until = now + QUARANTINE_LASTS_NS};
+    return !was_in;
 }
 
-bool quarantine_has(const struct quarantine *quarantine, uint32_t uid, const char *command,
+bool quarantine_has(const struct quarantine *quarantine, const struct client_program *program,
                     uint64_t now)
 {
     for (unsigned i = 0; i < QUARANTINE_ENTRIES; i++)
-        if (is_of(&quarantine->entries[i], uid, command))
+        if (is_of(&quarantine->entries[i], program))
             return now < quarantine->entries[i].until;
     return false;
 }
 
-bool quarantine_has_user(const struct quarantine *quarantine, uint32_t uid, uint64_t now)
+unsigned quarantine_count(const struct quarantine *quarantine, uint32_t uid, uint64_t now)
 {
+    unsigned count = 0;
+
     for (unsigned i = 0; i < QUARANTINE_ENTRIES; i++)
-        if (quarantine->entries[i].uid == uid && now < quarantine->entries[i].until)
-            return true;
-    return false;
+        count += quarantine->entries[i].program.uid == uid && now < quarantine->entries[i].until;
+    return count;
 }
 
 /* ---- what the daemon does about it ---- */
 
-void quarantine_note(struct daemon *daemon, const struct server_identity *identity)
+static bool has_all_of(const struct daemon *daemon, uint32_t uid)
 {
-    if (!*identity->command ||
-        !quarantine_add_fault(&daemon->quarantine, identity->uid, identity->command, clock_ns()))
-        return;
-    journal("User %u: %.160s has faulted %u times within a minute. It is in quarantine: a server "
-            "of its own serves it, until it has not faulted for %llu minutes",
-            identity->uid, identity->command, QUARANTINE_FAULTS,
-            (unsigned long long)(QUARANTINE_LASTS_NS / NS_PER_SEC / 60));
+    return daemon->multiuser &&
+           quarantine_count(&daemon->quarantine, uid, clock_ns()) >= QUARANTINE_PROGRAMS;
 }
 
-void quarantine_change_route(const struct daemon *daemon, const struct server_identity *identity,
-                             struct server_route *route)
+void quarantine_note(struct daemon *daemon, const struct server_identity *identity,
+                     const struct client_program *program)
 {
-    char name[SERVER_NAME_MAX];
+    bool had_all = has_all_of(daemon, identity->uid);
 
-    if (!quarantine_has(&daemon->quarantine, identity->uid, identity->command, clock_ns()) ||
-        !text_format(name, sizeof(name), "%s" QUARANTINE_SUFFIX, route->name))
+    if (!quarantine_add_fault(&daemon->quarantine, program, clock_ns()))
         return;
-    text_copy(route->name, sizeof(route->name), name);
+    journal("User %u: %.160s has faulted. Its program is in quarantine: a server of its own serves "
+            "it, until it has not faulted for %llu minutes",
+            identity->uid, identity->command,
+            (unsigned long long)(QUARANTINE_LASTS_NS / NS_PER_SEC / 60));
+    if (!had_all && has_all_of(daemon, identity->uid))
+        journal("User %u: %u programs are in quarantine, and with them all that the user starts",
+                identity->uid, QUARANTINE_PROGRAMS);
+}
+
+void quarantine_name_server(uint32_t uid, char ret_name[SERVER_NAME_MAX])
+{
+    text_format(ret_name, SERVER_NAME_MAX, "uid_%u_quarantine", uid);
+}
+
+bool quarantine_holds(const struct daemon *daemon, const struct server_identity *identity,
+                      const struct client_program *program)
+{
+    if (!quarantine_has(&daemon->quarantine, program, clock_ns()) &&
+        !has_all_of(daemon, identity->uid))
+        return false;
     journal("Client %d is in quarantine, as user %u's %.160s", identity->pid, identity->uid,
             identity->command);
+    return true;
+}
+
+static bool find_user(const struct server_process *server, uint32_t *ret_uid)
+{
+    char expected[SERVER_NAME_MAX];
+
+    if (sscanf(server->name, "uid_%" SCNu32, ret_uid) != 1)
+        return false;
+    quarantine_name_server(*ret_uid, expected);
+    return !strcmp(server->name, expected);
 }
 
 bool quarantine_owns(const struct server_process *server)
 {
-    size_t length = strlen(server->name), suffix = strlen(QUARANTINE_SUFFIX);
+    uint32_t uid;
 
-    return length > suffix && !strcmp(server->name + length - suffix, QUARANTINE_SUFFIX);
-}
-
-static bool has_anyone(const struct daemon *daemon, const struct server_process *server)
-{
-    uint64_t now = clock_ns();
-
-    if (!daemon->multiuser)
-        return quarantine_has_user(&daemon->quarantine, server->uid, now);
-    for (unsigned i = 0; i < QUARANTINE_ENTRIES; i++)
-        if (now < daemon->quarantine.entries[i].until)
-            return true;
-    return false;
+    return find_user(server, &uid);
 }
 
 void quarantine_check(struct server_process *server)
 {
-    if (!quarantine_owns(server) || server->stopping || has_anyone(server->daemon, server))
+    uint32_t uid;
+
+    if (server->stopping || !find_user(server, &uid) ||
+        quarantine_count(&server->daemon->quarantine, uid, clock_ns()))
         return;
     journal("Server %d: no program is in quarantine any more; it ends after its last client",
             (int)server->pid);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs whose kernels fault again and again. A fault ends the server of the program, and with it
- * the work of others, so one that has faulted three times within a minute is served by a server of
- * its own for ten minutes: that of its user's programs in quarantine. A program is known by its
- * user and its command line.
+ * Programs whose kernels have faulted. A fault ends the server of the program, and with it the work
+ * of others, so after its first fault a program is served by a server of its own until it has not
+ * faulted for ten minutes: that of its user's programs in quarantine. What a program is stands in
+ * client_program.h: never what it calls itself.
  */
 #pragma once
 
@@ -13,33 +13,36 @@
 #include "daemon.h"
 #include "server_protocol.h"
 
-#define QUARANTINE_FAULTS 3u
-#define QUARANTINE_WITHIN_NS (60 * NS_PER_SEC)
 #define QUARANTINE_LASTS_NS (600 * NS_PER_SEC)
 
-/* What the name of such a server ends with. */
-#define QUARANTINE_SUFFIX "_quarantine"
-
-struct server_route;
+/* In a server for all users, a user with so many programs in quarantine is in it with all. A user
+ * can copy an executable, and say that another script runs; the other users shall not pay for it.
+ */
+#define QUARANTINE_PROGRAMS 3u
 
 /* The program has faulted; times are clock_ns(). True when it is in quarantine from now on, and was
  * not before. When there are more programs than the table holds, the one that has faulted least
  * lately is forgotten. */
-bool quarantine_add_fault(struct quarantine *quarantine, uint32_t uid, const char *command,
+bool quarantine_add_fault(struct quarantine *quarantine, const struct client_program *program,
                           uint64_t now);
 
-bool quarantine_has(const struct quarantine *quarantine, uint32_t uid, const char *command,
+bool quarantine_has(const struct quarantine *quarantine, const struct client_program *program,
                     uint64_t now);
 
-/* Whether any program of the user is in quarantine. */
-bool quarantine_has_user(const struct quarantine *quarantine, uint32_t uid, uint64_t now);
+/* How many programs of the user are in quarantine. */
+unsigned quarantine_count(const struct quarantine *quarantine, uint32_t uid, uint64_t now);
 
-/* Counts a fault of a client that a server has reported. */
-void quarantine_note(struct daemon *daemon, const struct server_identity *identity);
+/* Counts a fault of a client; `identity` names it in the log. */
+void quarantine_note(struct daemon *daemon, const struct server_identity *identity,
+                     const struct client_program *program);
 
-/* A program in quarantine belongs to another server than its user's other programs. */
-void quarantine_change_route(const struct daemon *daemon, const struct server_identity *identity,
-                             struct server_route *route);
+/* Whether the program belongs to another server than its user's other programs. */
+bool quarantine_holds(const struct daemon *daemon, const struct server_identity *identity,
+                      const struct client_program *program);
+
+/* The name of that server. Each user has one of its own, also where there is one server for all:
+ * their programs in quarantine shall not pay for each other. */
+void quarantine_name_server(uint32_t uid, char ret_name[SERVER_NAME_MAX]);
 
 /* Whether the server is one of programs in quarantine. */
 bool quarantine_owns(const struct server_process *server);

@@ -87,7 +87,7 @@ static void on_fault(struct server_process *server, const struct server_fault *f
     journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
             fault->device, (int)sizeof(fault->text), fault->text);
     if (record)
-        quarantine_note(server->daemon, &record->identity);
+        quarantine_note(server->daemon, &record->identity, &record->program);
     usage_totals()->faults++;
     server->state = SERVER_FAULTED;
     server->stopping = true;

@@ -340,11 +340,12 @@ static void refuse_client(const struct server_process *server,
 }
 
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
-                               const struct server_identity *identity, const struct hello *hello,
+                               const struct server_identity *identity,
+                               const struct client_program *program, const struct hello *hello,
                                int fd)
 {
     struct static_partitions *partitions = service_partitions(server->daemon, server->name);
-    struct client_record *record = client_record_add(server, identity);
+    struct client_record *record = client_record_add(server, identity, program);
     struct server_client message;
 
     if (!record) {

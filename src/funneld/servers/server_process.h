@@ -100,7 +100,8 @@ void server_process_lost(struct server_process *server);
 /* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that
  * is ready, or refuses it when the daemon can keep no record of it. Takes `fd`. */
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
-                               const struct server_identity *identity, const struct hello *hello,
+                               const struct server_identity *identity,
+                               const struct client_program *program, const struct hello *hello,
                                int fd);
 
 /* Takes no new clients and ends: when the last client has gone, or now. */

@@ -41,7 +41,8 @@ static int teardown(void **state)
 static struct client_record *add(int32_t pid, uint32_t uid)
 {
     const struct server_identity identity = {.pid = pid, .uid = uid};
-    struct client_record *record = client_record_add(&server, &identity);
+    const struct client_program program = {.uid = uid};
+    struct client_record *record = client_record_add(&server, &identity, &program);
 
     assert_non_null(record);
     return record;
@@ -62,10 +63,11 @@ static void test_numbers(void **state)
 static void test_so_many(void **state)
 {
     const struct server_identity identity = {.pid = 1};
+    const struct client_program program = {.uid = 7};
 
     for (unsigned i = 0; i < CLIENT_RECORDS_MAX; i++)
         add((int32_t)i, 7);
-    assert_null(client_record_add(&server, &identity));
+    assert_null(client_record_add(&server, &identity, &program));
 }
 
 static void test_rows_say_who_by_the_record(void **state)

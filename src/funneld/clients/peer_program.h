@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program at the other end of a connection (client_program.h). The kernel tells its user, its
+ * executable, its PID namespace and its working directory, without a look into the memory of the
+ * process and without a question to a file system, either of which could make the daemon wait.
+ *
+ * The daemon does not read the build ID in the executable for that reason: the file may lie in a
+ * file system that a process of its user serves (FUSE). The time of birth tells the file from one
+ * that was built later and has got its inode number.
+ *
+ * Arguments lie in the memory of the process, which may change them. So the name of a script is
+ * only what the client says, and tells programs of one interpreter and one user apart.
+ */
+#pragma once
+
+#include "client_program.h"
+#include "hello.h"
+#include "server_protocol.h"
+
+/* `fd` is the connection. `identity` holds the process and its user, as the socket has told, and
+ * gets the PID namespace. Of a process that has ended meanwhile nothing but its user is known: its
+ * number may already be another's. Waits for nothing. */
+void peer_program_look(int fd, const struct hello *hello, struct server_identity *identity,
+                       struct client_program *ret_program);

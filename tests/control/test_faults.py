@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who pays for faults in a server for all users: the user whose programs fault, and no other."""
+import json
+import os
+import re
+import signal
+import unittest
+
+import harness
+from harness import wait_until
+
+
+class ClientOfUser:
+    """A client that is a process of its own, of some user, and stays until it is ended."""
+
+    def __init__(self, path, uid, **hello):
+        reading, writing = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self.stay(path, uid, hello, writing)
+            finally:
+                os._exit(1)
+        os.close(writing)
+        with os.fdopen(reading) as answer:
+            self.welcome = json.loads(answer.read())
+
+    @staticmethod
+    def stay(path, uid, hello, writing):
+        if uid != os.getuid():
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+        client = harness.Client(path, **hello)
+        os.write(writing, json.dumps(client.welcome()).encode())
+        os.close(writing)
+        signal.pause()
+
+    def end(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        self.pid = None
+
+
+class TestCase(harness.TestCase):
+    options = []
+
+    def setUp(self):
+        super().setUp()
+        self.environment["FUNNEL_FAKE_BLAMES"] = "1"
+        self.start("--device", "soft", *self.options)
+
+    def client_of(self, uid, **hello):
+        client = ClientOfUser(self.socket_path, uid, **hello)
+        self.addCleanup(client.end)
+        return client
+
+    def attach(self, uid, **hello):
+        client = self.client_of(uid, **hello)
+        self.assertEqual(client.welcome, [0, ""])
+        return client
+
+    def server_of(self, client):
+        attached = re.compile(rf"Client {client.pid} attached to server (\d+) ")
+        wait_until(lambda: attached.search(self.control_log()), "the client's server")
+        return int(attached.search(self.control_log())[1])
+
+    def fault(self, client, ends=True):
+        """The server blames the first of its clients, which this one has to be."""
+        server = self.server_of(client)
+        os.kill(server, signal.SIGUSR1)
+        wait_until(lambda: f"Server {server}: fatal GPU error" in self.control_log(), "the fault")
+        os.kill(server, signal.SIGUSR2)
+        wait_until(lambda: not harness.alive(server), "the end of the server")
+        if ends:
+            client.end()
+
+    def is_in_quarantine(self, client):
+        return f"Client {client.pid} is in quarantine" in self.control_log()
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root, to be two users")
+class Users(TestCase):
+    options = ["--multiuser-server"]
+
+    def test_the_next_fault_meets_the_offenders_server(self):
+        self.fault(self.attach(2001))
+        other, offender = self.attach(2002), self.attach(2001)
+        self.assertTrue(self.is_in_quarantine(offender))
+        self.assertFalse(self.is_in_quarantine(other))
+        self.fault(offender)
+        self.assertTrue(harness.alive(self.server_of(other)))
+
+    def test_users_in_quarantine_are_apart(self):
+        for uid in (2001, 2002):
+            self.fault(self.attach(uid))
+        first, second = self.attach(2001), self.attach(2002)
+        self.assertNotEqual(self.server_of(first), self.server_of(second))
+
+    def test_names_of_scripts(self):
+        """All of these processes run python3. What they say that it runs helps two times."""
+        names = [f"python3\0{number}.py".encode() for number in range(4)]
+        for name in names[:3]:
+            offender = self.attach(2001, command=name)
+            self.assertFalse(self.is_in_quarantine(offender))
+            self.fault(offender)
+        self.assertTrue(self.is_in_quarantine(self.attach(2001, command=names[3])))
+        self.assertFalse(self.is_in_quarantine(self.attach(2002, command=names[3])))
+
+
+class OneProcessAtATime(TestCase):
+    """Programs in quarantine and others share the server that has the device."""
+    fake = "exclusive"
+    SCRIPTS = [b"python3\0" + name for name in (b"offender.py", b"other.py", b"third.py")]
+
+    def test_others_come_first(self):
+        self.fault(self.attach(os.getuid(), command=self.SCRIPTS[0]))
+        other = self.attach(os.getuid(), command=self.SCRIPTS[1])
+        offender = self.attach(os.getuid(), command=self.SCRIPTS[0])
+        self.assertTrue(self.is_in_quarantine(offender))
+        self.assertEqual(self.server_of(offender), self.server_of(other))
+
+    def test_the_offender_comes_first(self):
+        self.fault(self.attach(os.getuid(), command=self.SCRIPTS[0]))
+        offender = self.attach(os.getuid(), command=self.SCRIPTS[0])
+        for name in self.SCRIPTS[1:]:
+            other = self.attach(os.getuid(), command=name)
+            self.assertFalse(self.is_in_quarantine(other))
+            self.assertEqual(self.server_of(offender), self.server_of(other))
+
+
+if __name__ == "__main__":
+    harness.main()
