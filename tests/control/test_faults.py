@@ -84,6 +84,19 @@ class TestCase(harness.TestCase):
 class Users(TestCase):
     options = ["--multiuser-server"]
 
+    def test_processes_that_do_not_end(self):
+        """They stay after each fault, and keep no program of another user away."""
+        for _ in range(3):
+            self.fault(self.attach(2001), ends=False)
+            self.attach(2002).end()
+
+    def test_other_users_are_waited_for(self):
+        offender, other = self.attach(2001), self.attach(2002)
+        self.fault(offender, ends=False)
+        self.assertEqual(self.client_of(2003).welcome[0], 807)
+        other.end()
+        self.attach(2003)
+
     def test_the_next_fault_meets_the_offenders_server(self):
         self.fault(self.attach(2001))
         other, offender = self.attach(2002), self.attach(2001)

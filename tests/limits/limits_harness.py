@@ -48,6 +48,14 @@ class TestCase(harness.TestCase):
         self.processes.append(program.process)
         return program
 
+    def play(self, role):
+        """A program of limits_load.c that has begun."""
+        program = self.begin(role, "600", program="limits_load")
+        self.assertEqual(program.process.stdout.readline(), "ready\n")
+        program.process.stdin.write("\n")
+        program.process.stdin.flush()
+        return program
+
     def begin_by_itself(self, *questions):
         """Without `funnel run`, which looks for a daemon first."""
         library = os.path.join(harness.BUILD, "lib/funnel")

@@ -82,7 +82,9 @@ struct daemon {
     struct list servers;         /* struct server_process */
     struct list pending_clients; /* struct pending_client */
     struct list consoles;        /* struct console: front ends */
-    struct list draining;        /* struct attached_client: see fault_drain.h */
+    struct list draining;        /* struct affected_client: fault_drain.h */
+    uint64_t drain_deadline;     /* of the clients of faults in this minute; clock_ns() */
+    uint64_t next_drain;         /* when faults get a deadline of their own again */
     unsigned waiting_clients;    /* pending clients that wait for a server */
     struct quarantine quarantine;
 

@@ -105,9 +105,19 @@ void client_record_end(struct client_record *record, const struct server_client_
     client_record_free(record);
 }
 
+/* A client that is left has not been reported as gone. */
+static void audit(const struct client_record *record)
+{
+    if (record->attached && record->server->daemon->audits)
+        journal("Audit: client %d of server %s: how much memory it held is not known, because the "
+                "server has died",
+                record->identity.pid, record->server->name);
+}
+
 void client_records_close(struct server_process *server)
 {
     list_for_each_safe (struct client_record, record, &server->records, link) {
+        audit(record);
         record->last.id = record->id;
         record->last.status = STATUS_SERVER_GONE;
         write_down(record);

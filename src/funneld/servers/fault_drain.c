@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client_record.h"
 #include "clock.h"
 #include "fd.h"
 #include "journal.h"
@@ -16,67 +17,65 @@
 #include "text.h"
 
 #define DRAIN_TIMEOUT_NS (10 * NS_PER_SEC)
+#define DRAIN_EVERY_NS (60 * NS_PER_SEC)
 
-/* A client of a server; after a fault of that server, a process that is waited for. */
-struct attached_client {
+/* A process that a server had attached when it met a fault. */
+struct affected_client {
     struct list link;
     pid_t pid;
-    int process_fd;               /* -1 before the fault */
+    int process_fd;
     uint64_t deadline;            /* it is not waited for any longer then */
     char server[SERVER_NAME_MAX]; /* the name of its server */
 };
 
-static void attached_client_free(struct attached_client *client)
+static void affected_client_free(struct affected_client *client)
 {
     list_remove(&client->link);
     fd_close(&client->process_fd);
     free(client);
 }
 
-void fault_drain_attached(struct server_process *server, pid_t pid)
+/* Faults that follow each other share one drain, or their drains would have no end. */
+static uint64_t find_deadline(struct daemon *daemon, uint64_t now)
 {
-    struct attached_client *client = pid > 0 ? calloc(1, sizeof(*client)) : NULL;
+    if (now >= daemon->next_drain) {
+        daemon->drain_deadline = now + DRAIN_TIMEOUT_NS;
+        daemon->next_drain = now + DRAIN_EVERY_NS;
+    }
+    return daemon->drain_deadline;
+}
 
-    if (!client)
+static void await(struct server_process *server, pid_t pid)
+{
+    int process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+    struct affected_client *client = process >= 0 ? calloc(1, sizeof(*client)) : NULL;
+
+    if (!client) {
+        fd_close(&process);
         return;
+    }
     client->pid = pid;
-    client->process_fd = -1;
+    client->process_fd = process;
+    client->deadline = find_deadline(server->daemon, clock_ns());
     text_copy(client->server, sizeof(client->server), server->name);
-    list_append(&server->clients, &client->link);
+    list_append(&server->daemon->draining, &client->link);
 }
 
-void fault_drain_detached(struct server_process *server, pid_t pid)
+void fault_drain_begin(struct server_process *server, const struct server_identity *offender)
 {
-    list_for_each (struct attached_client, client, &server->clients, link) {
-        if (client->pid != pid)
-            continue;
-        attached_client_free(client);
-        return;
-    }
+    list_for_each (struct client_record, record, &server->records, link)
+        if (record->attached && !(offender && record->identity.uid == offender->uid))
+            await(server, record->identity.pid);
 }
 
-void fault_drain_begin(struct server_process *server)
-{
-    list_for_each_safe (struct attached_client, client, &server->clients, link) {
-        client->process_fd = (int)syscall(SYS_pidfd_open, client->pid, 0);
-        if (client->process_fd < 0) {
-            attached_client_free(client);
-            continue;
-        }
-        client->deadline = clock_ns() + DRAIN_TIMEOUT_NS;
-        list_remove(&client->link);
-        list_append(&server->daemon->draining, &client->link);
-    }
-}
-
-static bool has_ended(const struct attached_client *client)
+static bool has_ended(const struct affected_client *client)
 {
     struct pollfd process = {.fd = client->process_fd, .events = POLLIN};
 
     return poll(&process, 1, 0) > 0;
 }
 
-static bool is_drained(const struct attached_client *client)
+static bool is_drained(const struct affected_client *client)
 {
     if (has_ended(client))
         return true;
@@ -91,9 +90,9 @@ bool fault_drain_in_progress(struct daemon *daemon, const char *name)
 {
     bool in_progress = false;
 
-    list_for_each_safe (struct attached_client, client, &daemon->draining, link) {
+    list_for_each_safe (struct affected_client, client, &daemon->draining, link) {
         if (is_drained(client))
-            attached_client_free(client);
+            affected_client_free(client);
         else
             in_progress |= !strcmp(client->server, name);
     }
@@ -102,30 +101,14 @@ bool fault_drain_in_progress(struct daemon *daemon, const char *name)
 
 void fault_drain_moved(struct daemon *daemon, pid_t pid)
 {
-    list_for_each_safe (struct attached_client, client, &daemon->draining, link) {
+    list_for_each_safe (struct affected_client, client, &daemon->draining, link) {
         if (client->pid == pid)
-            attached_client_free(client);
+            affected_client_free(client);
     }
-}
-
-static void free_all(struct list *draining)
-{
-    list_for_each_safe (struct attached_client, client, draining, link)
-        attached_client_free(client);
-}
-
-/* Those that are left have not been reported as gone. */
-void fault_drain_forget_clients(struct server_process *server)
-{
-    list_for_each (struct attached_client, client, &server->clients, link)
-        if (server->daemon->audits)
-            journal("Audit: client %d of server %s: how much memory it held is not known, because "
-                    "the server has died",
-                    (int)client->pid, server->name);
-    free_all(&server->clients);
 }
 
 void fault_drain_close(struct daemon *daemon)
 {
-    free_all(&daemon->draining);
+    list_for_each_safe (struct affected_client, client, &daemon->draining, link)
+        affected_client_free(client);
 }

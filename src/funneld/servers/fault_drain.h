@@ -3,7 +3,9 @@
  * The drain after a fatal fault: the server is gone, but programs that it served may not have
  * noticed yet. As in MPS, new clients are refused until those programs have ended. MPS waits
  * without a limit; here a program that keeps running with its error delays the others for some
- * seconds only.
+ * seconds only, and all programs that faults have affected within a minute together do not delay
+ * them for longer. Programs of the user whose program has faulted are not waited for: a user could
+ * keep all new programs away by faults.
  */
 #pragma once
 
@@ -11,13 +13,11 @@
 #include <sys/types.h>
 
 #include "daemon.h"
+#include "server_protocol.h"
 
-/* The server has taken a client, or has reported that it is gone. */
-void fault_drain_attached(struct server_process *server, pid_t pid);
-void fault_drain_detached(struct server_process *server, pid_t pid);
-
-/* The server has met a fault: the clients that are attached to it now are waited for. */
-void fault_drain_begin(struct server_process *server);
+/* The server has met a fault: the clients that are attached to it now are waited for, but for those
+ * of the offender's user. NULL when it is not known who the offender is. */
+void fault_drain_begin(struct server_process *server, const struct server_identity *offender);
 
 /* The client asks for another server: it had nothing to do with the fault, and is not waited for.
  */
@@ -26,6 +26,5 @@ void fault_drain_moved(struct daemon *daemon, pid_t pid);
 /* Whether clients of the last server of that name, which met a fault, have not ended yet. */
 bool fault_drain_in_progress(struct daemon *daemon, const char *name);
 
-/* Forgets the clients of one server; all clients that are waited for. */
-void fault_drain_forget_clients(struct server_process *server);
+/* Forgets all clients that are waited for. */
 void fault_drain_close(struct daemon *daemon);

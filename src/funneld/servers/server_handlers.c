@@ -91,7 +91,7 @@ static void on_fault(struct server_process *server, const struct server_fault *f
     usage_totals()->faults++;
     server->state = SERVER_FAULTED;
     server->stopping = true;
-    fault_drain_begin(server);
+    fault_drain_begin(server, record ? &record->identity : NULL);
     server_process_set_stop_deadline(server);
     server_process_lost(server);
     if (!replacement_is_coming(server))
@@ -107,7 +107,6 @@ static void on_attached(struct server_process *server, uint32_t id)
     record->attached = true;
     journal("Client %d attached to server %d with id %u", record->identity.pid, (int)server->pid,
             id);
-    fault_drain_attached(server, record->identity.pid);
 }
 
 static void on_usage(struct server_process *server, const struct server_client_gone *usage)
@@ -150,8 +149,6 @@ static void on_gone(struct server_process *server, const struct server_client_go
         return;
     pid_t pid = record->identity.pid;
 
-    if (record->attached)
-        fault_drain_detached(server, pid);
     if (server->daemon->audits)
         audit(server, pid, gone);
     client_record_end(record, gone);

@@ -12,7 +12,6 @@
 
 #include "claim_table.h"
 #include "client_record.h"
-#include "fault_drain.h"
 #include "fd.h"
 #include "journal.h"
 #include "limits_text.h"
@@ -113,7 +112,6 @@ static void server_process_free(struct server_process *server)
 {
     list_remove(&server->link);
     pending_requests_end(server);
-    fault_drain_forget_clients(server);
     client_records_close(server);
     server_log_close(server);
     connection_close(&server->connection);
@@ -170,7 +168,6 @@ static struct server_process *server_process_create(struct daemon *daemon,
     server->log.fd = -1;
     list_init(&server->link);
     list_init(&server->requests);
-    list_init(&server->clients);
     list_init(&server->records);
     server->deadline = evtimer_new(daemon->base, on_deadline, server);
     if (server->deadline)

@@ -62,7 +62,6 @@ struct server_process {
     struct start_waiter starter; /* `done` is NULL when no caller waits */
     struct event *deadline;      /* to start, or to stop: then it is killed */
     struct list requests;        /* struct pending_request */
-    struct list clients;         /* struct attached_client: fault_drain.h */
     struct list records;         /* struct client_record: the clients that it has got */
     uint64_t timeslice_us;       /* timeslice.h: as it was told last */
     unsigned handed_over;        /* how many there are */
