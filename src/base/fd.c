@@ -22,7 +22,7 @@ int fd_open_log(const char *variable)
 
     if (!path || !*path)
         return -1;
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 }
 
 int fd_set_cloexec(int fd)

@@ -418,6 +418,18 @@ class Users(harness.TestCase):
             self.assertIn("Permission denied", done.stderr)
         self.assertTrue(harness.alive(self.daemon_pid()))
 
+    def test_a_servers_log_is_its_users(self):
+        """It has full command lines, and what other programs print."""
+        self.start("--device", "soft")
+        self.client_of(2001)
+        wait_until(lambda: self.server_events("client", "uid_2001"), "the log of the server")
+        shown = self.funnel_as(2001, "log", "--server=uid_2001")
+        self.assertIn('"event": "client"', shown.stdout, shown.stderr)
+        self.assertIn('"event": "client"', self.funnel("log", "--server=uid_2001").stdout)
+        for user, arguments in ((2002, ("--server=uid_2001",)), (2001, ("--daemon",)), (2001, ("--server",))):
+            shown = self.funnel_as(user, "log", *arguments)
+            self.assertEqual((shown.returncode, shown.stdout), (1, ""))
+
     def test_one_server_for_all_users(self):
         """A user sees that server, and of its programs only the user's own."""
         self.start("--multiuser-server", "--device", "soft")

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "append_file.h"
 #include "journal.h"
@@ -119,7 +120,7 @@ static int append(const char *directory, struct evbuffer *line)
         return error;
     if (!lstat(path, &status) && S_ISREG(status.st_mode) && status.st_size >= FILE_BYTES_MAX)
         rotate(path);
-    return append_file(path, 0600, evbuffer_pullup(line, -1), evbuffer_get_length(line));
+    return append_file(path, geteuid(), evbuffer_pullup(line, -1), evbuffer_get_length(line));
 }
 
 /* Said when it begins, and when it is over. */

@@ -143,14 +143,15 @@ static int server_paths(const char *directory, const char *name, char folder[PAT
     return error ? error : path_join(folder, "server.log", path, PATH_MAX);
 }
 
-int journal_append_server(const char *directory, const char *name, const char *text, size_t size)
+int journal_append_server(const char *directory, const char *name, uid_t reader, const char *text,
+                          size_t size)
 {
     char folder[PATH_MAX], path[PATH_MAX];
     int error = server_paths(directory, name, folder, path);
 
     if (!error && !is_own_server(name))
         error = make_folder(folder);
-    return error ? error : append_file(path, 0644, text, size);
+    return error ? error : append_file(path, reader, text, size);
 }
 
 bool journal_put_aside(const char *directory, const char *name, uint64_t most)

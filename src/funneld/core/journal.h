@@ -28,5 +28,7 @@ void journal_set_quota(uint64_t bytes);
 bool journal_put_aside(const char *directory, const char *name, uint64_t most);
 
 /* Appends lines to the log of a server: <directory>/server.log for that of the daemon's own user,
- * else <directory>/<name>/server.log. 0, or -errno, and then nothing is written. */
-int journal_append_server(const char *directory, const char *name, const char *text, size_t size);
+ * else <directory>/<name>/server.log. Beside the daemon's user, `reader` may read it, whose server
+ * it is. 0, or -errno, and then nothing is written. */
+int journal_append_server(const char *directory, const char *name, uid_t reader, const char *text,
+                          size_t size);

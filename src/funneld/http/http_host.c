@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A web site may have its own name resolve to 127.0.0.1 after its page has been loaded. The page then
- * counts as one of ours, and the browser lets it read the answers; but the browser says the name.
+ * A web site may have its own name resolve to 127.0.0.1 after its page has been loaded. The page
+ * then counts as one of ours, and the browser lets it read the answers; but the browser says the
+ * name.
  */
 #include "http_host.h"
 

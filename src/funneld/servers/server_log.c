@@ -72,7 +72,7 @@ static int write_text(struct server_process *server, size_t size)
         return 0;
     make_printable(log->text, size);
     journal_put_aside(directory, server->name, most_bytes(server));
-    int error = journal_append_server(directory, server->name, log->text, size);
+    int error = journal_append_server(directory, server->name, server->uid, log->text, size);
     if (error)
         return error;
     memmove(log->text, log->text + size, log->used - size);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -74,7 +75,7 @@ static void check_server_log(const char *name, const char *expected)
 {
     char path[128];
 
-    assert_int_equal(journal_append_server(folder, name, "line\n", 5), 0);
+    assert_int_equal(journal_append_server(folder, name, geteuid(), "line\n", 5), 0);
     snprintf(path, sizeof(path), "%s/%s", folder, expected);
     assert_int_equal(access(path, F_OK), 0);
 }
@@ -97,7 +98,7 @@ static void test_a_link_is_not_followed(void **state)
     assert_int_equal(mkdir(path, 0755), 0);
     snprintf(path, sizeof(path), "%s/night/server.log", folder);
     assert_int_equal(symlink("/tmp/elsewhere", path), 0);
-    assert_true(journal_append_server(folder, "night", "line\n", 5) < 0);
+    assert_true(journal_append_server(folder, "night", geteuid(), "line\n", 5) < 0);
 }
 
 /* It has the command lines of all users' programs. */
@@ -111,13 +112,43 @@ static void test_others_cannot_read(void **state)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
+static bool can_read(const char *path, uid_t uid)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(setgid(uid) || setuid(uid) || access(path, R_OK) || !access(path, W_OK));
+    waitpid(pid, &status, 0);
+    return status == 0;
+}
+
+/* It has the command lines and the output of that user's programs. */
+static void test_a_servers_log_is_its_users(void **state)
+{
+    char path[128];
+
+    if (geteuid() != 0)
+        skip(); /* only root can be other users */
+    snprintf(path, sizeof(path), "%s/night/server.log", folder);
+    assert_int_equal(chmod(folder, 0755), 0);
+    assert_int_equal(journal_append_server(folder, "night", ORDINARY_USER, "line\n", 5), 0);
+    assert_true(can_read(path, ORDINARY_USER));
+    assert_false(can_read(path, ORDINARY_USER + 1));
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_true(can_read(path, ORDINARY_USER + 1));
+    assert_int_equal(journal_append_server(folder, "night", ORDINARY_USER, "line\n", 5), 0);
+    assert_true(can_read(path, ORDINARY_USER));
+    assert_false(can_read(path, ORDINARY_USER + 1));
+}
+
 int main(void)
 {
 #define WITH_LOG(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
         WITH_LOG(test_control_characters),     WITH_LOG(test_a_user_cannot_fill_the_disk),
         WITH_LOG(test_logs_of_servers),        WITH_LOG(test_others_cannot_read),
-        WITH_LOG(test_a_link_is_not_followed),
+        WITH_LOG(test_a_link_is_not_followed), WITH_LOG(test_a_servers_log_is_its_users),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
