@@ -153,6 +153,65 @@ void environment_names(struct hello *hello)
     copy_variable("CUDA_MPS_SM_PARTITION", hello->sm_partition, sizeof(hello->sm_partition));
 }
 
+/* ---- what schedulers set ---- */
+
+/* HAMi's sizes need no unit: "1g", "1024m", "1073741824". 0 when it is none. */
+static uint64_t parse_bytes(const char *text)
+{
+    const char *rest = text;
+    uint64_t bytes = parse_size(text, &rest);
+    char *end;
+
+    if (bytes)
+        return *rest ? 0 : bytes;
+    bytes = strtoull(text, &end, 10);
+    return *end || end == text ? 0 : bytes;
+}
+
+/* Where MPS's own variable says nothing about the device. "0" is no limit. */
+static void limit_devices(const char *variable, unsigned first, unsigned count, struct hello *hello)
+{
+    const char *text = getenv(variable);
+    uint64_t bytes = text ? parse_bytes(text) : 0;
+
+    if (!text || !*text || !strcmp(text, "0"))
+        return;
+    if (!bytes)
+        log_ignored(variable, text, "a size such as 1g or 1073741824");
+    for (unsigned i = first; i < first + count; i++)
+        if (bytes && !hello->memory_limit[i])
+            hello->memory_limit[i] = bytes;
+}
+
+/* HAMi's percentage; 0 and 100 are no limit. */
+static void limit_multiprocessors(struct hello *hello)
+{
+    const char *text = getenv("CUDA_DEVICE_SM_LIMIT");
+    char *end = NULL;
+    unsigned long percentage = text ? strtoul(text, &end, 10) : 0;
+
+    if (!text || !*text || hello->sm_centipercent)
+        return;
+    if (*end || percentage > 100)
+        log_ignored("CUDA_DEVICE_SM_LIMIT", text, "a percentage of 0 to 100");
+    else if (percentage && percentage < 100)
+        hello->sm_centipercent = (uint32_t)percentage * 100;
+}
+
+/* HAMi and Volcano name devices as the program counts them, and KAI means each device. */
+static void read_scheduler_limits(struct hello *hello)
+{
+    char variable[40];
+
+    limit_multiprocessors(hello);
+    for (unsigned i = 0; i < HELLO_MAX_DEVICES; i++) {
+        text_format(variable, sizeof(variable), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
+        limit_devices(variable, i, 1, hello);
+    }
+    limit_devices("CUDA_DEVICE_MEMORY_LIMIT", 0, HELLO_MAX_DEVICES, hello);
+    limit_devices("GPU_MEMORY_LIMIT", 0, HELLO_MAX_DEVICES, hello);
+}
+
 void environment_limits(struct hello *hello)
 {
     const char *percentage = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
@@ -166,6 +225,7 @@ void environment_limits(struct hello *hello)
     else if (priority && *priority)
         log_ignored("CUDA_MPS_CLIENT_PRIORITY", priority, "0 or 1");
     parse_memory_limits(getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), hello);
+    read_scheduler_limits(hello);
 }
 
 /* "GPU-8-4-4-4-12" or the beginning of it, as CUDA allows. */

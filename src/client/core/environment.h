@@ -17,7 +17,8 @@ bool environment_socket_path(char *path, size_t capacity);
  * CUDA_MPS_PIPE_DIRECTORY. False when there is no second choice. */
 bool environment_system_socket_path(char *path, size_t capacity);
 
-/* Fills in the limits that the process asks for (CUDA_MPS_...). What is not valid is left out. */
+/* Fills in the limits that the process asks for (CUDA_MPS_..., and the variables of HAMi and KAI).
+ * What is not valid is left out. */
 void environment_limits(struct hello *hello);
 
 /* Fills in the group of the process, and the static partition that it asks for. */

@@ -91,6 +91,60 @@ static void test_wrong_limits_are_not_asked_for(void **state)
     assert_int_equal(hello.memory_limit[0], 0);
 }
 
+static const char *const limit_variables[] = {
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+    "CUDA_MPS_CLIENT_PRIORITY",
+    "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+    "CUDA_DEVICE_SM_LIMIT",
+    "CUDA_DEVICE_MEMORY_LIMIT",
+    "CUDA_DEVICE_MEMORY_LIMIT_1",
+    "GPU_MEMORY_LIMIT",
+};
+
+static void forget_limits(void)
+{
+    for (size_t i = 0; i < sizeof(limit_variables) / sizeof(*limit_variables); i++)
+        unsetenv(limit_variables[i]);
+}
+
+static void test_limits_of_schedulers(void **state)
+{
+    struct hello hello = {0};
+
+    forget_limits();
+    setenv("CUDA_DEVICE_SM_LIMIT", "30", 1);
+    setenv("CUDA_DEVICE_MEMORY_LIMIT_1", "3000m", 1);
+    setenv("CUDA_DEVICE_MEMORY_LIMIT", "1g", 1);
+    environment_limits(&hello);
+    assert_int_equal(hello.sm_centipercent, 3000);
+    assert_int_equal(hello.memory_limit[0], UINT64_C(1) << 30);
+    assert_int_equal(hello.memory_limit[1], UINT64_C(3000) << 20);
+    forget_limits();
+    hello = (struct hello){0};
+    setenv("GPU_MEMORY_LIMIT", "1073741824", 1);
+    setenv("CUDA_DEVICE_SM_LIMIT", "100", 1);
+    environment_limits(&hello);
+    assert_int_equal(hello.sm_centipercent, 0);
+    assert_int_equal(hello.memory_limit[31], UINT64_C(1) << 30);
+}
+
+/* What the program's own MPS variables say comes first. */
+static void test_limits_of_mps_before_schedulers(void **state)
+{
+    struct hello hello = {0};
+
+    forget_limits();
+    setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "80", 1);
+    setenv("CUDA_DEVICE_SM_LIMIT", "30", 1);
+    setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=2G", 1);
+    setenv("GPU_MEMORY_LIMIT", "1g", 1);
+    environment_limits(&hello);
+    assert_int_equal(hello.sm_centipercent, 8000);
+    assert_int_equal(hello.memory_limit[0], UINT64_C(2) << 30);
+    assert_int_equal(hello.memory_limit[1], UINT64_C(1) << 30);
+    forget_limits();
+}
+
 /* Whether the log of the limits that are read now holds `expected`, or is empty if that is NULL. */
 static bool logs(const char *variable, const char *value, const char *expected)
 {
@@ -106,9 +160,7 @@ static bool logs(const char *variable, const char *value, const char *expected)
         unlink(path);
     }
 
-    unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
-    unsetenv("CUDA_MPS_CLIENT_PRIORITY");
-    unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    forget_limits();
     setenv(variable, value, 1);
     environment_limits(&hello);
     size = read(file, text, sizeof(text) - 1);
@@ -132,6 +184,10 @@ static void test_values_that_are_ignored_are_logged(void **state)
     assert_true(logs(memory, "0=1G,1=2", "\"0=1G,1=2\" is not"));
     assert_true(logs(memory, "0=1G,GPU-ab=512MB", NULL));
     assert_true(logs("CUDA_MPS_CLIENT_PRIORITY", "high", "\"high\" is not 0 or 1; ignored"));
+    assert_true(logs("CUDA_DEVICE_SM_LIMIT", "101", "\"101\" is not a percentage of 0 to 100"));
+    assert_true(logs("CUDA_DEVICE_SM_LIMIT", "0", NULL));
+    assert_true(logs("GPU_MEMORY_LIMIT", "1x", "\"1x\" is not a size"));
+    assert_true(logs("CUDA_DEVICE_MEMORY_LIMIT", "0", NULL));
 }
 
 static void test_socket_path(void **state)
@@ -154,6 +210,8 @@ int main(void)
         cmocka_unit_test(test_devices_by_uuid),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_wrong_limits_are_not_asked_for),
+        cmocka_unit_test(test_limits_of_schedulers),
+        cmocka_unit_test(test_limits_of_mps_before_schedulers),
         cmocka_unit_test(test_values_that_are_ignored_are_logged),
         cmocka_unit_test(test_socket_path),
     };
