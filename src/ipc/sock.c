@@ -16,11 +16,18 @@
 #include "clock.h"
 #include "fd.h"
 
-/* Room for one control message of descriptors, aligned as the kernel wants it. */
+/* Room for one control message of descriptors, aligned as the kernel wants it, and for one before
+ * it that says who the sender is, where the socket asks for that. */
+#define CONTROL_FDS CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))
+#define CONTROL_SENDER CMSG_SPACE(sizeof(struct ucred))
+
 union control {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))];
+    char bytes[CONTROL_FDS + CONTROL_SENDER];
 };
+
+/* More than fit: where no sender comes, descriptors have its place, too. */
+#define FDS_ROOM (sizeof(union control) / sizeof(int))
 
 static int make_address(const char *path, struct sockaddr_un *ret_address)
 {
@@ -175,7 +182,7 @@ int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_c
     return 0;
 }
 
-/* All descriptors of a received message; there are at most SOCK_FDS_MAX, for want of room. */
+/* All descriptors of a received message; there are fewer than FDS_ROOM, for want of room. */
 static size_t take_fds(struct msghdr *message, int *fds)
 {
     size_t count = 0;
@@ -183,12 +190,21 @@ static size_t take_fds(struct msghdr *message, int *fds)
         if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
             continue;
         size_t here = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        if (here > SOCK_FDS_MAX - count)
-            here = SOCK_FDS_MAX - count;
+        if (here > FDS_ROOM - count)
+            here = FDS_ROOM - count;
         memcpy(fds + count, CMSG_DATA(h), here * sizeof(int));
         count += here;
     }
     return count;
+}
+
+static pid_t take_sender(struct msghdr *message)
+{
+    struct ucred sender = {0};
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h; h = CMSG_NXTHDR(message, h))
+        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_CREDENTIALS)
+            memcpy(&sender, CMSG_DATA(h), sizeof(sender));
+    return sender.pid;
 }
 
 static void close_fds(int *fds, size_t count)
@@ -207,18 +223,18 @@ static int judge(const struct msghdr *message, size_t fd_count, size_t fd_capaci
     return 0;
 }
 
-/* One recvmsg() that does not wait. */
+/* One recvmsg() that does not wait. `ret_sender` is not NULL for sockets that ask for it. */
 static ssize_t receive(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
-                       size_t *ret_fd_count)
+                       size_t *ret_fd_count, pid_t *ret_sender)
 {
     union control control;
-    int fds[SOCK_FDS_MAX];
+    int fds[FDS_ROOM];
     struct iovec part = {.iov_base = data, .iov_len = capacity};
     struct msghdr message = {
         .msg_iov = &part,
         .msg_iovlen = 1,
         .msg_control = &control,
-        .msg_controllen = sizeof(control),
+        .msg_controllen = CONTROL_FDS + (ret_sender ? CONTROL_SENDER : 0),
     };
     ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0)
@@ -232,6 +248,8 @@ static ssize_t receive(int fd, void *data, size_t capacity, int *ret_fds, size_t
     }
     memcpy(ret_fds, fds, fd_count * sizeof(int));
     *ret_fd_count = fd_count;
+    if (ret_sender)
+        *ret_sender = take_sender(&message);
     return got;
 }
 
@@ -243,7 +261,7 @@ ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_c
     uint64_t deadline = deadline_in(timeout_ms);
     ssize_t got;
     while ((got = receive(fd, data, capacity, ret_fds ? ret_fds : no_fds, ret_fds ? fd_capacity : 0,
-                          &fd_count)) < 0) {
+                          &fd_count, NULL)) < 0) {
         if (got == -EINTR)
             continue;
         if (got != -EAGAIN || timeout_ms == 0)
@@ -257,6 +275,19 @@ ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_c
     if (ret_fd_count)
         *ret_fd_count = fd_count;
     return got;
+}
+
+int sock_ask_sender(int fd)
+{
+    int on = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ? -errno : 0;
+}
+
+ssize_t sock_recv_from(int fd, void *data, size_t capacity, pid_t *ret_sender)
+{
+    size_t fd_count = 0;
+    int no_fds[1];
+    return receive(fd, data, capacity, no_fds, 0, &fd_count, ret_sender);
 }
 
 int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)

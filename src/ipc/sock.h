@@ -41,6 +41,14 @@ int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_c
 ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
                   size_t *ret_fd_count, int timeout_ms);
 
+/* For a socket whose peers may hand their end on: from now on sock_recv_from() tells, by the
+ * kernel's word, which process has sent a message. 0 or -errno. */
+int sock_ask_sender(int fd);
+
+/* sock_recv() without descriptors that does not wait. The sender is 0 where the socket does not
+ * ask, and where the process is in a PID namespace that this one cannot see. */
+ssize_t sock_recv_from(int fd, void *data, size_t capacity, pid_t *ret_sender);
+
 /* Who is at the other end, as the kernel saw it when the connection was made: 0 or -errno. */
 int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
 

@@ -46,6 +46,18 @@ static bool are_devices_missing(void)
     return access("/dev/nvidia-uvm", F_OK) != 0;
 }
 
+/* The kernel lets nobody trace a process that changes its user, until it runs another program. */
+int sandbox_become_user(uid_t uid)
+{
+    if (uid == (uid_t)-1)
+        return 0;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    if (setresuid(uid, uid, uid))
+        return -errno;
+    prctl(PR_SET_DUMPABLE, is_off(), 0, 0, 0);
+    return 0;
+}
+
 void sandbox_drop_privileges(bool may_be_nvidia, const char *listen_path)
 {
     if (is_off() || (may_be_nvidia && are_devices_missing()))

@@ -7,6 +7,12 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+/* First of all: becomes the user that the server is for, -1 = stays. A process that has never run
+ * as its user while it could be traced keeps its descriptors, and its memory, from that user from
+ * its first step on. 0 or -errno. */
+int sandbox_become_user(uid_t uid);
 
 /* Before the driver is loaded and before there are other threads: no capabilities, no new
  * privileges, and only the files of sandbox_files.h. Where the driver may be NVIDIA's and its

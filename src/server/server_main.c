@@ -55,10 +55,12 @@ struct options {
     int control_fd;
     int log_fd;
     bool spare;
+    uid_t user; /* that it shall become, or -1 */
 };
 
 static const char usage[] =
     "usage: funnel-server [--device auto|cuda|soft] [--spare] [--control-fd N] [--log-fd N]\n"
+    "                     [--user UID]\n"
     "       funnel-server [--device auto|cuda|soft] [--spare] --listen SOCKET\n"
     "       funnel-server -v\n"
     "Shares a GPU between CUDA programs. Started by funneld; --listen is for tests, and -v prints "
@@ -75,15 +77,29 @@ static int parse_number(const char *text, int *ret_number)
     return 0;
 }
 
+static int parse_user(const char *text, uid_t *ret_uid)
+{
+    uint64_t number;
+
+    if (text_to_u64(text, &number) || number >= (uid_t)-1)
+        return -1;
+    *ret_uid = (uid_t)number;
+    return 0;
+}
+
 static int parse_options(int argc, char **argv, struct options *ret_options)
 {
     static const struct option known[] = {
-        {"device", required_argument, NULL, 'd'}, {"control-fd", required_argument, NULL, 'c'},
-        {"log-fd", required_argument, NULL, 'l'}, {"listen", required_argument, NULL, 'L'},
-        {"spare", no_argument, NULL, 's'},        {NULL, 0, NULL, 0},
+        {"device", required_argument, NULL, 'd'},
+        {"control-fd", required_argument, NULL, 'c'},
+        {"log-fd", required_argument, NULL, 'l'},
+        {"listen", required_argument, NULL, 'L'},
+        {"spare", no_argument, NULL, 's'},
+        {"user", required_argument, NULL, 'u'},
+        {NULL, 0, NULL, 0},
     };
     struct options options = {
-        .control_fd = -1, .log_fd = -1, .spare = switch_is_on("FUNNEL_SPARE")};
+        .control_fd = -1, .log_fd = -1, .spare = switch_is_on("FUNNEL_SPARE"), .user = (uid_t)-1};
     int option, error = 0;
 
     while (!error && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -102,6 +118,9 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
             break;
         case 's':
             options.spare = true;
+            break;
+        case 'u':
+            error = parse_user(optarg, &options.user);
             break;
         default:
             error = -1;
@@ -305,6 +324,13 @@ int server_main(int argc, char **argv)
         return 2;
     }
     drop_preload(argv);
+    int error = sandbox_become_user(options.user);
+    if (error) {
+        text_format(why, sizeof(why), "cannot become user %u: %s", (unsigned)options.user,
+                    strerror(-error));
+        daemon_link_failed(options.control_fd, CUDA_ERROR_NOT_PERMITTED, why);
+        return 1;
+    }
     signal(SIGPIPE, SIG_IGN);
     if (options.log_fd == STDOUT_FILENO)
         options.log_fd = dup(options.log_fd);

@@ -3,9 +3,9 @@
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
 silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
-lie about its clients (liar), to flood its log (flood), to blame the first of its clients for each
-fault (FUNNEL_FAKE_BLAMES), and to have contexts of some size (FUNNEL_FAKE_OWN_MIB). It writes one
-JSON line to its log for each message."""
+lie about its clients (liar), to flood its log (flood), to have another process speak for it (puppet),
+to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), and to have contexts of some
+size (FUNNEL_FAKE_OWN_MIB). It writes one JSON line to its log for each message."""
 import array
 import fcntl
 import json
@@ -20,6 +20,8 @@ import time
 
 import wire
 
+if "--user" in sys.argv:
+    os.setresuid(*[int(sys.argv[sys.argv.index("--user") + 1])] * 3)
 control = socket.socket(fileno=3)
 how = os.environ.get("FUNNEL_FAKE", "ready")
 # A rude server tries to write to the terminals of those who look at it.
@@ -96,6 +98,10 @@ def on_client(data, descriptor):
     send(wire.CLIENT_ATTACHED, struct.pack("<II", number, 0))
     if how == "liar":
         lie(number)
+    if how == "puppet" and os.fork() == 0:
+        for _ in range(10):
+            send(wire.CLIENT_GONE, gone(number))
+        os._exit(0)
 
 
 def usage():

@@ -179,6 +179,20 @@ class Liar(harness.TestCase):
         self.assertNotIn("quarantine", self.control_log())
 
 
+class Puppet(harness.TestCase):
+    """Another process that has got hold of the server's connection to the daemon."""
+    fake = "puppet"
+
+    def test_messages_of_another_process(self):
+        self.start()
+        self.assertEqual(self.client().welcome()[0], 0)
+        wait_until(lambda: "in the name of process" in self.control_log(), "the line")
+        client, = self.funnel_json("ps")
+        self.assertEqual(client["pid"], os.getpid())
+        self.assertFalse(os.path.exists(os.path.join(self.log, "usage.jsonl")))
+        self.assertEqual(self.control_log().count("in the name of process"), 1)
+
+
 class Flood(harness.TestCase):
     """A server that fills the disk with its log."""
     fake = "flood"

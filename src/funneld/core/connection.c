@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "fd.h"
+#include "journal.h"
 #include "sock.h"
 
 #define OUTBOX_MAX (8u << 20)
@@ -120,14 +121,25 @@ static void on_writable(evutil_socket_t socket, short what, void *context)
     }
 }
 
+static bool is_expected(struct connection *connection, pid_t sender)
+{
+    if (!connection->sender || sender == connection->sender)
+        return true;
+    if (!connection->has_impostor)
+        journal(
+            "Process %d has sent a message in the name of process %d; such messages are ignored",
+            (int)sender, (int)connection->sender);
+    connection->has_impostor = true;
+    return false;
+}
+
 /* Handles one message; false when there is none left, or the connection was closed. */
 static bool handle_one(struct connection *connection, bool *gone)
 {
     _Alignas(16) char data[MESSAGE_MAX];
-    size_t fds = 0;
-    ssize_t got = connection->broken
-                      ? -EPIPE
-                      : sock_recv(connection->fd, data, sizeof(data), NULL, 0, &fds, 0);
+    pid_t sender = 0;
+    ssize_t got =
+        connection->broken ? -EPIPE : sock_recv_from(connection->fd, data, sizeof(data), &sender);
 
     if (got == -EAGAIN || got == -EINTR)
         return false;
@@ -137,7 +149,8 @@ static bool handle_one(struct connection *connection, bool *gone)
         connection->handlers->closed(connection->owner);
         return false;
     }
-    connection->handlers->message(connection->owner, data, (size_t)got);
+    if (is_expected(connection, sender))
+        connection->handlers->message(connection->owner, data, (size_t)got);
     return !*gone;
 }
 

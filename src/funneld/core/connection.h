@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "list.h"
 
@@ -27,7 +28,10 @@ struct connection {
     unsigned queued_fds;
     const struct connection_handlers *handlers;
     void *owner;
-    bool *gone; /* set while messages are handled: the handler may close the connection */
+    pid_t sender; /* set by the owner of a socket that asks for senders (sock.h): other processes'
+                     messages are ignored; 0 = none are */
+    bool has_impostor; /* another process has sent one */
+    bool *gone;        /* set while messages are handled: the handler may close the connection */
     bool broken;
 };
 

@@ -232,6 +232,7 @@ static int start_process(struct daemon *daemon, const struct server_route *route
     /* Without memory for its events the server sees its socket close, and leaves. */
     error =
         connection_open(&server->connection, daemon->base, fd, &server_connection_handlers, server);
+    server->connection.sender = server->pid;
     server->stopping = error != 0;
     server->beside_another = find_ending(daemon, route->name) != NULL;
     set_deadline(server, error ? STOP_TIMEOUT_S : START_TIMEOUT_S);

@@ -99,14 +99,17 @@ static void restore_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void become_user(const struct spawn *spawn)
+/* All but its user id, which the server takes itself. Between execve() and its first own steps a
+ * process may be traced by its user, who would take its descriptors: so that program starts as the
+ * daemon's user (server/sandbox.h). */
+static void take_groups(const struct spawn *spawn)
 {
     const struct passwd *entry = getpwuid(spawn->uid);
     gid_t gid = entry ? entry->pw_gid : spawn->gid;
     int error = entry ? initgroups(entry->pw_name, gid) : setgroups(1, &gid);
 
-    if (error || setresgid(gid, gid, gid) || setresuid(spawn->uid, spawn->uid, spawn->uid))
-        fail(STATUS_NOT_PERMITTED, "cannot become the client's user");
+    if (error || setresgid(gid, gid, gid))
+        fail(STATUS_NOT_PERMITTED, "cannot take the groups of the client's user");
     if (entry)
         setenv("HOME", entry->pw_dir, 1);
 }
@@ -170,8 +173,9 @@ static void leave_network(void)
 
 _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
 {
-    const char *const arguments[] = {"funnel-server", "--device", spawn->device,
-                                     spawn->spare ? "--spare" : NULL, NULL};
+    const char *arguments[8] = {"funnel-server", "--device", spawn->device};
+    unsigned count = 3;
+    char uid[16];
 
     restore_signals();
     arrange_descriptors(control_fd, spawn->log_fd, spawn->claims_fd);
@@ -180,8 +184,13 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
     leave_network();
     if (spawn->uid != geteuid()) {
         filter_environment();
-        become_user(spawn);
+        take_groups(spawn);
+        text_format(uid, sizeof(uid), "%u", (unsigned)spawn->uid);
+        arguments[count++] = "--user";
+        arguments[count++] = uid;
     }
+    if (spawn->spare)
+        arguments[count++] = "--spare";
     use_huge_pages();
     setenv("CUDA_MPS_PIPE_DIRECTORY", spawn->pipe_directory, 1);
     if (*spawn->visible_devices)
@@ -204,6 +213,9 @@ int spawn_server(const struct spawn *spawn, pid_t *ret_pid, int *ret_fd)
         return error;
     own = ends[0];
     theirs = ends[1];
+    error = sock_ask_sender(own);
+    if (error)
+        return error;
     pid = fork();
     if (pid < 0)
         return -errno;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting a server process: fork, become its user, exec funnel-server with clean descriptors. */
+/* Starting a server process: fork, exec funnel-server with clean descriptors, which becomes its
+ * user. */
 #pragma once
 
 #include <stdbool.h>

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -296,6 +297,40 @@ static void test_peer(void **state)
     assert_int_equal(sock_peer(-1, &pid, &uid, &gid), -EBADF);
 }
 
+static void check_senders(bool asks)
+{
+    int ends[2];
+    char data[64];
+    pid_t sender = -1;
+
+    make_pair(ends);
+    if (asks)
+        assert_int_equal(sock_ask_sender(ends[1]), 0);
+    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), -EAGAIN);
+    assert_int_equal(sock_send(ends[0], "own", 3, NULL, 0), 0);
+    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), 3);
+    assert_int_equal(sender, asks ? getpid() : 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(sock_send(ends[0], "child", 5, NULL, 0));
+    waitpid(child, NULL, 0);
+    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), 5);
+    assert_int_equal(sender, asks ? child : 0);
+    int before = open_fds();
+    for (size_t count = 1; count <= 60; count++) {
+        send_many(ends[0], 16, count);
+        assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), -EPROTO);
+    }
+    assert_int_equal(open_fds(), before);
+    close_pair(ends);
+}
+
+static void test_who_has_sent_a_message(void **state)
+{
+    check_senders(true);
+    check_senders(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +349,7 @@ int main(void)
         cmocka_unit_test(test_a_peer_that_does_not_read),
         cmocka_unit_test(test_refused_sends),
         cmocka_unit_test(test_peer),
+        cmocka_unit_test(test_who_has_sent_a_message),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
