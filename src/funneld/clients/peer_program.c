@@ -52,10 +52,10 @@ static void find_path(pid_t pid, char ret_path[CLIENT_PROGRAM_NAME_MAX])
 
 /* ---- interpreters ---- */
 
-/* They may be followed by anything but a letter, as in python3.11. */
-static const char *const interpreters[] = {"python", "pypy", "julia",  "java",  "node",
-                                           "nodejs", "perl", "ruby",   "lua",   "luajit",
-                                           "php",    "R",    "MATLAB", "octave"};
+/* They may be followed by anything but a letter, as in python3.11 and ld-linux-x86-64.so.2. */
+static const char *const interpreters[] = {"python", "pypy", "julia",  "java",   "node",  "nodejs",
+                                           "perl",   "ruby", "lua",    "luajit", "php",   "R",
+                                           "mono",   "ld",   "MATLAB", "dotnet", "octave"};
 
 static bool is_letter(char byte)
 {
