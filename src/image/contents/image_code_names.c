@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "image_elf.h"
 #include "image_names.h"
 #include "image_sections.h"
+#include "image_symbols.h"
 
 static const char *const variable_sections[] = {".nv.global", ".nv.global.init", ".nv.constant3"};
 
@@ -44,45 +44,6 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
                                               : size;
 }
 
-/* ---- the symbol table ---- */
-
-struct symbols {
-    const unsigned char *entries;
-    uint64_t count;
-    const char *text;
-    uint64_t text_size;
-};
-
-static bool find_symbols(const struct image_elf *elf, struct symbols *ret_symbols)
-{
-    Elf64_Shdr section, text;
-
-    for (unsigned i = 0; i < elf->header.e_shnum; i++) {
-        if (!image_elf_section(elf, i, &section))
-            return false;
-        if (section.sh_type != SHT_SYMTAB)
-            continue;
-        if (section.sh_link >= elf->header.e_shnum ||
-            !image_elf_section(elf, section.sh_link, &text) || !image_elf_holds(elf, &section) ||
-            !image_elf_holds(elf, &text))
-            return false;
-        *ret_symbols = (struct symbols){.entries = elf->bytes + section.sh_offset,
-                                        .count = section.sh_size / sizeof(Elf64_Sym),
-                                        .text = (const char *)elf->bytes + text.sh_offset,
-                                        .text_size = text.sh_size};
-        return true;
-    }
-    return false;
-}
-
-static Elf64_Sym symbol_at(const struct symbols *symbols, uint64_t index)
-{
-    Elf64_Sym symbol;
-
-    memcpy(&symbol, symbols->entries + index * sizeof(symbol), sizeof(symbol));
-    return symbol;
-}
-
 static bool is_variable(const struct image_elf *elf, const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_shndx != SHN_UNDEF &&
@@ -98,29 +59,27 @@ static bool is_constant(const struct image_elf *elf, const Elf64_Sym *symbol)
 }
 
 /* Any mark beside it makes a variable another kind of thing: managed memory has one. */
-static bool add_symbol(const struct image_elf *elf, const struct symbols *symbols,
+static bool add_symbol(const struct image_elf *elf, const struct image_symbols *symbols,
                        const Elf64_Sym *symbol, struct image_names *names)
 {
-    const char *name = symbols->text + symbol->st_name;
+    const char *name = image_symbol_name(symbols, symbol);
 
-    if (symbol->st_shndx >= elf->header.e_shnum || symbol->st_other || !symbol->st_size ||
-        symbol->st_name >= symbols->text_size)
-        return false;
-    size_t length = strnlen(name, symbols->text_size - symbol->st_name);
-    return length && length < symbols->text_size - symbol->st_name &&
-           image_names_add(names, name, length, symbol->st_size, is_constant(elf, symbol));
+    return name && *name && symbol->st_shndx < elf->header.e_shnum && !symbol->st_other &&
+           symbol->st_size &&
+           image_names_add(names, name, strlen(name), symbol->st_size, is_constant(elf, symbol));
 }
 
 /* ---- sections ---- */
 
-static bool is_all_named(const struct image_elf *elf, const struct symbols *symbols, unsigned index)
+static bool is_all_named(const struct image_elf *elf, const struct image_symbols *symbols,
+                         unsigned index)
 {
     Elf64_Shdr section;
     uint64_t named = 0;
 
     image_elf_section(elf, index, &section);
     for (uint64_t i = 0; i < symbols->count; i++) {
-        Elf64_Sym symbol = symbol_at(symbols, i);
+        Elf64_Sym symbol = image_symbol_at(symbols, i);
 
         if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_shndx == index)
             named += round_up(symbol.st_size, section.sh_addralign);
@@ -128,7 +87,7 @@ static bool is_all_named(const struct image_elf *elf, const struct symbols *symb
     return named >= section.sh_size;
 }
 
-static bool is_understood(const struct image_elf *elf, const struct symbols *symbols,
+static bool is_understood(const struct image_elf *elf, const struct image_symbols *symbols,
                           unsigned index)
 {
     Elf64_Shdr section;
@@ -144,9 +103,9 @@ static bool is_understood(const struct image_elf *elf, const struct symbols *sym
 bool image_code_names(const struct image_part *part, struct image_names *names)
 {
     struct image_elf elf;
-    struct symbols symbols;
+    struct image_symbols symbols;
 
-    if (!image_elf_open(part->bytes, part->size, &elf) || !find_symbols(&elf, &symbols))
+    if (!image_elf_open(part->bytes, part->size, &elf) || !image_symbols_open(&elf, &symbols))
         return false;
     for (unsigned i = 0, sections = 0; i < elf.header.e_shnum; i++) {
         sections += holds_variables(&elf, i);
@@ -154,7 +113,7 @@ bool image_code_names(const struct image_part *part, struct image_names *names)
             return false;
     }
     for (uint64_t i = 0; i < symbols.count; i++) {
-        Elf64_Sym symbol = symbol_at(&symbols, i);
+        Elf64_Sym symbol = image_symbol_at(&symbols, i);
 
         if (is_variable(&elf, &symbol) && !add_symbol(&elf, &symbols, &symbol, names))
             return false;

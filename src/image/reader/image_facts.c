@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message is a header, and for each variable a record with its name behind it. */
+/* A message is a header, for each variable a record with its name behind it, and the texts. */
 #include "image_facts.h"
 
 #include <errno.h>
@@ -14,12 +14,14 @@ enum flags {
     ALLOCATES = 2,
     HAS_VARIABLES = 4,
     HAS_NAMES = 8,
-    ALL_FLAGS = 15,
+    HAS_TEXTS = 16,
+    ALL_FLAGS = 31,
 };
 
 struct header {
     uint32_t flags;
     uint32_t count;
+    uint64_t texts_size;
     uint64_t size; /* of the whole message: one that was cut is seen */
 };
 
@@ -34,7 +36,8 @@ struct record {
 struct look {
     const struct image_choice *choice; /* NULL: all parts count, and their names say nothing */
     struct image_facts *facts;
-    bool complete; /* all variables so far are known by name */
+    bool complete;       /* all variables so far are known by name, */
+    bool complete_texts; /* and all texts of parts that print */
 };
 
 static bool is_wanted(void *context, const struct image_part *part)
@@ -49,7 +52,10 @@ static bool look_at(void *context, const struct image_part *part)
     struct look *look = context;
     struct image_facts *facts = look->facts;
 
-    facts->prints = facts->prints || image_part_prints(part);
+    if (image_part_prints(part)) {
+        facts->prints = true;
+        look->complete_texts = look->complete_texts && image_part_texts(part, &facts->texts);
+    }
     facts->allocates = facts->allocates || image_part_allocates(part);
     if (!image_part_has_variables(part))
         return false;
@@ -65,7 +71,10 @@ static void conclude(const struct look *look)
 
     if (!look->complete)
         image_names_fini(&facts->names);
+    if (!look->complete_texts)
+        image_texts_fini(&facts->texts);
     image_names_merge(&facts->names);
+    facts->has_texts = facts->prints && look->complete_texts;
     facts->has_names = facts->names.count > 0;
     facts->has_variables = facts->has_variables && (facts->has_names || !look->complete);
 }
@@ -74,7 +83,7 @@ void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_
 {
     struct image_facts facts = {0};
     struct image_choice choice;
-    struct look look = {.facts = &facts, .complete = true};
+    struct look look = {.facts = &facts, .complete = true, .complete_texts = true};
     const struct image_visit visit = {.wants = is_wanted, .test = look_at, .context = &look};
 
     if (image_choose(bytes, size, sm, &choice))
@@ -96,6 +105,7 @@ void image_facts_assume(struct image_facts *ret_facts)
 void image_facts_fini(struct image_facts *facts)
 {
     image_names_fini(&facts->names);
+    image_texts_fini(&facts->texts);
 }
 
 /* ---- writing ---- */
@@ -124,13 +134,16 @@ static void write_names(const struct image_names *names, char *to)
 
 int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t *ret_size)
 {
+    uint64_t texts = facts->texts.size;
     uint64_t names = facts->has_names ? names_size(&facts->names) : 0;
-    bool has_names = facts->has_names && names <= IMAGE_FACTS_MAX - sizeof(struct header);
+    bool has_names = facts->has_names && names <= IMAGE_FACTS_MAX - sizeof(struct header) - texts;
     const struct header header = {
         .flags = (facts->prints ? PRINTS : 0) | (facts->allocates ? ALLOCATES : 0) |
-                 (facts->has_variables ? HAS_VARIABLES : 0) | (has_names ? HAS_NAMES : 0),
+                 (facts->has_variables ? HAS_VARIABLES : 0) | (has_names ? HAS_NAMES : 0) |
+                 (facts->has_texts ? HAS_TEXTS : 0),
         .count = has_names ? facts->names.count : 0,
-        .size = sizeof(header) + (has_names ? names : 0)};
+        .texts_size = texts,
+        .size = sizeof(header) + (has_names ? names : 0) + texts};
     char *message = malloc(header.size);
 
     if (!message)
@@ -138,6 +151,8 @@ int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t
     memcpy(message, &header, sizeof(header));
     if (has_names)
         write_names(&facts->names, message + sizeof(header));
+    if (texts)
+        memcpy(message + header.size - texts, facts->texts.bytes, texts);
     *ret_message = message;
     *ret_size = header.size;
     return 0;
@@ -180,16 +195,27 @@ static int parse_names(struct cursor *cursor, uint32_t count, struct image_names
 
     for (uint32_t i = 0; i < count && !error; i++)
         error = parse_name(cursor, names);
-    return error ? error : cursor->left ? -EBADMSG : 0;
+    return error;
+}
+
+/* The last of them ends the message, with its NUL. */
+static int parse_texts(struct cursor *cursor, uint64_t size, struct image_texts *texts)
+{
+    if (cursor->left != size || (size && cursor->next[size - 1]))
+        return -EBADMSG;
+    return !size || image_texts_add(texts, cursor->next, size - 1) ? 0 : -ENOMEM;
 }
 
 static bool agrees(const struct header *header, size_t size)
 {
     bool has_names = header->flags & HAS_NAMES;
+    bool has_texts = header->flags & HAS_TEXTS;
 
     return header->size == size && size <= IMAGE_FACTS_MAX && !(header->flags & ~ALL_FLAGS) &&
            header->count <= IMAGE_NAMES_MAX && has_names == (header->count > 0) &&
-           (!has_names || (header->flags & HAS_VARIABLES));
+           (!has_names || (header->flags & HAS_VARIABLES)) &&
+           header->texts_size <= (has_texts ? IMAGE_TEXTS_MAX : 0) &&
+           (!has_texts || (header->flags & PRINTS));
 }
 
 int image_facts_parse(const void *message, size_t size, struct image_facts *ret_facts)
@@ -202,8 +228,11 @@ int image_facts_parse(const void *message, size_t size, struct image_facts *ret_
     struct image_facts facts = {.prints = header.flags & PRINTS,
                                 .allocates = header.flags & ALLOCATES,
                                 .has_variables = header.flags & HAS_VARIABLES,
-                                .has_names = header.flags & HAS_NAMES};
+                                .has_names = header.flags & HAS_NAMES,
+                                .has_texts = header.flags & HAS_TEXTS};
     int error = parse_names(&cursor, header.count, &facts.names);
+    if (!error)
+        error = parse_texts(&cursor, header.texts_size, &facts.texts);
     if (error) {
         image_facts_fini(&facts);
         return error;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "image_names.h"
+#include "image_texts.h"
 
 /* Bytes of a message. An image whose variables have longer names counts as one whose variables are
  * not known. */
@@ -17,6 +18,8 @@ struct image_facts {
     bool has_variables; /* there may be variables that outlive a kernel */
     bool has_names;     /* and these are all of them: */
     struct image_names names;
+    bool has_texts; /* it prints, and all formats that stand in it are among these: */
+    struct image_texts texts;
 };
 
 /* Looks into an image that is sound (image_check.h), for a device of this architecture: at the

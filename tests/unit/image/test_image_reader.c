@@ -26,7 +26,9 @@
 #define CPU_SECONDS 1
 
 static const char text[] = ".version 8.0\n.visible .global .align 4 .u32 counter;\n"
-                           ".const .align 8 .u64 table;\ncall vprintf;\n";
+                           ".const .align 8 .u64 table;\ncall vprintf;\n"
+                           ".global .b8 $str[3] = {104, 105, 10};\n"
+                           ".global .b8 $str$1[2] = {37, 100};\n";
 
 static int ask(struct image_reader *reader, const char *image, struct image_facts *ret_facts)
 {
@@ -112,11 +114,14 @@ static void check_facts(struct image_facts *facts)
     assert_false(facts->allocates);
     assert_true(facts->has_variables);
     assert_true(facts->has_names);
-    assert_int_equal(facts->names.count, 2);
-    assert_string_equal(facts->names.names[0].name, "counter");
-    assert_false(facts->names.names[0].constant);
-    assert_string_equal(facts->names.names[1].name, "table");
-    assert_true(facts->names.names[1].constant);
+    assert_int_equal(facts->names.count, 4);
+    assert_string_equal(facts->names.names[2].name, "counter");
+    assert_false(facts->names.names[2].constant);
+    assert_string_equal(facts->names.names[3].name, "table");
+    assert_true(facts->names.names[3].constant);
+    assert_true(facts->has_texts);
+    assert_int_equal(facts->texts.size, 7);
+    assert_memory_equal(facts->texts.bytes, "hi\n\0%d", 7);
     image_facts_fini(facts);
 }
 
@@ -135,7 +140,8 @@ static void facts_come_back(void **state)
     assert_works(*state);
     assert_works(NULL);
     assert_int_equal(ask(*state, ".plain", &facts), 0);
-    assert_false(facts.prints || facts.allocates || facts.has_variables || facts.has_names);
+    assert_false(facts.prints || facts.allocates || facts.has_variables || facts.has_names ||
+                 facts.has_texts);
 }
 
 static void a_crash_costs_one_image(void **state)
