@@ -68,7 +68,7 @@ static const char *read_assert_message(CUresult result)
 
     if (result == CUDA_ERROR_ASSERT)
         driver.cuCtxSynchronize();
-    message[driver_output_read(OUTPUT_STDERR, message, ASSERT_MESSAGE_MAX)] = '\0';
+    message[driver_output_take_errors(message, ASSERT_MESSAGE_MAX)] = '\0';
     if (*message)
         log_line("Driver: %.1024s", message);
     return message;

@@ -47,32 +47,37 @@ class Prints(unittest.TestCase):
         self.assertEqual(process.returncode, 0, out[-2000:] + errors)
         return out, errors
 
-    def check_rounds(self, text, number, rounds, blocks):
-        """Each round's lines are between its own heading and the next one."""
+    def check_rounds(self, text, number, rounds, blocks, copies=()):
+        """Each round's lines are between its own heading and the next one. Lines of copies, with
+        their numbers and blocks, may be among them."""
         heading, *parts = re.split(r"^round \d+\n", text, flags=re.M)
         self.assertEqual(heading, "")
         self.assertEqual(len(parts), rounds)
         self.assertTrue(parts[-1].endswith("end\n"), parts[-1][-200:])
         parts[-1] = parts[-1][:-len("end\n")]
         for part in parts:
-            self.check_part(part, number, blocks)
+            self.check_part(part, number, blocks, copies)
 
-    def check_part(self, part, number, blocks):
-        seen = set()
+    def check_part(self, part, number, blocks, copies):
+        seen = []
         for line in part.splitlines():
             match = LINE.fullmatch(line)
             self.assertIsNotNone(match, line)
-            block = int(match[1])
-            self.assertEqual((int(match[2]), int(match[3])), (blocks, number + block))
-            seen.add(block)
-        self.assertEqual(seen, set(range(blocks)))
+            block, of, said = (int(match[i]) for i in (1, 2, 3))
+            if (of, said - block) == (blocks, number):
+                seen.append(block)
+            else:
+                self.assertIn((said - block, of), copies)
+        self.assertEqual(sorted(seen), list(range(blocks)))
 
     def test_alone(self):
         out, _ = self.end(self.begin(1000, 20, 10))
         self.check_rounds(out, 1000, 20, 10)
 
-    def test_several_at_once_never_mix(self):
-        numbers = [1000000 * (i + 1) for i in range(4)]
+    def run_copies(self, count):
+        """None misses a line of its own, nor has it twice, and each is in the right round. The
+        output tells copies apart only where their kernels do not run at once."""
+        numbers = [1000000 * (i + 1) for i in range(count)]
         programs = [self.begin(number, 40, 20) for number in numbers]
         texts = [None] * len(programs)
 
@@ -86,17 +91,54 @@ class Prints(unittest.TestCase):
             thread.join()
         for number, program, (out, errors) in zip(numbers, programs, texts):
             self.assertEqual(program.returncode, 0, errors)
-            self.check_rounds(out, number, 40, 20)
+            self.check_rounds(out, number, 40, 20, [(other, 20) for other in numbers])
+
+    def test_two_copies_at_once(self):
+        self.run_copies(2)
+
+    def test_four_copies_at_once(self):
+        self.run_copies(4)
+
+    def test_copies_one_after_the_other(self):
+        """Each attaches while the first one lives, which has printed before."""
+        first = self.begin(3000, 2, 3, "victim")
+        while first.stdout.readline() != "end\n":
+            pass
+        for number in (1000, 2000):
+            out, _ = self.end(self.begin(number, 5, 10))
+            self.check_rounds(out, number, 5, 10)
+        first.kill()
+        self.assertNotRegex(first.communicate(timeout=TIMEOUT_S)[0], "hello")
+
+    def begin_holder(self, number, role, device=0):
+        """A program whose kernel ends only when the test ends the program."""
+        holder = self.begin(number, 1, 1, role, device=device)
+        while holder.stdout.readline() != "holds\n":
+            pass
+        return holder
+
+    def test_beside_kernels_that_may_print_and_do_not_end(self):
+        """As those of two jobs of NCCL are, each waiting for its own ranks."""
+        holders = [self.begin_holder(1 + i, "quiet") for i in range(2)]
+        out, _ = self.end(self.begin(1000, 20, 10))
+        self.check_rounds(out, 1000, 20, 10)
+        for holder in holders:
+            self.assertEqual(self.end(holder)[0], "end\n")
+
+    def test_beside_a_copy_whose_kernel_does_not_end(self):
+        holder = self.begin_holder(3000, "holds")
+        out, _ = self.end(self.begin(1000, 20, 10))
+        self.check_rounds(out, 1000, 20, 10, [(3000, 1)])
+        out, _ = self.end(holder)
+        self.assertRegex(out, r"block 0 of 1 says 3000,")
 
     @unittest.skipIf(DEVICE != "soft", "needs two devices")
     def test_a_kernel_on_one_device_does_not_hold_up_another_device(self):
-        holder = self.begin(3000, 1, 1, "holds")
-        while holder.stdout.readline() != "holds\n":
-            pass
+        holder = self.begin_holder(3000, "holds")
         out, _ = self.end(self.begin(1000, 20, 10, device=1))
         self.check_rounds(out, 1000, 20, 10)
         out, _ = self.end(holder)
-        self.assertRegex(out, r"block 0 of 1 says 3000,")
+        self.assertEqual(len(LINE.findall(out)), 1)
 
     def test_a_megabyte_arrives_whole(self):
         out, _ = self.end(self.begin(1000000, 1, 22000))
@@ -121,7 +163,7 @@ class Prints(unittest.TestCase):
         time.sleep(0.2)
         victim.send_signal(signal.SIGKILL)
         out, _ = self.end(other)
-        self.check_rounds(out, 5000000, 30, 20)
+        self.check_rounds(out, 5000000, 30, 20, [(1000000, 500)])
         victim.communicate(timeout=TIMEOUT_S)
         out, _ = self.end(self.begin(7000000, 3, 20))
         self.check_rounds(out, 7000000, 3, 20)

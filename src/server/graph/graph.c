@@ -138,6 +138,7 @@ void graph_destroy(struct graph *graph)
     if (graph->uncharged)
         object_uncharge(graph->session, QUOTA_GRAPH_MEMORY, true);
     list_remove(&graph->link);
+    print_format_set_fini(&graph->formats);
     free(graph->nodes);
     free(graph->edges);
     free(graph);

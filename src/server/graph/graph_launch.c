@@ -112,15 +112,12 @@ static CUresult launch(const struct graph *graph, const struct stream *stream)
     return result != CUDA_SUCCESS ? result : graph_note_launch(graph, stream);
 }
 
-static CUresult launch_announced(const struct graph *graph, struct stream *stream)
+static void announce_output(const struct graph *graph, struct stream *stream)
 {
-    CUresult result = device_printf_begin(stream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = launch(graph, stream);
-    device_printf_end(stream);
-    return result;
+    for (unsigned i = 0; i < graph->formats.count; i++)
+        device_printf_begin(stream, graph->formats.each[i]);
+    if (graph->formats.has_unknown)
+        device_printf_begin(stream, NULL);
 }
 
 CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphLaunch *in,
@@ -132,6 +129,8 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
         launch_record(session, graph->kernel_count, graph->last->handle, graph->last->name);
     stream_note_kernel(hStream, graph->widest);
     if (result == CUDA_SUCCESS)
-        result = graph->may_print ? launch_announced(graph, hStream) : launch(graph, hStream);
+        announce_output(graph, hStream);
+    if (result == CUDA_SUCCESS)
+        result = launch(graph, hStream);
     return stream_end(hStream, in->seq, result);
 }

@@ -98,11 +98,11 @@ struct graph {
     uint32_t widest[3];   /* the largest grid of a kernel */
     uint32_t (*edges)[2]; /* ordered by the second; see graph_edge_from() */
     uint32_t edge_count, edge_room;
-    struct map conditions;       /* the client's name of one -> struct graph_condition */
-    const struct function *last; /* kernel of the highest number, for fault reports */
-    bool may_print;
-    uint64_t checked; /* the memory's generation when the addresses were checked */
-    bool is_split;    /* a node is more than one call to the driver: see copy_chunks.h */
+    struct map conditions;           /* the client's name of one -> struct graph_condition */
+    const struct function *last;     /* kernel of the highest number, for fault reports */
+    struct print_format_set formats; /* of its kernels that may print */
+    uint64_t checked;                /* the memory's generation when the addresses were checked */
+    bool is_split; /* a node is more than one call to the driver: see copy_chunks.h */
 
     /* The driver's graph, built when the description is complete, or later: graph_prepare(). */
     bool instantiated;

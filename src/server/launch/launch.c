@@ -132,18 +132,6 @@ CUresult launch_plain(const struct launch *launch, const struct stream *stream)
     return launch_with(launch, stream, NULL, 0);
 }
 
-static CUresult launch_announced(const struct launch *launch, struct stream *stream,
-                                 CUlaunchAttribute *attributes, unsigned count)
-{
-    CUresult result = device_printf_begin(stream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = launch_with(launch, stream, attributes, count);
-    device_printf_end(stream);
-    return result;
-}
-
 /* Launches by itself, after the launches that were set aside. */
 static CUresult launch_now(struct session *session, const struct wire_cuLaunchKernelEx *in,
                            struct function *f, struct stream *hStream)
@@ -165,9 +153,10 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     stream_note_kernel(hStream, launch.shape.grid);
     if (result == CUDA_SUCCESS)
         result = stream_begin_work(hStream);
+    if (result == CUDA_SUCCESS && function_may_print(f))
+        device_printf_begin(hStream, function_formats(f));
     if (result == CUDA_SUCCESS)
-        result = f->module->may_print ? launch_announced(&launch, hStream, attributes, count)
-                                      : launch_with(&launch, hStream, attributes, count);
+        result = launch_with(&launch, hStream, attributes, count);
     return stream_end(hStream, 0, result);
 }
 

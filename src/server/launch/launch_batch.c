@@ -85,7 +85,7 @@ void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelE
     launch_read(launch, in, function);
     launch->params = params;
     batch->stream = stream;
-    batch->may_print |= function->module->may_print;
+    batch->may_print |= function_may_print(function);
     batch->since = 0;
     batch->count++;
     memcpy(params, in->params, in->params_size);
@@ -169,17 +169,12 @@ static bool fills_device(const struct stream *stream, const struct launch *launc
     return blocks > (uint64_t)sms;
 }
 
-static CUresult begin_work(struct stream *stream, bool may_print)
+static void announce_output(struct stream *stream, const struct launch *launches, unsigned count)
 {
-    CUresult result = stream_begin_work(stream);
-
-    return result == CUDA_SUCCESS && may_print ? device_printf_begin(stream) : result;
-}
-
-static void end_work(const struct stream *stream, bool may_print)
-{
-    if (may_print)
-        device_printf_end(stream);
+    for (unsigned i = 0; i < count; i++) {
+        if (function_may_print(launches[i].function))
+            device_printf_begin(stream, function_formats(launches[i].function));
+    }
 }
 
 static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
@@ -189,11 +184,10 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
         return false;
     launch_record(stream->session, 0, launch->function->handle, launch->function->name);
     stream_note_kernel(stream, launch->shape.grid);
-    if (begin_work(stream, launch->function->module->may_print) != CUDA_SUCCESS)
+    if (stream_begin_work(stream) != CUDA_SUCCESS)
         return false;
-    bool launched = fence_kernel_behind(stream, launch, seq);
-    end_work(stream, launch->function->module->may_print);
-    return launched;
+    announce_output(stream, launch, 1);
+    return fence_kernel_behind(stream, launch, seq);
 }
 
 /* Makes the launch that was set aside together with its fence: false when there is no such launch,
@@ -234,10 +228,11 @@ bool launch_batch_flush(struct session *session)
     launch_record(session, count, last->handle, last->name);
     stream_note_kernel(batch->stream, batch->launches[count - 1].shape.grid);
 
-    CUresult result = begin_work(batch->stream, batch->may_print);
+    CUresult result = stream_begin_work(batch->stream);
+    if (result == CUDA_SUCCESS && batch->may_print)
+        announce_output(batch->stream, batch->launches, count);
     if (result == CUDA_SUCCESS) {
         launch_all(session, batch->stream, batch->launches, count);
-        end_work(batch->stream, batch->may_print);
     } else {
         session_async_failed(session, "cuLaunchKernelEx", result);
     }

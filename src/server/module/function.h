@@ -42,5 +42,16 @@ static inline void function_prefer(const struct function *function)
         function_set_carveout(function);
 }
 
+/* Whether the kernel may print, and in which formats: NULL = any. */
+static inline bool function_may_print(const struct function *function)
+{
+    return function->module->may_print;
+}
+
+static inline struct print_formats *function_formats(const struct function *function)
+{
+    return function->module->formats;
+}
+
 /* Takes it out of its module and out of the handle table, and frees it. */
 void function_destroy(struct session *session, struct function *function);

@@ -101,5 +101,6 @@ void library_destroy(struct library *library)
     compiled_image_fini(&library->code);
     free(library->wrapper);
     stored_image_unref(library->image);
+    print_formats_unref(library->formats);
     free(library);
 }

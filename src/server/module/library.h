@@ -12,6 +12,7 @@
 #include "jit_pairs.h"
 #include "list.h"
 #include "loader.h"
+#include "print_formats.h"
 
 #define LIBRARY_LOG_SIZE 4096u
 
@@ -22,11 +23,12 @@ struct stored_image;
 
 struct library {
     CUlibrary driver;
-    unsigned users;    /* atomic: one for each device on which a client uses it */
-    struct list link;  /* while retired (retired.h) */
-    uint64_t bytes;    /* while retired: of its image and variables */
-    bool may_print;    /* its kernels may print */
-    bool may_allocate; /* its kernels may keep memory of the device's own heap */
+    unsigned users;                /* atomic: one for each device on which a client uses it */
+    struct list link;              /* while retired (retired.h) */
+    uint64_t bytes;                /* while retired: of its image and variables */
+    bool may_print;                /* its kernels may print, in these formats: */
+    struct print_formats *formats; /* NULL: unknown */
+    bool may_allocate;             /* its kernels may keep memory of the device's own heap */
     unsigned option_count;
     /* The driver may compile long after the load, and then still writes to the buffers that it was
      * given there. So options and log live as long as the library. */

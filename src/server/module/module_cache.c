@@ -324,6 +324,8 @@ static void settle(struct module_cache *cache, struct cached *cached, struct ima
     bool for_all = result == CUDA_SUCCESS && cached->loading && is_for_all(facts);
 
     cached->library->may_print = facts->prints;
+    if (facts->has_texts)
+        cached->library->formats = print_formats_create(facts->texts.bytes, facts->texts.size);
     cached->library->may_allocate = facts->allocates;
     if (cached->loading && !for_all)
         list_remove(&cached->link);

@@ -84,6 +84,14 @@ static CUresult charge_variables(struct session *session, struct module *module)
     return CUDA_SUCCESS;
 }
 
+static void note_prints(struct module *module)
+{
+    const struct library *library = module_library(module);
+
+    module->may_print = library->may_print;
+    module->formats = library->formats;
+}
+
 static CUresult open_library(struct session *session, const struct wire_cuLibraryLoadData *in,
                              struct module *module, struct stored_image *image,
                              struct wire_cuLibraryLoadData_reply *ret_out)
@@ -102,7 +110,7 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
         result = charge_variables(session, module);
     if (result != CUDA_SUCCESS)
         return result;
-    module->may_print = module_library(module)->may_print;
+    note_prints(module);
     ret_out->state = cached_has_state(module->cached);
     return CUDA_SUCCESS;
 }
@@ -169,7 +177,8 @@ static CUresult join(struct session *session, uint64_t handle, const struct modu
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = module_cache_join(twin->cached, device, &module->cached);
-    module->may_print = twin->may_print;
+    if (result == CUDA_SUCCESS)
+        note_prints(module);
     if (result == CUDA_SUCCESS)
         result = charge_variables(session, module);
     if (result == CUDA_SUCCESS)

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session does about its kernels that may print: it takes the turn before it launches them,
- * and collects their output when its client asks. See printf_turn.c and printf_collect.c.
+ * What a session does about its kernels that may print: it notes in which formats before it
+ * launches them, and collects their output when its client asks.
+ *
+ * NVIDIA's driver writes the buffer of a context whenever a call synchronizes with any stream of
+ * it, even an idle one that was never used, and such a call waits for nothing.
  */
-#include "print_state.h"
+#include "device_printf.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "cleanup.h"
+#include "driver_output.h"
+#include "print_state.h"
 #include "server_dispatch.h"
 
 #define FAULT_TIMEOUT_S 1
-
-static void init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
 
 int server_printf_init(struct server *server)
 {
@@ -30,9 +25,11 @@ int server_printf_init(struct server *server)
 
     if (!printer)
         return -ENOMEM;
-    pthread_mutex_init(&printer->collecting, NULL);
     pthread_mutex_init(&printer->lock, NULL);
-    init_condition(&printer->turn_free);
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+        pthread_mutex_init(&printer->contexts[i].collecting, NULL);
+        list_init(&printer->contexts[i].clients);
+    }
     server->printf = printer;
     return 0;
 }
@@ -44,8 +41,17 @@ void server_printf_fini(struct server *server)
 
 int session_printf_init(struct session *session)
 {
-    session->printf = calloc(1, sizeof(*session->printf));
-    return session->printf ? 0 : -ENOMEM;
+    struct session_printf *printf = calloc(1, sizeof(*printf));
+
+    if (!printf)
+        return -ENOMEM;
+    pthread_mutex_init(&printf->lock, NULL);
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+        list_init(&printf->clients[i].link);
+        printf->clients[i].session = session;
+    }
+    session->printf = printf;
+    return 0;
 }
 
 void session_printf_fini(struct session *session)
@@ -55,7 +61,7 @@ void session_printf_fini(struct session *session)
 
 /* ---- launches ---- */
 
-static void set_pending_locked(struct session *session, bool pending)
+static void set_pending(struct session *session, bool pending)
 {
     if (session->printf->pending == pending)
         return;
@@ -63,90 +69,94 @@ static void set_pending_locked(struct session *session, bool pending)
     channel_server_set_output_pending(session->channel, pending);
 }
 
-/* A client that sees a kernel's fence also sees that its output is pending. */
-CUresult device_printf_begin(struct stream *stream)
+static void add_formats(struct printf_client *client, unsigned context,
+                        struct print_formats *formats)
 {
-    struct session *session = stream->session;
-    struct server_printf *printer = session->server->printf;
+    struct server_printf *printer = client->session->server->printf;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
-    CUresult result = printf_turn_take_locked(printer, stream->device, session);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    set_pending_locked(session, true);
-    print_mark_open(stream);
-    atomic_fetch_add_explicit(&printf_turn_of(printer, stream->device)->launching, 1,
-                              memory_order_relaxed);
-    return CUDA_SUCCESS;
+    if (!printf_client_may_print(client))
+        list_append(&printer->contexts[context].clients, &client->link);
+    print_format_set_add(&client->formats, formats);
 }
 
-/* Partner: is_launching() in printf_turn.c. */
-void device_printf_end(const struct stream *stream)
+/* A client that sees a kernel's fence also sees that its output is pending. */
+void device_printf_begin(struct stream *stream, struct print_formats *formats)
 {
-    struct server_printf *printer = stream->session->server->printf;
+    const unsigned context = stream->device->index;
+    struct printf_client *client = &stream->session->printf->clients[context];
 
-    atomic_fetch_sub_explicit(&printf_turn_of(printer, stream->device)->launching, 1,
-                              memory_order_release);
+    if (!print_format_set_has(&client->formats, formats))
+        add_formats(client, context, formats);
+    set_pending(stream->session, true);
+    print_mark_open(stream);
 }
 
 /* ---- collecting ---- */
 
-static bool holds_turn(struct server_printf *printer, const struct printf_turn *turn,
-                       const struct session *session)
+static void remove_client(struct printf_client *client)
 {
+    struct server_printf *printer = client->session->server->printf;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
 
-    return turn->holder == session;
+    list_remove(&client->link);
+    print_format_set_fini(&client->formats);
 }
 
-static void end_turn_held(struct server_printf *printer, struct printf_turn *turn)
+/* Kernels that are done only now may have printed more, so whether they are is asked first. */
+static CUresult collect_in(struct printf_client *client, const struct device *device)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
-
-    printf_turn_end_locked(printer, turn);
-}
-
-/* Another session may end the turn at the same time. Kernels that are done only now may have
- * printed more, so whether they are is asked first. */
-static CUresult collect_in(struct session *session, const struct device *device)
-{
+    struct session *session = client->session;
     struct server_printf *printer = session->server->printf;
-    struct printf_turn *turn = printf_turn_of(printer, device);
     CUresult result = session_visit(session, device);
-    bool done = result == CUDA_SUCCESS && print_marks_are_reached(session, device, false);
 
     if (result != CUDA_SUCCESS)
         return result;
-    _cleanup_mutex_ pthread_mutex_t *collecting = mutex_hold(&printer->collecting);
-    if (!holds_turn(printer, turn, session))
-        return CUDA_SUCCESS;
-    result = printf_collect_held(printer, device);
+    bool done = print_marks_are_reached(session, device);
+    _cleanup_mutex_ pthread_mutex_t *collecting =
+        mutex_hold(&printer->contexts[device->index].collecting);
+    driver_output_is_of(device->index);
+    result = driver.cuStreamSynchronize(device->watch);
+    driver_output_is_of(DRIVER_OUTPUT_UNKNOWN);
+    printf_distribute_held(printer, device->index);
     if (done)
-        end_turn_held(printer, turn);
+        remove_client(client);
     return result;
 }
 
-static void collect_all(struct session *session)
+/* Whether the client's kernels that may print are done everywhere. */
+static bool collect_all(struct session *session)
 {
     const struct devices *devices = &session->server->devices;
-    struct server_printf *printer = session->server->printf;
+    bool done = true;
 
     for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
-        if (holds_turn(printer, &printer->turns[i], session))
-            session_check(session, collect_in(session, &devices->device[i]));
+        struct printf_client *client = &session->printf->clients[i];
+
+        if (!printf_client_may_print(client))
+            continue;
+        session_check(session, collect_in(client, &devices->device[i]));
+        done &= !printf_client_may_print(client);
     }
+    return done;
+}
+
+static bool may_print(const struct session *session)
+{
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+        if (printf_client_may_print(&session->printf->clients[i]))
+            return true;
+    }
+    return false;
 }
 
 /* Whether all has been delivered. The client need not ask again when nothing more can come. */
 static bool deliver(struct session *session)
 {
-    struct server_printf *printer = session->server->printf;
-    _cleanup_mutex_ pthread_mutex_t *collecting = mutex_hold(&printer->collecting);
-    bool delivered = printf_deliver_held(session);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
+    bool delivered = printf_deliver(session);
 
-    if (delivered && !printf_turns_hold_locked(printer, session))
-        set_pending_locked(session, false);
+    if (delivered && !may_print(session))
+        set_pending(session, false);
     return delivered;
 }
 
@@ -168,12 +178,10 @@ CUresult serve_fnPrintfTake(struct session *session, const struct wire_fnPrintfT
 
 bool device_printf_settle(struct session *session)
 {
-    struct server_printf *printer = session->server->printf;
+    bool done = collect_all(session);
 
-    collect_all(session);
     deliver(session);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
-    return !printf_turns_hold_locked(printer, session);
+    return done;
 }
 
 /* ---- the end ---- */
@@ -182,27 +190,31 @@ bool device_printf_settle(struct session *session)
  * client's. */
 void device_printf_forget(struct session *session)
 {
-    struct server_printf *printer = session->server->printf;
-
     collect_all(session);
-    _cleanup_mutex_ pthread_mutex_t *collecting = mutex_hold(&printer->collecting);
-    printf_turns_forget_held(printer, session);
+    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
+        remove_client(&session->printf->clients[i]);
     backlog_drop(&session->printf->backlog);
 }
 
-/* The lock is kept, so that no thread collects any more. */
-void device_printf_fault(struct server *server)
+/* The locks are kept, so that no thread collects any more. */
+static void distribute_all(struct server *server)
 {
     struct server_printf *printer = server->printf;
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += FAULT_TIMEOUT_S;
-    if (pthread_mutex_timedlock(&printer->collecting, &until))
-        return;
-    printf_collect_strays_held(printer);
+    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+        if (!pthread_mutex_timedlock(&printer->contexts[i].collecting, &until))
+            printf_distribute_held(printer, i);
+    }
+}
+
+void device_printf_fault(struct server *server)
+{
+    distribute_all(server);
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->phase == SESSION_SERVING)
-            printf_deliver_held(session);
+            printf_deliver(session);
     }
 }

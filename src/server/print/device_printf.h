@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device printf output, on its way to the client whose kernels printed it. A driver keeps one
- * buffer for each context and does not say which kernel filled it, so clients whose kernels may
- * print in a context take turns. Nothing else is done for a launch: the client asks for the output
+ * buffer for each context and does not say which kernel filled it, so the server finds out by the
+ * formats (printf_collect.c). Nothing else is done for a launch: the client asks for the output
  * when it synchronizes, if its region says that there may be some.
  */
 #pragma once
 
+#include "print_formats.h"
 #include "server.h"
 #include "session.h"
 
 struct stream;
 
-/* Session thread: around the launch of kernels that may print, after stream_begin_work(). The first
- * may wait some seconds for other clients' kernels. CUDA_ERROR_MPS_CLIENT_TERMINATED means that
- * there is to be no launch, and no second call. */
-CUresult device_printf_begin(struct stream *stream);
-void device_printf_end(const struct stream *stream);
+/* Session thread: before the launch of kernels that may print, after stream_begin_work(). `formats`
+ * are those of their library; NULL = unknown. Waits for no other client. */
+void device_printf_begin(struct stream *stream, struct print_formats *formats);
 
-/* Session thread: collects what the client's kernels have printed, and gives the turns back in all
- * contexts where they are done: whether it has none any more. */
+/* Session thread: collects what the client's kernels have printed: whether they are done in all
+ * contexts, so that nothing more can come. */
 bool device_printf_settle(struct session *session);
 
 /* Session thread: the session's streams are idle and it is about to end. */

@@ -1,80 +1,149 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory files take the place of standard output and standard error: a writer never waits, whatever
- * the amount, and what has been read is given back to the system.
- *
- * Of standard error only the C library's stream is redirected. Drivers report failed assertions
- * through it; what writes to the descriptor is a runtime library with its exit message, which
- * belongs in the log.
+ * Streams of our own take the place of the C library's standard output and standard error. They
+ * have no buffer, so each call of a driver arrives by itself. What is written to the descriptors
+ * themselves is a runtime library's exit message, and belongs in the log.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include "driver_output.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
-#include <sys/mman.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "fd.h"
+#include "cleanup.h"
+#include "log.h"
 
-static struct capture {
-    FILE *file;
-    int fd;
-    off_t start; /* what lies before it has been read */
-} captures[OUTPUT_KINDS];
+/* Several times the buffer that a driver keeps for one context. */
+#define WRITES_MAX ((size_t)64 << 20)
 
-static int capture_descriptor(struct capture *capture, FILE *file)
+static struct {
+    pthread_mutex_t lock; /* taken inside calls of a driver, so no such call is made with it */
+    struct driver_writes out[DEVICE_CONTEXTS_MAX + 1], errors;
+} captured = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local unsigned source = DRIVER_OUTPUT_UNKNOWN;
+
+static bool reserve(struct driver_writes *writes, size_t size)
 {
-    int fd = memfd_create("funnel-output", MFD_CLOEXEC);
+    size_t capacity = writes->capacity ? writes->capacity : 4096;
 
-    if (fd < 0)
-        return -errno;
-    fflush(file);
-    if (dup2(fd, fileno(file)) < 0) {
-        int error = -errno;
-        fd_close(&fd);
-        return error;
-    }
-    *capture = (struct capture){.file = file, .fd = fd};
-    return 0;
+    while (capacity < size)
+        capacity *= 2;
+    if (capacity == writes->capacity)
+        return true;
+    char *bytes = capacity <= WRITES_MAX ? realloc(writes->bytes, capacity) : NULL;
+    if (!bytes)
+        return false;
+    writes->bytes = bytes;
+    writes->capacity = capacity;
+    return true;
 }
 
-/* Only the GNU library lets a program put another stream in the place of stderr. */
-static int capture_error_stream(struct capture *capture)
+bool driver_writes_add(struct driver_writes *writes, const char *text, size_t size)
 {
-#ifdef __GLIBC__
-    int fd = memfd_create("funnel-errors", MFD_CLOEXEC);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+    uint32_t length = (uint32_t)size;
 
-    if (!file) {
-        int error = -errno;
-        fd_close(&fd);
-        return error;
-    }
-    stderr = file;
-    *capture = (struct capture){.file = file, .fd = fd};
-#endif
-    return 0;
+    if (size > WRITES_MAX || !reserve(writes, writes->size + sizeof(length) + size))
+        return false;
+    memcpy(writes->bytes + writes->size, &length, sizeof(length));
+    memcpy(writes->bytes + writes->size + sizeof(length), text, size);
+    writes->size += sizeof(length) + size;
+    return true;
+}
+
+size_t driver_writes_next(const struct driver_writes *writes, size_t at, const char **ret_text,
+                          size_t *ret_size)
+{
+    uint32_t length;
+
+    memcpy(&length, writes->bytes + at, sizeof(length));
+    *ret_text = writes->bytes + at + sizeof(length);
+    *ret_size = length;
+    return at + sizeof(length) + length;
+}
+
+void driver_writes_fini(struct driver_writes *writes)
+{
+    free(writes->bytes);
+    *writes = (struct driver_writes){0};
+}
+
+static void keep(struct driver_writes *writes, const char *text, size_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&captured.lock);
+
+    if (size && !driver_writes_add(writes, text, size))
+        log_line("No client reads its device printf output: %zu bytes are lost", size);
+}
+
+static ssize_t keep_output(void *unused, const char *text, size_t size)
+{
+    (void)unused;
+    keep(&captured.out[source], text, size);
+    return (ssize_t)size;
+}
+
+static ssize_t keep_error(void *unused, const char *text, size_t size)
+{
+    (void)unused;
+    keep(&captured.errors, text, size);
+    return (ssize_t)size;
+}
+
+static FILE *open_stream(cookie_write_function_t *write)
+{
+    FILE *file = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write});
+
+    if (file)
+        setvbuf(file, NULL, _IONBF, 0);
+    return file;
 }
 
 int driver_output_capture(void)
 {
-    int error = capture_descriptor(&captures[OUTPUT_STDOUT], stdout);
+    FILE *output = open_stream(keep_output), *errors = open_stream(keep_error);
 
-    return error ? error : capture_error_stream(&captures[OUTPUT_STDERR]);
+    if (!output || !errors)
+        return -ENOMEM;
+    fflush(stdout);
+    if (dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return -errno;
+    stdout = output;
+    stderr = errors;
+    return 0;
 }
 
-size_t driver_output_read(enum region_output kind, char *ret_text, size_t size)
+void driver_output_is_of(unsigned context)
 {
-    struct capture *capture = &captures[kind];
+    source = context;
+}
 
-    if (!capture->file)
-        return 0;
-    fflush(capture->file);
-    ssize_t count = pread(capture->fd, ret_text, size, capture->start);
-    if (count <= 0)
-        return 0;
-    fallocate(capture->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, capture->start, count);
-    capture->start += count;
-    return (size_t)count;
+void driver_output_take(unsigned context, struct driver_writes *ret_writes)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&captured.lock);
+
+    *ret_writes = captured.out[context];
+    captured.out[context] = (struct driver_writes){0};
+}
+
+size_t driver_output_take_errors(char *ret_text, size_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&captured.lock);
+    size_t taken = 0, length;
+    const char *text;
+
+    for (size_t at = 0; at < captured.errors.size;) {
+        at = driver_writes_next(&captured.errors, at, &text, &length);
+        length = length < size - taken ? length : size - taken;
+        memcpy(ret_text + taken, text, length);
+        taken += length;
+    }
+    driver_writes_fini(&captured.errors);
+    return taken;
 }

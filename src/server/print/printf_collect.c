@@ -1,85 +1,198 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the driver's buffers to the client whose kernels filled them.
+ * From the driver's buffers to the clients whose kernels filled them.
  *
- * NVIDIA's driver writes the buffer of a context whenever a call synchronizes with any stream of
- * it, even an idle one that was never used, and such a call waits for nothing. All contexts write
- * to the same place, so the output of two of them is told apart by collecting one at a time.
+ * A record can only be of a client whose kernels may have printed since that client last collected.
+ * Where there are several such clients, their formats tell: it is of those that have the format
+ * which explains most of what comes next. Copies of one program have the same formats. A record
+ * that several of them may have printed goes to each, so that none misses its own.
  */
 #include "print_state.h"
 
 #include "cleanup.h"
 #include "driver_output.h"
+#include "format_match.h"
 #include "log.h"
 
 #define LOGGED_MAX 1024 /* bytes of output in one line of the log */
 
-static void keep_output_held(struct session *owner)
-{
-    char text[16384];
-    size_t size;
+/* What was written, and the contexts that it may be of. */
+struct output {
+    struct server_printf *printer;
+    unsigned first, last;
+    struct driver_writes writes;
+};
 
-    while ((size = driver_output_read(OUTPUT_STDOUT, text, sizeof(text))) > 0) {
-        if (!owner)
-            log_line("Device printf output of an unknown client: %.*s",
-                     size < LOGGED_MAX ? (int)size : LOGGED_MAX, text);
-        else if (!backlog_add(&owner->printf->backlog, text, size))
-            log_line("Client " CLIENT_FORMAT " does not read its device printf output: %zu "
-                     "bytes are lost",
-                     CLIENT_ARGS(owner), size);
+/* A record: writes from one place to another. */
+struct record {
+    size_t at, end;
+};
+
+#define for_each_client(client, output)                             \
+    for (unsigned i_ = (output)->first; i_ <= (output)->last; i_++) \
+        list_for_each (struct printf_client, client, &(output)->printer->contexts[i_].clients, link)
+
+/* ---- whose it is ---- */
+
+static size_t longest_of(const struct print_formats *formats, const struct driver_writes *writes,
+                         size_t at)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < formats->size; i += strlen(formats->texts + i) + 1) {
+        size_t end = format_match(formats->texts + i, writes, at);
+        longest = end > longest ? end : longest;
+    }
+    return longest;
+}
+
+static size_t longest_of_set(const struct print_format_set *set, const struct driver_writes *writes,
+                             size_t at)
+{
+    size_t longest = 0;
+
+    for (unsigned i = 0; i < set->count; i++) {
+        size_t end = longest_of(set->each[i], writes, at);
+        longest = end > longest ? end : longest;
+    }
+    return longest;
+}
+
+/* Sets `fits` of each client, and returns the largest. */
+static size_t fit_formats_locked(const struct output *output, size_t at)
+{
+    size_t longest = 0;
+
+    for_each_client(client, output)
+    {
+        client->fits = longest_of_set(&client->formats, &output->writes, at);
+        longest = client->fits > longest ? client->fits : longest;
+    }
+    return longest;
+}
+
+/* No known format explains it. Then it is of those whose formats are not known. A kernel may also
+ * put a format together. */
+static size_t fit_unknown_locked(const struct output *output, size_t at)
+{
+    bool any = false;
+    const char *text;
+    size_t size, end = driver_writes_next(&output->writes, at, &text, &size);
+
+    for_each_client(client, output) any |= client->formats.has_unknown;
+    for_each_client(client, output) client->fits = client->formats.has_unknown == any ? end : 0;
+    return end;
+}
+
+/* ---- giving ---- */
+
+static void keep_text(struct session *session, const char *text, size_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->printf->lock);
+
+    if (!backlog_add(&session->printf->backlog, text, size))
+        log_line("Client " CLIENT_FORMAT " does not read its device printf output: %zu bytes are "
+                 "lost",
+                 CLIENT_ARGS(session), size);
+}
+
+static void give(const struct output *output, struct record record, struct session *session)
+{
+    while (record.at < record.end) {
+        const char *text;
+        size_t size;
+
+        record.at = driver_writes_next(&output->writes, record.at, &text, &size);
+        keep_text(session, text, size);
     }
 }
 
-/* The one client whose kernels may print anywhere. NULL when there is none, or when there are
- * several. */
-static struct session *find_only_holder_held(struct server_printf *printer)
+static void note_mixture_locked(struct session *session)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
-    struct session *only = NULL;
+    if (session->printf->is_mixed)
+        return;
+    session->printf->is_mixed = true;
+    log_line("Client " CLIENT_FORMAT " and others print at the same time from the same code: lines "
+             "that each of them may have printed come out of all of them",
+             CLIENT_ARGS(session));
+}
 
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
-        const struct printf_turn *turn = &printer->turns[i];
+static void give_to_all_locked(const struct output *output, struct record record)
+{
+    unsigned count = 0;
 
-        if (turn->late.count || (turn->holder && only && turn->holder != only))
-            return NULL;
-        if (turn->holder)
-            only = turn->holder;
+    for_each_client(client, output) count += client->fits == record.end;
+    for_each_client(client, output)
+    {
+        if (client->fits != record.end)
+            continue;
+        if (count > 1)
+            note_mixture_locked(client->session);
+        give(output, record, client->session);
     }
-    return only;
 }
 
-static struct session *find_holder_held(struct server_printf *printer,
-                                        const struct printf_turn *turn)
+/* The lock is given back between records, for launches. Returns where the record ends; 0 when no
+ * client may have printed it. */
+static size_t distribute_record(const struct output *output, size_t at)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&output->printer->lock);
+    size_t end = fit_formats_locked(output, at);
+    bool any = false;
 
-    return turn->holder;
+    for_each_client(client, output) any = true;
+    if (!any)
+        return 0;
+    if (!end)
+        end = fit_unknown_locked(output, at);
+    give_to_all_locked(output, (struct record){at, end});
+    return end;
 }
 
-void printf_collect_strays_held(struct server_printf *printer)
+static void log_rest(const struct output *output, size_t at)
 {
-    keep_output_held(find_only_holder_held(printer));
+    char line[LOGGED_MAX];
+    size_t size = 0;
+
+    while (at < output->writes.size) {
+        const char *text;
+        size_t length;
+
+        at = driver_writes_next(&output->writes, at, &text, &length);
+        length = length < sizeof(line) - size ? length : sizeof(line) - size;
+        memcpy(line + size, text, length);
+        size += length;
+    }
+    log_line("Device printf output of an unknown client: %.*s", (int)size, line);
 }
 
-/* What late work has printed until now comes out as well, so only the next output has an owner. */
-CUresult printf_collect_held(struct server_printf *printer, const struct device *device)
+static void distribute(struct output *output)
 {
-    struct printf_turn *turn = printf_turn_of(printer, device);
-    bool has_late = turn->late.count > 0;
-    struct session *owner = has_late ? NULL : find_holder_held(printer, turn);
+    size_t at = 0, end;
 
-    if (!owner || owner != find_only_holder_held(printer))
-        printf_collect_strays_held(printer);
-    if (has_late)
-        stream_probe_is_done(&turn->late);
-    CUresult result = driver.cuStreamSynchronize(device->watch);
-    keep_output_held(owner);
-    return result;
+    while (at < output->writes.size && (end = distribute_record(output, at)))
+        at = end;
+    if (at < output->writes.size)
+        log_rest(output, at);
+    driver_writes_fini(&output->writes);
 }
 
-bool printf_deliver_held(struct session *session)
+/* What was written in calls of other purposes comes first, because it is older. */
+void printf_distribute_held(struct server_printf *printer, unsigned context)
+{
+    struct output unknown = {.printer = printer, .last = DEVICE_CONTEXTS_MAX - 1};
+    struct output known = {.printer = printer, .first = context, .last = context};
+
+    driver_output_take(DRIVER_OUTPUT_UNKNOWN, &unknown.writes);
+    distribute(&unknown);
+    driver_output_take(context, &known.writes);
+    distribute(&known);
+}
+
+bool printf_deliver(struct session *session)
 {
     struct backlog *backlog = &session->printf->backlog;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->printf->lock);
 
     backlog_deliver(backlog, session->channel, OUTPUT_STDOUT);
     return backlog_empty(backlog);

@@ -99,20 +99,12 @@ CUresult serve_cuEventRecordWithFlags(struct session *session,
     return stream_end(hStream, in->seq, result);
 }
 
-/* What is behind the event may wait for the client itself, or for another one. */
-static bool may_wait_for_client(const struct session *session, const struct event *event)
-{
-    return session->streams->has_host_waits || event->share;
-}
-
 CUresult serve_cuStreamWaitEvent(struct session *session, const struct wire_cuStreamWaitEvent *in,
                                  struct stream *hStream, struct event *hEvent)
 {
     CUevent awaited = event_driver(hEvent);
     CUresult result = stream_begin(hStream);
 
-    if (result == CUDA_SUCCESS && may_wait_for_client(session, hEvent))
-        print_mark_before_wait(hStream);
     if (result == CUDA_SUCCESS)
         result = awaited ? driver.cuStreamWaitEvent(hStream->driver, awaited, 0)
                          : CUDA_ERROR_INVALID_HANDLE;

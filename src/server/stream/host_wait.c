@@ -170,8 +170,6 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
     if (result == CUDA_SUCCESS)
         result = host_wait_record(hStream, in->addr, in->value, in->flags, false, &wait);
     if (result == CUDA_SUCCESS)
-        print_mark_before_wait(hStream);
-    if (result == CUDA_SUCCESS)
         result = wait_for_value(hStream, in->addr, in->value, in->flags);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventRecord(wait->passed, hStream->driver);
@@ -204,8 +202,6 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = host_wait_record(hStream, in->addr, in->value, in->flags, true, &wait);
-    if (result == CUDA_SUCCESS)
-        print_mark_before_wait(hStream);
     if (result == CUDA_SUCCESS)
         result = wait_for_wide_value(hStream, in);
     if (result == CUDA_SUCCESS)

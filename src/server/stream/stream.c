@@ -376,7 +376,6 @@ void stream_destroy(struct stream *stream)
 {
     if (stream->order)
         driver.cuEventDestroy_v2(stream->order);
-    print_mark_end(stream);
     stream_drop_driver(stream);
     free(stream);
 }

@@ -45,7 +45,7 @@ struct stream {
     uint64_t shared_copy_work;    /* owned by the copy code: shared_copy_stream.h */
     struct stream_launch *launch; /* owned by the launch code */
     struct stream_pace pace;
-    struct print_mark print_mark;
+    uint64_t print_mark; /* print_mark.c */
 
     uint32_t watched_fence, watched_rounds; /* the watchdog's: long_work_watch.c */
 };

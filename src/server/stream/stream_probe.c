@@ -73,29 +73,6 @@ bool stream_probe_try(struct stream_probe *probe, struct session *session,
     return true;
 }
 
-static void add_printing(struct stream_probe *probe, const struct session *session)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->streams->lock);
-
-    list_for_each (struct stream, stream, session_device_streams(session, probe->device), link) {
-        if (stream->device == probe->device && !print_mark_is_reached_locked(stream, false))
-            add_event(probe, stream);
-    }
-}
-
-void stream_probe_begin_printing(struct stream_probe *probe, struct session *session,
-                                 const struct device *device, uint32_t owner)
-{
-    if (!begin_empty(probe, session, device))
-        return;
-
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
-    const struct session *other = server_session_locked(session->server, owner);
-
-    if (other)
-        add_printing(probe, other);
-}
-
 /* Gives an event back; the last one takes its place. */
 static void remove_at(struct stream_probe *probe, unsigned index)
 {
@@ -109,17 +86,6 @@ void stream_probe_end(struct stream_probe *probe)
 {
     while (probe->count)
         remove_at(probe, probe->count - 1);
-}
-
-void stream_probe_join(struct stream_probe *probe, struct stream_probe *other)
-{
-    probe->device = other->device;
-    while (other->count && probe->count < STREAM_PROBE_MAX) {
-        other->count--;
-        probe->owners[probe->count] = other->owners[other->count];
-        probe->events[probe->count++] = other->events[other->count];
-    }
-    stream_probe_end(other);
 }
 
 bool stream_probe_is_done(struct stream_probe *probe)

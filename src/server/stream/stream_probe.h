@@ -33,14 +33,6 @@ void stream_probe_begin(struct stream_probe *probe, struct session *session,
 bool stream_probe_try(struct stream_probe *probe, struct session *session,
                       const struct device *device, uint64_t timeout_ns);
 
-/* As stream_probe_begin(), of streams of one client alone whose kernels may print. `owner` is its
- * session->id. */
-void stream_probe_begin_printing(struct stream_probe *probe, struct session *session,
-                                 const struct device *device, uint32_t owner);
-
-/* Takes over the events of another probe of the same context, as far as there is room. */
-void stream_probe_join(struct stream_probe *probe, struct stream_probe *other);
-
 void stream_probe_end(struct stream_probe *probe);
 
 /* Whether the streams have come to the end of that work. */

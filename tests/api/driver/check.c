@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels.ptx.h"
+#include "quiet.ptx.h"
 #include "talk.ptx.h"
 
 #define EXIT_SKIPPED 77
@@ -101,6 +102,14 @@ CUmodule load_talk(void)
     CUmodule module;
 
     MUST(cuModuleLoadData(&module, talk_ptx));
+    return module;
+}
+
+CUmodule load_quiet(void)
+{
+    CUmodule module;
+
+    MUST(cuModuleLoadData(&module, quiet_ptx));
     return module;
 }
 

@@ -38,6 +38,7 @@ int check_close(void);
 CUmodule load_kernels(void);
 /* Those that print. */
 CUmodule load_talk(void);
+CUmodule load_quiet(void);
 CUfunction get_kernel(CUmodule module, const char *name);
 /* One block of one thread, on this stream. */
 void launch_one(CUfunction kernel, CUstream stream, void **parameters);

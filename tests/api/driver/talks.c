@@ -55,8 +55,8 @@ static void await_line(void)
         continue;
 }
 
-/* Its kernel prints, and goes on until a line comes. */
-static int hold_until_line(int number)
+/* A kernel of it may print, and goes on until a line comes. */
+static int hold_until_line(int number, const char *kernel)
 {
     volatile int *word;
     CUdeviceptr address;
@@ -66,7 +66,7 @@ static int hold_until_line(int number)
     *word = 0;
     MUST(cuMemHostGetDevicePointer_v2(&address, (void *)word, 0));
     puts("round 0");
-    launch_one(get_kernel(module, "say_and_wait"), NULL, parameters);
+    launch_one(get_kernel(module, kernel), NULL, parameters);
     puts("holds");
     await_line();
     *word = 1;
@@ -109,13 +109,18 @@ int main(int argc, char **argv)
     const char *role = argc > 4 ? argv[4] : "";
 
     if (argc < 4) {
-        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | holds | assert | victim]\n", stderr);
+        fputs("usage: talks NUMBER ROUNDS BLOCKS [asks | holds | quiet | assert | victim]\n",
+              stderr);
         return 2;
     }
     check_open();
     module = load_talk();
     if (!strcmp(role, "holds"))
-        return hold_until_line(atoi(argv[1]));
+        return hold_until_line(atoi(argv[1]), "say_and_wait");
+    if (!strcmp(role, "quiet")) {
+        module = load_quiet();
+        return hold_until_line(atoi(argv[1]), "stay");
+    }
     say_in_rounds(atoi(argv[1]), (unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]),
                   !strcmp(role, "asks"));
     if (!strcmp(role, "assert"))

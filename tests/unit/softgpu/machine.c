@@ -113,13 +113,16 @@ static void on_done(void *user, CUresult result, const char *message)
     pthread_mutex_unlock(&end->lock);
 }
 
-static void on_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
+static void on_print(void *user, enum sg_print_kind kind, const struct sg_text *text)
 {
     struct end *end = user;
     struct machine *machine = end->machine;
+    size_t size = 0;
+    for (unsigned i = 0; i < text->part_count; i++)
+        size += text->part_sizes[i];
     pthread_mutex_lock(&end->lock);
     if (machine->printed_size + size < sizeof(machine->printed)) {
-        memcpy(machine->printed + machine->printed_size, text, size);
+        memcpy(machine->printed + machine->printed_size, text->bytes, size);
         machine->printed_size += size;
     }
     pthread_mutex_unlock(&end->lock);

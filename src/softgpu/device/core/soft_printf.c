@@ -13,7 +13,7 @@
 #define KINDS 2
 
 struct kept {
-    char *text; /* room for KEPT_MAX, or NULL while nothing is kept */
+    char *parts; /* each behind its size, a uint16_t; KEPT_MAX bytes, or NULL while none is kept */
     size_t size;
 };
 
@@ -48,6 +48,17 @@ static FILE *file_of(unsigned kind)
     return kind == SG_PRINT_OUTPUT ? stdout : stderr;
 }
 
+static void write_parts(const struct kept *kept, FILE *file)
+{
+    uint16_t size;
+
+    for (size_t at = 0; at < kept->size; at += sizeof(size) + size) {
+        memcpy(&size, kept->parts + at, sizeof(size));
+        fwrite(kept->parts + at + sizeof(size), 1, size, file);
+    }
+    fflush(file);
+}
+
 static void write_out(struct printer *printer)
 {
     for (unsigned kind = 0; kind < KINDS; kind++) {
@@ -55,29 +66,42 @@ static void write_out(struct printer *printer)
 
         if (kept->size == 0)
             continue;
-        fwrite(kept->text, 1, kept->size, file_of(kind));
-        fflush(file_of(kind));
-        free(kept->text);
+        write_parts(kept, file_of(kind));
+        free(kept->parts);
         *kept = (struct kept){0};
     }
     __atomic_store_n(&printer->any, false, __ATOMIC_RELAXED);
 }
 
-void print_keep(struct printer *printer, enum sg_print_kind kind, const char *text, size_t size)
+static void keep_part(struct kept *kept, const char *part, uint16_t size)
+{
+    memcpy(kept->parts + kept->size, &size, sizeof(size));
+    memcpy(kept->parts + kept->size + sizeof(size), part, size);
+    kept->size += sizeof(size) + size;
+}
+
+static size_t space_for(const struct sg_text *text)
+{
+    size_t space = 0;
+
+    for (unsigned i = 0; i < text->part_count; i++)
+        space += sizeof(uint16_t) + text->part_sizes[i];
+    return space;
+}
+
+/* A text is much smaller than what can be kept. Where memory is short, it is lost. */
+void print_keep(struct printer *printer, enum sg_print_kind kind, const struct sg_text *text)
 {
     PRINTER_LOCKED;
     struct kept *kept = &printer->kept[kind];
+    const char *part = text->bytes;
 
-    if (size > KEPT_MAX - kept->size)
+    if (space_for(text) > KEPT_MAX - kept->size)
         write_out(printer);
-    if (!kept->text)
-        kept->text = malloc(KEPT_MAX);
-    if (!kept->text || size > KEPT_MAX) {
-        fwrite(text, 1, size, file_of(kind));
+    if (!kept->parts && !(kept->parts = malloc(KEPT_MAX)))
         return;
-    }
-    memcpy(kept->text + kept->size, text, size);
-    kept->size += size;
+    for (unsigned i = 0; i < text->part_count; part += text->part_sizes[i++])
+        keep_part(kept, part, text->part_sizes[i]);
     __atomic_store_n(&printer->any, true, __ATOMIC_RELAXED);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Device printf output, on its way to the program's standard output. As on hardware each context
  * keeps its own, which is written when the program synchronizes with any kernel of that context,
- * and not by queries.
+ * and not by queries; and each part of a text by itself.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ struct printer *printer_create(void);
 /* Writes what is left. NULL is allowed. */
 void printer_destroy(struct printer *printer);
 
-/* From any thread. Keeps `size` bytes; output beyond a megabyte is written at once. */
-void print_keep(struct printer *printer, enum sg_print_kind kind, const char *text, size_t size);
+/* From any thread. Keeps a text; output beyond a megabyte is written at once. */
+void print_keep(struct printer *printer, enum sg_print_kind kind, const struct sg_text *text);
 
 /* Writes the kept output; called without soft_lock. */
 void print_flush(struct printer *printer);

@@ -52,11 +52,11 @@ struct launch_request {
     int priority;
 };
 
-static void launch_print(void *user, enum sg_print_kind kind, const char *text, size_t size)
+static void launch_print(void *user, enum sg_print_kind kind, const struct sg_text *text)
 {
     const struct launch *launch = user;
 
-    print_keep(launch->operation.context->printer, kind, text, size);
+    print_keep(launch->operation.context->printer, kind, text);
 }
 
 static void launch_set_condition(void *user, uint64_t handle, uint32_t value)

@@ -48,7 +48,14 @@ enum sg_print_kind {
 typedef void (*sg_done_fn)(void *user, CUresult result, const char *message);
 /* A thread of the kernel calls cudaGraphSetConditional. */
 typedef void (*sg_condition_fn)(void *user, uint64_t handle, uint32_t value);
-typedef void (*sg_print_fn)(void *user, enum sg_print_kind kind, const char *text, size_t size);
+/* What one thread has printed by one call, as a driver writes it: in several parts, each of which
+ * ends behind a conversion or is the rest. */
+struct sg_text {
+    const char *bytes;
+    const uint16_t *part_sizes;
+    unsigned part_count;
+};
+typedef void (*sg_print_fn)(void *user, enum sg_print_kind kind, const struct sg_text *text);
 
 struct sg_launch {
     struct sg_instance *instance;
@@ -64,9 +71,9 @@ struct sg_launch {
     bool cooperative;                  /* all blocks must be resident at once, else 720 */
     uint32_t stack_size;               /* cuCtxSetLimit's stack a thread; 0: 1024 */
     uint64_t grid_id;                  /* %gridid */
-    uint64_t workspace;     /* %envreg1:%envreg2, what a cooperative grid meets at; or 0 */
-    struct sg_space *space; /* outlives the grid */
-    sg_print_fn print;      /* may be NULL; called on engine threads, one call a piece of text */
+    uint64_t workspace;            /* %envreg1:%envreg2, what a cooperative grid meets at; or 0 */
+    struct sg_space *space;        /* outlives the grid */
+    sg_print_fn print;             /* may be NULL; called on engine threads, one call a text */
     sg_condition_fn set_condition; /* may be NULL; called on engine threads */
     sg_done_fn done; /* called once on an engine thread, and only if submit succeeded */
     void *user;

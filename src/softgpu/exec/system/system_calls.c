@@ -44,18 +44,20 @@ static bool read_bytes(struct warp *warp, uint64_t address, void *bytes, size_t 
     return true;
 }
 
-static void say(struct warp *warp, enum sg_print_kind kind, const char *text, size_t size)
+static void say(struct warp *warp, enum sg_print_kind kind, const struct sg_text *text)
 {
     const struct sg_launch *launch = &warp->block->grid->launch;
-    if (launch->print && size)
-        launch->print(launch->user, kind, text, size);
+    if (launch->print && text->part_count)
+        launch->print(launch->user, kind, text);
 }
 
 /* ---- printf ---- */
 
 struct output {
     char text[MAX_TEXT];
-    size_t length;
+    size_t length, parts_length;
+    uint16_t part_sizes[MAX_TEXT]; /* none is 0 */
+    unsigned part_count;
 };
 
 static void put(struct output *output, const char *text, size_t length)
@@ -64,6 +66,14 @@ static void put(struct output *output, const char *text, size_t length)
         length = sizeof(output->text) - output->length;
     memcpy(output->text + output->length, text, length);
     output->length += length;
+}
+
+static void end_part(struct output *output)
+{
+    if (output->length == output->parts_length)
+        return;
+    output->part_sizes[output->part_count++] = (uint16_t)(output->length - output->parts_length);
+    output->parts_length = output->length;
 }
 
 /* Arguments lie behind each other, each aligned to its size, as the caller's compiler put them. */
@@ -219,7 +229,7 @@ static int format_text(struct warp *warp, const char *format, uint64_t address,
                        struct output *output)
 {
     struct arguments arguments = {.warp = warp, .next = address};
-    output->length = 0;
+    output->length = output->parts_length = output->part_count = 0;
     while (*format) {
         size_t plain = strcspn(format, "%");
         put(output, format, plain);
@@ -229,7 +239,9 @@ static int format_text(struct warp *warp, const char *format, uint64_t address,
         struct conversion conversion;
         format = take_conversion(format + 1, &conversion, &arguments);
         put_conversion(output, &conversion, &arguments);
+        end_part(output);
     }
+    end_part(output);
     return arguments.count;
 }
 
@@ -242,7 +254,8 @@ void run_printf(struct warp *warp, const struct insn *insn)
         int32_t count = -1;
         if (read_text(warp, frame_argument(warp, insn->a, lane), format, sizeof(format))) {
             count = format_text(warp, format, frame_argument(warp, insn->b, lane), &output);
-            say(warp, SG_PRINT_OUTPUT, output.text, output.length);
+            say(warp, SG_PRINT_OUTPUT,
+                &(struct sg_text){output.text, output.part_sizes, output.part_count});
         }
         frame_set_result(warp, insn->d, lane, &count, sizeof(count));
     }
@@ -270,7 +283,8 @@ void run_assert_fail(struct warp *warp, const struct insn *insn)
                  line, function, block->index[0], block->index[1], block->index[2],
                  thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1],
                  message);
-        say(warp, SG_PRINT_ERROR, text, strlen(text));
+        uint16_t size = (uint16_t)strlen(text);
+        say(warp, SG_PRINT_ERROR, &(struct sg_text){text, &size, 1});
     }
     warp_fault(warp, insn, first, CUDA_ERROR_ASSERT, "assertion `%s` failed at %s:%u", message,
                file, line);
