@@ -26,13 +26,14 @@ CUresult green_device_set(const struct device *device, struct sm_set *ret_set)
         result = wire_fnShareAsk(&client->channel, &in, &out);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!out.unit || !out.scheduled || out.sm_count > SM_SET_MAX)
+    if (!out.unit || !out.scheduled || out.unit > SM_SET_MAX || out.least > SM_SET_MAX ||
+        out.scheduled > SM_SET_MAX || out.sm_count > SM_SET_MAX)
         return CUDA_ERROR_NOT_SUPPORTED;
     *ret_set = (struct sm_set){.device = (uint32_t)device->ordinal,
-                               .unit = out.unit,
-                               .least = out.least,
-                               .scheduled = out.scheduled};
-    sm_set_fill(ret_set, out.sm_count);
+                               .unit = (uint16_t)out.unit,
+                               .least = (uint16_t)out.least,
+                               .scheduled = (uint16_t)out.scheduled};
+    sm_set_fill(ret_set, out.sm_count, out.sm_count);
     return CUDA_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls on parts of a device and on green contexts. The divisions are an H100's: by eight, or
- * by two when the caller gives up co-scheduling.
+ * by two when the caller gives up co-scheduling, and with it clusters of more than two blocks.
  */
 #include <stdlib.h>
 
@@ -15,9 +15,11 @@
 
 static void set_of_device(const struct device *device, struct sm_set *ret_set)
 {
+    unsigned count = device->sm_count;
+
     *ret_set = (struct sm_set){
         .device = device->number, .unit = SMALLEST, .least = COSCHEDULED, .scheduled = COSCHEDULED};
-    sm_set_fill(ret_set, device->sm_count);
+    sm_set_fill(ret_set, count, count < COSCHEDULED ? count : count / COSCHEDULED * COSCHEDULED);
 }
 
 CUresult soft_cuDeviceGetDevResource(CUdevice device, CUdevResource *resource,

@@ -2,8 +2,6 @@
 /* The streams of green contexts, and which green context is current; see soft_green.h. */
 #include "soft_green.h"
 
-#include <string.h>
-
 #include "schedule.h"
 
 static const struct operation_type wait_type = {0};
@@ -28,7 +26,9 @@ bool green_add_stream_locked(struct green *green, struct stream *stream)
     struct operation *wait;
 
     stream->green = green;
-    memcpy(stream->sms, green->set.sms, sizeof(stream->sms));
+    stream->confined = sm_set_count(&green->set) < green->device->sm_count;
+    if (stream->confined)
+        stream->part = green->set;
     if (!green->barrier || green->barrier->state == OPERATION_FINISHED)
         return true;
     wait = operation_create(sizeof(*wait), &wait_type);

@@ -19,6 +19,12 @@ static pthread_key_t own_key;
 static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 static unsigned long long last_id;
 
+unsigned stream_sms_for_cluster(const struct stream *stream, unsigned cluster_size)
+{
+    return stream->confined ? sm_set_count_for_cluster(&stream->part, cluster_size)
+                            : stream->context->device->sm_count;
+}
+
 struct stream *stream_create_locked(struct context *context, unsigned flags, int priority)
 {
     struct stream *stream = calloc(1, sizeof(*stream));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "capture.h"
+#include "cuda_sm_resource.h"
 #include "cuda_stream_attributes.h"
 #include "exec.h"
 #include "schedule.h"
@@ -21,9 +22,10 @@ struct stream {
     unsigned flags;
     int priority;
     struct cuda_stream_attributes attributes;
-    uint64_t sms[SG_MAX_SMS / 64]; /* those that it is confined to; none set: all */
-    bool detached;                 /* its green context is gone */
-    bool destroyed;                /* goes when its last operation has finished */
+    bool confined;      /* to some of the device's multiprocessors: */
+    struct sm_set part; /* none of them where it is not */
+    bool detached;      /* its green context is gone */
+    bool destroyed;     /* goes when its last operation has finished */
     struct operation *first;
     struct operation *last;
     unsigned queued; /* operations in it that have not finished */
@@ -38,6 +40,9 @@ static inline int stream_clamp_priority(int priority)
         return SOFT_LEAST_PRIORITY;
     return priority < SOFT_GREATEST_PRIORITY ? SOFT_GREATEST_PRIORITY : priority;
 }
+
+/* How many multiprocessors clusters of so many blocks may run on; 0 = they cannot be launched. */
+unsigned stream_sms_for_cluster(const struct stream *stream, unsigned cluster_size);
 
 struct stream *stream_create_locked(struct context *context, unsigned flags, int priority);
 /* Frees a destroyed stream that has nothing left to do. */

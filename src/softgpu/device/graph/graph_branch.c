@@ -155,7 +155,8 @@ CUresult branch_prepare_locked(const struct graph_work *work, const struct strea
     }
     branch->lent.context = stream->context;
     branch->lent.priority = stream->priority;
-    memcpy(branch->lent.sms, stream->sms, sizeof(stream->sms));
+    branch->lent.confined = stream->confined;
+    branch->lent.part = stream->part;
     owned_launch_add_locked(&branch->owned, "conditional node", branch);
     *ret_operation = &branch->operation;
     return CUDA_SUCCESS;

@@ -160,15 +160,6 @@ static CUresult check_shape(const struct launch_request *request, const struct k
     return check_cluster(request, kernel);
 }
 
-static unsigned sms_of(const struct stream *stream)
-{
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < SG_MAX_SMS / 64; i++)
-        count += __builtin_popcountll(stream->sms[i]);
-    return count ? count : stream->context->device->sm_count;
-}
-
 static unsigned cluster_blocks(const struct launch_request *request)
 {
     const unsigned *cluster = request->cluster;
@@ -176,7 +167,8 @@ static unsigned cluster_blocks(const struct launch_request *request)
     return cluster[0] ? cluster[0] * cluster[1] * cluster[2] : 1;
 }
 
-/* A block must fit on an SM; a cooperative grid must fit on all of them at once. */
+/* A block must fit on an SM, a cluster on SMs that are scheduled together; a cooperative grid must
+ * fit on all of them at once. */
 static CUresult check_room(const struct launch_request *request, const struct kernel *kernel,
                            const struct stream *stream)
 {
@@ -184,15 +176,18 @@ static CUresult check_room(const struct launch_request *request, const struct ke
     unsigned cluster = cluster_blocks(request);
     uint64_t fit = cluster * sg_cluster_occupancy(stream->context->device->engine, kernel->info,
                                                   threads, request->shared, cluster);
+    unsigned sms = stream_sms_for_cluster(stream, cluster);
     uint64_t blocks;
 
+    if (sms == 0)
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (fit == 0)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     if (!request->cooperative)
         return CUDA_SUCCESS;
     if (__builtin_mul_overflow((uint64_t)request->grid[0] * request->grid[1], request->grid[2],
                                &blocks) ||
-        blocks > fit * sms_of(stream))
+        blocks > fit * sms)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     return CUDA_SUCCESS;
 }
@@ -223,7 +218,7 @@ static void fill_grid(struct launch *launch, const struct launch_request *reques
         launch->workspace.size = sizeof(launch->workspace);
         launch->grid.workspace = (uintptr_t)&launch->workspace;
     }
-    memcpy(launch->grid.sm_mask, stream->sms, sizeof(stream->sms));
+    memcpy(launch->grid.sm_mask, stream->part.sms, sizeof(launch->grid.sm_mask));
     memcpy(launch->grid.grid, request->grid, sizeof(launch->grid.grid));
     memcpy(launch->grid.block, request->block, sizeof(launch->grid.block));
     memcpy(launch->grid.cluster, request->cluster, sizeof(launch->grid.cluster));

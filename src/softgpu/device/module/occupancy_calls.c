@@ -5,6 +5,7 @@
 #include "cuda_occupancy.h"
 #include "soft_context.h"
 #include "soft_module.h"
+#include "soft_stream.h"
 
 static CUresult find(const void *handle, struct context **ret_context, struct kernel **ret_kernel)
 {
@@ -140,32 +141,45 @@ static unsigned cluster_size(const CUlaunchConfig *config, unsigned otherwise)
     return otherwise;
 }
 
+static CUresult find_with_stream(const void *handle, CUstream on, struct stream **ret_stream,
+                                 struct kernel **ret_kernel)
+{
+    struct context *context;
+    CUresult result = find(handle, &context, ret_kernel);
+
+    return result ? result : stream_find_locked(on, ret_stream);
+}
+
 CUresult soft_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func,
                                                  const CUlaunchConfig *config)
 {
-    struct context *context;
+    struct stream *stream;
     struct kernel *kernel;
 
     if (!clusterSize || !config)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = find(func, &context, &kernel);
+    CUresult result = find_with_stream(func, config->hStream, &stream, &kernel);
 
-    if (!result)
-        *clusterSize = kernel->non_portable_cluster ? SG_MAX_CLUSTER : SOFT_CLUSTER_PORTABLE;
-    return result;
+    if (result)
+        return result;
+    int size = kernel->non_portable_cluster ? SG_MAX_CLUSTER : SOFT_CLUSTER_PORTABLE;
+    while (size > 1 && !stream_sms_for_cluster(stream, (unsigned)size))
+        size /= 2;
+    *clusterSize = size;
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
                                            const CUlaunchConfig *config)
 {
-    struct context *context;
+    struct stream *stream;
     struct kernel *kernel;
 
     if (!numClusters || !config || (config->numAttrs && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = find(func, &context, &kernel);
+    CUresult result = find_with_stream(func, config->hStream, &stream, &kernel);
 
     if (result)
         return result;
@@ -174,8 +188,8 @@ CUresult soft_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     unsigned threads = config->blockDimX * config->blockDimY * config->blockDimZ;
     if (size == 0 || size > SG_MAX_CLUSTER)
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    *numClusters = (int)(context->device->sm_count *
-                         sg_cluster_occupancy(context->device->engine, kernel->info, threads,
-                                              config->sharedMemBytes, size));
+    *numClusters = (int)(stream_sms_for_cluster(stream, size) *
+                         sg_cluster_occupancy(stream->context->device->engine, kernel->info,
+                                              threads, config->sharedMemBytes, size));
     return CUDA_SUCCESS;
 }
