@@ -14,12 +14,13 @@
  *     context3=N       made with cuCtxCreate_v4, or with _v3
  *     percent=P        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=P, then a context
  *     close            ends that context
- *     nothing=D        no context is made at the start, but for each of these questions: what
- *                      cuDevicePrimaryCtxRetain and cuCtxCreate answer for device D
- *     affinity         whether contexts with a number of multiprocessors are offered
- *     priorities       the least and the greatest priority of a stream
- *     device=N         how many devices there are; the next questions are about number N
- *     wait             reads a line of standard input first
+ *     cluster=N        clusters of N blocks: result on the default stream and on a new one, how
+ * many run at a time, and the largest size that can be launched nothing=D        no context is made
+ * at the start, but for each of these questions: what cuDevicePrimaryCtxRetain and cuCtxCreate
+ * answer for device D affinity         whether contexts with a number of multiprocessors are
+ * offered priorities       the least and the greatest priority of a stream device=N         how
+ * many devices there are; the next questions are about number N wait             reads a line of
+ * standard input first
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -170,6 +171,52 @@ static void answer_where_on_kept_stream(int expected)
     if (!kept)
         must(cuStreamCreate(&kept, CU_STREAM_DEFAULT), "cuStreamCreate");
     answer_where(kept, expected);
+}
+
+static const char cluster_text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                                   ".visible .entry full_block()\n"
+                                   "{\n"
+                                   "    barrier.cluster.arrive.aligned;\n"
+                                   "    barrier.cluster.wait.aligned;\n"
+                                   "    ret;\n"
+                                   "}\n";
+
+static CUfunction get_cluster_kernel(void)
+{
+    CUmodule module;
+    CUfunction kernel;
+
+    must(cuModuleLoadData(&module, cluster_text), "cuModuleLoadData");
+    must(cuModuleGetFunction(&kernel, module, "full_block"), "cuModuleGetFunction");
+    must(cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+         "cuFuncSetAttribute");
+    return kernel;
+}
+
+static CUresult launch_clusters(const CUlaunchConfig *config, CUfunction kernel)
+{
+    CUresult result = cuLaunchKernelEx(config, kernel, NULL, NULL);
+
+    return result ? result : cuStreamSynchronize(config->hStream);
+}
+
+static void answer_cluster(unsigned size)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                   .value.clusterDim = {size, 1, 1}};
+    CUlaunchConfig config = {size * 4, 1, 1, 1024, 1, 1, .attrs = &attribute, .numAttrs = 1};
+    CUfunction kernel = get_cluster_kernel();
+    CUresult first = launch_clusters(&config, kernel);
+    int at_once = 0, largest = 0;
+
+    must(cuStreamCreate(&config.hStream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    CUresult second = launch_clusters(&config, kernel);
+    must(cuOccupancyMaxActiveClusters(&at_once, kernel, &config), "cuOccupancyMaxActiveClusters");
+    config.numAttrs = 0;
+    must(cuOccupancyMaxPotentialClusterSize(&largest, kernel, &config),
+         "cuOccupancyMaxPotentialClusterSize");
+    must(cuStreamDestroy_v2(config.hStream), "cuStreamDestroy");
+    printf("%d %d %d %d\n", first, second, at_once, largest);
 }
 
 static void answer_info(void)
@@ -332,6 +379,8 @@ static int answer(const char *question)
         close_context();
     else if (!strncmp(question, "nothing", length))
         answer_contexts((CUdevice)strtol(value, NULL, 10));
+    else if (!strncmp(question, "cluster", length))
+        answer_cluster((unsigned)strtoul(value, NULL, 10));
     else if (!strcmp(question, "affinity"))
         answer_affinity();
     else if (!strcmp(question, "priorities"))

@@ -138,6 +138,50 @@ class Contexts(limits_harness.TestCase):
         self.assertEqual(sorted(answers[1] + answers[3]), list(range(SMS)))
 
 
+class Clusters(limits_harness.TestCase):
+    """Thread block clusters in shares. The software GPU runs one on each multiprocessor that can."""
+    devices = "1:sms=132,mem=1G"
+
+    def test_shares_of_all_sizes(self):
+        self.start()
+        sizes = range(8, 132, 2)
+        answers = self.ask(*(question for size in sizes
+                             for question in (f"context={size}", "cluster=8", "close")))
+        for size, granted, clusters in zip(sizes, answers[::3], answers[1::3]):
+            with self.subTest(sms=size):
+                self.assertEqual(granted, [0, size, 132])
+                self.assertEqual(clusters, [0, 0, size // 8 * 8, 8])
+
+    def test_shares_of_programs(self):
+        self.start()
+        for percent, sms in ((6, 8), (10, 12), (25, 32), (33, 42), (50, 66), (66, 86), (80, 104),
+                             (99, 130)):
+            with self.subTest(percent=percent):
+                answers = self.ask("sms", "cluster=2", "cluster=4", "cluster=8", "cluster=16",
+                                   environment={PERCENT: str(percent)})
+                whole = sms // 8 * 8
+                self.assertEqual(answers, [[sms], [0, 0, sms, 8], [0, 0, whole, 8],
+                                           [0, 0, whole, 8], [912, 912, 0, 8]])
+
+    def test_without_a_share(self):
+        self.start()
+        self.assertEqual(self.ask("cluster=8", "cluster=16"), [[0, 0, 132, 16], [0, 0, 132, 16]])
+
+    def test_side_by_side(self):
+        self.start()
+        programs = [self.begin("cluster=8", "smid=32", "wait", environment={PERCENT: "25"})
+                    for _ in range(4)]
+        self.assertEqual([program.answer() for program in programs], [[0, 0, 32, 8]] * 4)
+        places = [sm for program in programs for sm in program.answer()]
+        self.assertEqual(len(set(places)), 128)
+
+    def test_a_share_that_is_too_small(self):
+        self.environment["FUNNEL_SOFT_DEVICES"] = "1:sms=16,mem=1G"
+        self.start()
+        self.assertEqual(self.ask("cluster=2", "cluster=4", environment={PERCENT: "25"}),
+                         [[0, 0, 4, 2], [912, 912, 0, 2]])
+
+
 class Memory(limits_harness.TestCase):
     def uuid(self):
         return self.mps("device_query --csv\n")[1].split(",")[3]

@@ -40,6 +40,15 @@ class Running(limits_harness.TestCase):
         self.assertEqual(program.answer(), [SMS])
         self.assertEqual(program.end(), 0)
 
+    def test_clusters_run_in_a_share_that_changes(self):
+        program = self.begin("cluster=8", "wait", "cluster=8", "wait", "cluster=8", "wait",
+                             "cluster=8", environment={PERCENT: "90"})
+        self.assertEqual(program.answer(), [0, 0, 8, 8])
+        for sms, expected in ((8, 8), (16, 16), (12, 8)):
+            self.limit("--client", str(program.pid), "--sms", str(sms))
+            program.go_on()
+            self.assertEqual(program.answer()[:3], [0, 0, expected])
+
     def test_a_share_is_lifted(self):
         program = self.begin(*self.where(4), "wait", *self.where(SMS), environment={PERCENT: "25"})
         self.assertEqual(self.places(program), [4, 4, 4])

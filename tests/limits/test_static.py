@@ -34,6 +34,12 @@ class Static(StaticDaemon):
         self.assertEqual((one[1], two[1]), (one[2], two[2]))
         self.assertFalse(set(one[1]) & set(two[1]))
 
+    def test_clusters_run_in_partitions(self):
+        first, second = self.add(1), self.add(3)
+        self.assertEqual(self.within(first, "cluster=8"), [[0, 0, 8, 8]])
+        self.assertEqual(self.within(second, "cluster=8"), [[0, 0, 24, 8]])
+        self.assertEqual(self.within(second, "context=12", "cluster=8")[1], [0, 0, 8, 8])
+
     def test_a_client_has_to_name_one(self):
         partition = self.add(1)
         for wrong in ({}, {"CUDA_MPS_SM_PARTITION": partition + "x"},
@@ -162,6 +168,7 @@ class OfAServer(limits_harness.TestCase):
         self.assertEqual([row[:7] for row in self.rows()],
                          [["a", "0", "small", "1", "-", "false", "configured"],
                           ["a", "0", "rest", "2", "-", "true", "configured"]])
+        self.assertEqual(self.within(rest, "cluster=8"), [[0, 0, 16, 8]])
         one, two = self.within(small, "sms", "smid"), self.within(rest, "sms", "smid")
         self.assertEqual((one[0], two[0]), ([8], [20]))
         self.assertEqual((len(one[1]), len(two[1])), (8, 20))

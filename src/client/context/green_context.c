@@ -33,7 +33,7 @@ CUresult green_device_set(const struct device *device, struct sm_set *ret_set)
                                .unit = (uint16_t)out.unit,
                                .least = (uint16_t)out.least,
                                .scheduled = (uint16_t)out.scheduled};
-    sm_set_fill(ret_set, out.sm_count, out.sm_count);
+    sm_set_fill(ret_set, out.sm_count, out.coscheduled);
     return CUDA_SUCCESS;
 }
 

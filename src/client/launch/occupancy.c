@@ -2,6 +2,7 @@
 /* Occupancy: the server's driver computes it, the search for the best block runs here. */
 #include "client_library.h"
 #include "client_prototypes.h"
+#include "client_stream.h"
 #include "cuda_occupancy.h"
 #include "wire_calls.h"
 
@@ -140,13 +141,16 @@ CUresult client_cuOccupancyMaxPotentialBlockSize(int *minGridSize, int *blockSiz
         CU_OCCUPANCY_DEFAULT);
 }
 
-/* Attributes about events and graph nodes do not affect occupancy. */
+/* Attributes about events and graph nodes do not affect occupancy; the stream does, by its SM
+ * share.
+ */
 static CUresult enter_config(const CUlaunchConfig *config, CUfunction func,
-                             struct function **ret_function)
+                             struct function **ret_function, struct stream **ret_stream)
 {
     if (!config || config->numAttrs > 64 || (config->numAttrs > 0 && !config->attrs))
         return CUDA_ERROR_INVALID_VALUE;
-    return function_enter(func, ret_function);
+    CUresult result = function_enter(func, ret_function);
+    return result == CUDA_SUCCESS ? stream_enter(config->hStream, ret_stream) : result;
 }
 
 CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
@@ -154,7 +158,8 @@ CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
 {
     struct wire_cuOccupancyMaxActiveClusters_reply out;
     struct function *function;
-    CUresult result = enter_config(config, func, &function);
+    struct stream *stream;
+    CUresult result = enter_config(config, func, &function, &stream);
 
     if (!numClusters)
         return CUDA_ERROR_INVALID_VALUE;
@@ -164,6 +169,7 @@ CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
         &client->channel,
         &(struct wire_cuOccupancyMaxActiveClusters){
             .f = function->handle,
+            .hStream = stream->handle,
             .gridDimX = config->gridDimX,
             .gridDimY = config->gridDimY,
             .gridDimZ = config->gridDimZ,
@@ -185,7 +191,8 @@ CUresult client_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction 
 {
     struct wire_cuOccupancyMaxPotentialClusterSize_reply out;
     struct function *function;
-    CUresult result = enter_config(config, func, &function);
+    struct stream *stream;
+    CUresult result = enter_config(config, func, &function, &stream);
 
     if (!clusterSize)
         return CUDA_ERROR_INVALID_VALUE;
@@ -195,6 +202,7 @@ CUresult client_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction 
         &client->channel,
         &(struct wire_cuOccupancyMaxPotentialClusterSize){
             .f = function->handle,
+            .hStream = stream->handle,
             .gridDimX = config->gridDimX,
             .gridDimY = config->gridDimY,
             .gridDimZ = config->gridDimZ,

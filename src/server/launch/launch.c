@@ -181,13 +181,13 @@ CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLau
 
 CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,
                                             const struct wire_cuOccupancyMaxActiveClusters *in,
-                                            struct function *f,
+                                            struct function *f, struct stream *hStream,
                                             struct wire_cuOccupancyMaxActiveClusters_reply *ret_out)
 {
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
     CUlaunchConfig config = {
-        in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
-        in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
+        in->gridDimX,  in->gridDimY,       in->gridDimZ,    in->blockDimX, in->blockDimY,
+        in->blockDimZ, in->sharedMemBytes, hStream->driver, attributes,    0};
     CUresult result =
         launch_filter_attributes(session, "cuOccupancyMaxActiveClusters", f, in->attributes,
                                  in->attributes_size, attributes, &config.numAttrs);
@@ -203,12 +203,13 @@ CUresult serve_cuOccupancyMaxActiveClusters(struct session *session,
 
 CUresult serve_cuOccupancyMaxPotentialClusterSize(
     struct session *session, const struct wire_cuOccupancyMaxPotentialClusterSize *in,
-    struct function *f, struct wire_cuOccupancyMaxPotentialClusterSize_reply *ret_out)
+    struct function *f, struct stream *hStream,
+    struct wire_cuOccupancyMaxPotentialClusterSize_reply *ret_out)
 {
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES_MAX];
     CUlaunchConfig config = {
-        in->gridDimX,  in->gridDimY,       in->gridDimZ, in->blockDimX, in->blockDimY,
-        in->blockDimZ, in->sharedMemBytes, NULL,         attributes,    0};
+        in->gridDimX,  in->gridDimY,       in->gridDimZ,    in->blockDimX, in->blockDimY,
+        in->blockDimZ, in->sharedMemBytes, hStream->driver, attributes,    0};
     CUresult result =
         launch_filter_attributes(session, "cuOccupancyMaxPotentialClusterSize", f, in->attributes,
                                  in->attributes_size, attributes, &config.numAttrs);

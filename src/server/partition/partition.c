@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Divides devices into the smallest groups of multiprocessors that the driver allows, and joins
- * neighboring groups into partitions. Partitions may overlap, as those of NVIDIA's MPS do: they
- * limit what a client uses, and reserve nothing.
+ * Joins groups of multiprocessors into partitions, and keeps those that are idle. Partitions may
+ * overlap, as those of NVIDIA's MPS do: they limit what a client uses, and reserve nothing.
  */
 #include "partition.h"
 
@@ -11,9 +10,7 @@
 
 #include "calm.h"
 #include "cleanup.h"
-#include "log.h"
-
-#define GROUP_SMS 2u
+#include "partition_place.h"
 
 /* The fewest that NVIDIA's MPS grants, on devices that have many more. */
 #define SHARE_MIN 8u
@@ -23,151 +20,88 @@ static unsigned count_sms(const struct device *device)
     return (unsigned)device->record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
 }
 
-static bool driver_can_divide(void)
-{
-    return driver.cuDeviceGetDevResource && driver.cuDevSmResourceSplitByCount &&
-           driver.cuDevResourceGenerateDesc && driver.cuGreenCtxCreate &&
-           driver.cuGreenCtxDestroy && driver.cuGreenCtxStreamCreate;
-}
-
-static CUresult divide(struct partitions *partitions)
-{
-    CUdevResource all = {0}, rest;
-    unsigned count = PARTITION_GROUPS_MAX;
-    CUresult result =
-        driver.cuDeviceGetDevResource(partitions->device->ordinal, &all, CU_DEV_RESOURCE_TYPE_SM);
-
-    if (result == CUDA_SUCCESS)
-        result = driver.cuDevSmResourceSplitByCount(partitions->groups, &count, &all, &rest,
-                                                    CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING,
-                                                    GROUP_SMS);
-    if (result != CUDA_SUCCESS)
-        return result;
-    partitions->group_count = count;
-    partitions->group_sms = count ? partitions->groups[0].sm.smCount : 0;
-    partitions->least = all.sm.minSmPartitionSize;
-    partitions->scheduled = all.sm.smCoscheduledAlignment;
-    return CUDA_SUCCESS;
-}
-
 void partitions_init(struct partitions *partitions, const struct device *device)
 {
     *partitions = (struct partitions){.device = device};
     pthread_mutex_init(&partitions->lock, NULL);
     list_init(&partitions->idle);
-    if (!driver_can_divide() || divide(partitions) != CUDA_SUCCESS || !partitions->group_sms)
-        partitions->group_count = 0;
-    if (!partitions->group_count)
-        log_line("Device %d cannot be divided: SM shares are not enforced", device->ordinal);
+    sm_groups_init(&partitions->groups, device);
 }
 
 static unsigned least_share(const struct partitions *partitions)
 {
-    return count_sms(partitions->device) >= 4 * SHARE_MIN ? SHARE_MIN : partitions->group_sms;
+    return count_sms(partitions->device) >= 4 * SHARE_MIN ? SHARE_MIN : partitions->groups.sms;
+}
+
+static unsigned most_in_groups(const struct partitions *partitions)
+{
+    return partitions->groups.count * partitions->groups.sms;
 }
 
 unsigned partitions_grant(const struct partitions *partitions, uint32_t centipercent)
 {
-    unsigned total = count_sms(partitions->device), step = partitions->group_sms;
+    unsigned total = count_sms(partitions->device), step = partitions->groups.sms;
 
-    if (!partitions->group_count || centipercent >= 10000)
+    if (!partitions->groups.count || centipercent >= 10000)
         return total;
-    unsigned least = least_share(partitions);
+    unsigned least = least_share(partitions), most = most_in_groups(partitions);
     unsigned granted = (unsigned)((uint64_t)total * centipercent / 10000) / step * step;
     if (granted < least)
         granted = least;
-    return granted < total ? granted : total;
+    return granted < most ? granted : most;
 }
 
 unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count)
 {
-    unsigned step = partitions->group_sms;
-    unsigned total = count_sms(partitions->device);
+    unsigned step = partitions->groups.sms;
     unsigned least = least_share(partitions);
 
     sm_count = (sm_count + step - 1) / step * step;
     if (sm_count < least)
         sm_count = least;
-    return sm_count < total ? sm_count : total;
+    return sm_count <= most_in_groups(partitions) ? sm_count : count_sms(partitions->device);
 }
-
-/* ---- places ---- */
-
-/* A range of groups. Only a range of the whole device wraps around at its end. */
-struct span {
-    unsigned first, count;
-};
 
 static struct span whole(const struct partitions *partitions)
 {
-    return (struct span){0, partitions->group_count};
-}
-
-static bool lies_in(const struct partitions *partitions, const struct partition *partition,
-                    struct span span)
-{
-    return span.count == partitions->group_count ||
-           (partition->first_group >= span.first &&
-            partition->first_group + partition->group_count <= span.first + span.count);
+    return (struct span){0, partitions->groups.count};
 }
 
 static unsigned groups_for(const struct partitions *partitions, unsigned sm_count)
 {
-    unsigned count = (sm_count + partitions->group_sms - 1) / partitions->group_sms;
+    unsigned count = (sm_count + partitions->groups.sms - 1) / partitions->groups.sms;
 
-    return count < partitions->group_count ? count : partitions->group_count;
-}
-
-static unsigned load_of_locked(const struct partitions *partitions, unsigned first, unsigned count)
-{
-    unsigned load = 0;
-
-    for (unsigned i = 0; i < count; i++)
-        load += partitions->users[(first + i) % partitions->group_count];
-    return load;
-}
-
-static unsigned emptiest_place_locked(const struct partitions *partitions, struct span span,
-                                      unsigned count)
-{
-    unsigned places = span.count == partitions->group_count ? span.count : span.count - count + 1;
-    unsigned best = span.first;
-
-    for (unsigned first = span.first + 1; first < span.first + places; first++) {
-        if (load_of_locked(partitions, first, count) < load_of_locked(partitions, best, count))
-            best = first;
-    }
-    return best;
-}
-
-static unsigned group_at(const struct partitions *partitions, const struct partition *partition,
-                         unsigned i)
-{
-    return partition->listed ? partition->groups[i]
-                             : (partition->first_group + i) % partitions->group_count;
+    return count < partitions->groups.count ? count : partitions->groups.count;
 }
 
 static void count_user_locked(struct partitions *partitions, const struct partition *partition,
                               int change)
 {
     for (unsigned i = 0; i < partition->group_count; i++)
-        partitions->users[group_at(partitions, partition, i)] += (unsigned)change;
+        partitions->users[partition->groups[i]] += (unsigned)change;
 }
 
 /* ---- idle partitions ---- */
 
-static struct partition *partition_create(const struct partitions *partitions, unsigned sm_count,
-                                          unsigned first_group)
+static struct partition *partition_new(const struct partitions *partitions)
 {
     struct partition *partition = calloc(1, sizeof(*partition));
 
     if (!partition)
         return NULL;
     partition->device = partitions->device;
-    partition->sm_count = sm_count;
-    partition->group_count = groups_for(partitions, sm_count);
-    partition->first_group = first_group;
     list_init(&partition->link);
+    return partition;
+}
+
+/* One without a green context yet. */
+static struct partition *partition_new_in_locked(const struct partitions *partitions,
+                                                 struct span span, unsigned sm_count)
+{
+    struct partition *partition = partition_new(partitions);
+
+    if (partition)
+        partition_place_locked(partitions, partition, span, groups_for(partitions, sm_count));
     return partition;
 }
 
@@ -179,26 +113,29 @@ static void partition_destroy(struct partition *partition)
     free(partition);
 }
 
-/* The idle partition with the fewest others on it, if one lies as well as `place`. */
-static struct partition *pop_idle_locked(struct partitions *partitions, struct span span,
-                                         unsigned sm_count, unsigned place)
+static void remove_idle_locked(struct partitions *partitions, struct partition *partition)
 {
-    unsigned count = groups_for(partitions, sm_count);
-    unsigned least = load_of_locked(partitions, place, count) + 1;
+    list_remove(&partition->link);
+    partitions->idle_count--;
+}
+
+/* The idle partition with the fewest others on it, if it lies as well as the new one. */
+static struct partition *pop_idle_locked(struct partitions *partitions, struct span span,
+                                         const struct partition *new)
+{
+    unsigned least = partition_load_locked(partitions, new) + 1;
     struct partition *best = NULL;
 
     list_for_each (struct partition, partition, &partitions->idle, link) {
-        unsigned load = load_of_locked(partitions, partition->first_group, count);
-        if (partition->listed || partition->sm_count != sm_count ||
-            !lies_in(partitions, partition, span) || load >= least)
+        unsigned load = partition_load_locked(partitions, partition);
+        if (partition->sm_count != new->sm_count || partition->clustered < new->clustered ||
+            !partition_lies_in(partition, span) || load >= least)
             continue;
         best = partition;
         least = load;
     }
-    if (best) {
-        list_remove(&best->link);
-        partitions->idle_count--;
-    }
+    if (best)
+        remove_idle_locked(partitions, best);
     return best;
 }
 
@@ -216,8 +153,7 @@ static struct partition *pop_surplus(struct partitions *partitions, unsigned kee
 
     if (partitions->idle_count > keep) {
         oldest = list_first(&partitions->idle, struct partition, link);
-        list_remove(&oldest->link);
-        partitions->idle_count--;
+        remove_idle_locked(partitions, oldest);
     }
     return oldest;
 }
@@ -243,18 +179,20 @@ static void note_size_locked(struct partitions *partitions, unsigned sm_count)
     partitions->sizes[0] = sm_count;
 }
 
-/* An idle partition, or the place for a new one. Either is in use from now on. */
+/* An idle partition, or a new one without a green context. Either is in use from now on. */
 static struct partition *claim(struct partitions *partitions, struct span span, unsigned sm_count)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
-    unsigned place = emptiest_place_locked(partitions, span, groups_for(partitions, sm_count));
-    struct partition *partition = pop_idle_locked(partitions, span, sm_count, place);
+    struct partition *partition = partition_new_in_locked(partitions, span, sm_count);
 
     if (!partition)
-        partition = partition_create(partitions, sm_count, place);
-    if (!partition)
         return NULL;
-    if (span.count == partitions->group_count)
+    struct partition *idle = pop_idle_locked(partitions, span, partition);
+    if (idle) {
+        partition_destroy(partition);
+        partition = idle;
+    }
+    if (span.count == partitions->groups.count)
         note_size_locked(partitions, sm_count);
     partitions->settled = false;
     count_user_locked(partitions, partition, 1);
@@ -269,18 +207,31 @@ static void unclaim(struct partitions *partitions, struct partition *partition)
     partition_destroy(partition);
 }
 
+/* The driver's resources that make up a partition: a cluster group is one. */
+static unsigned list_resources(const struct partitions *partitions,
+                               const struct partition *partition,
+                               CUdevResource ret_resources[SM_GROUPS_MAX])
+{
+    const struct sm_groups *groups = &partitions->groups;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < partition->clustered; i += groups->cluster_size)
+        ret_resources[count++] = groups->cluster_group[partition->groups[i] / groups->cluster_size];
+    for (unsigned i = partition->clustered; i < partition->group_count; i++)
+        ret_resources[count++] = groups->group[partition->groups[i]];
+    return count;
+}
+
 /* With a session in a calm moment, else at once. */
 static CUresult make_green(const struct partitions *partitions, struct session *session,
                            struct partition *partition)
 {
     const char *call = "cuGreenCtxCreate";
     struct calm calm;
-    CUdevResource parts[PARTITION_GROUPS_MAX];
+    CUdevResource parts[SM_GROUPS_MAX];
+    unsigned count = list_resources(partitions, partition, parts);
     CUdevResourceDesc description = NULL;
-
-    for (unsigned i = 0; i < partition->group_count; i++)
-        parts[i] = partitions->groups[group_at(partitions, partition, i)];
-    CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, partition->group_count);
+    CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, count);
     if (result == CUDA_SUCCESS)
         result = session ? calm_begin(session, partition->device, call, &calm)
                          : calm_begin_at_once(partition->device, call, &calm);
@@ -323,10 +274,10 @@ CUresult partitions_take_within(struct partitions *partitions, struct session *s
                                 unsigned first_sm, unsigned part_sms, unsigned sm_count,
                                 struct partition **ret_partition)
 {
-    unsigned step = partitions->group_sms;
+    unsigned step = partitions->groups.sms;
 
-    if (!partitions->group_count || first_sm % step || part_sms % step || !sm_count ||
-        sm_count > part_sms || first_sm / step + part_sms / step > partitions->group_count)
+    if (!partitions->groups.count || first_sm % step || part_sms % step || !sm_count ||
+        sm_count > part_sms || first_sm / step + part_sms / step > partitions->groups.count)
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     return take(partitions, session, (struct span){first_sm / step, part_sms / step}, sm_count,
                 ret_partition);
@@ -334,10 +285,16 @@ CUresult partitions_take_within(struct partitions *partitions, struct session *s
 
 /* ---- groups that a client names ---- */
 
+unsigned partitions_count_clustered(const struct partitions *partitions,
+                                    const struct partition *within)
+{
+    return within ? within->clustered : sm_groups_clustered(&partitions->groups);
+}
+
 unsigned partitions_count_groups(const struct partitions *partitions,
                                  const struct partition *within)
 {
-    return within ? within->group_count : partitions->group_count;
+    return within ? within->group_count : partitions->groups.count;
 }
 
 static struct partition *list_groups(const struct partitions *partitions,
@@ -345,21 +302,17 @@ static struct partition *list_groups(const struct partitions *partitions,
                                      unsigned count)
 {
     unsigned range = partitions_count_groups(partitions, within);
-    struct partition *partition = partition_create(partitions, 0, 0);
+    struct partition *partition = partition_new(partitions);
+    bool chosen[SM_GROUPS_MAX] = {false};
 
     if (!partition)
         return NULL;
-    partition->listed = true;
-    partition->group_count = 0;
     for (unsigned i = 0; i < count && i < range; i++) {
         unsigned group = groups[i] % range;
 
-        if (within)
-            group = group_at(partitions, within, group);
-        if (!memchr(partition->groups, (int)group, partition->group_count))
-            partition->groups[partition->group_count++] = (uint8_t)group;
+        chosen[within ? within->groups[group] : group] = true;
     }
-    partition->sm_count = partition->group_count * partitions->group_sms;
+    partition_set_groups(partitions, partition, chosen);
     return partition;
 }
 
@@ -367,11 +320,10 @@ static struct partition *pop_same_locked(struct partitions *partitions,
                                          const struct partition *wanted)
 {
     list_for_each (struct partition, partition, &partitions->idle, link) {
-        if (!partition->listed || partition->group_count != wanted->group_count ||
+        if (partition->group_count != wanted->group_count ||
             memcmp(partition->groups, wanted->groups, wanted->group_count) != 0)
             continue;
-        list_remove(&partition->link);
-        partitions->idle_count--;
+        remove_idle_locked(partitions, partition);
         return partition;
     }
     return NULL;
@@ -414,22 +366,24 @@ void partitions_put_back(struct partitions *partitions, struct partition *partit
 static void count_idle_locked(struct partitions *partitions, unsigned sm_count, int change)
 {
     list_for_each (struct partition, partition, &partitions->idle, link) {
-        if (!partition->listed && partition->sm_count == sm_count)
+        if (partition->sm_count == sm_count)
             count_user_locked(partitions, partition, change);
     }
 }
 
-/* A new partition of that size at a place without clients and idle partitions of that size, or
- * NULL. */
+/* A new partition of that size, or NULL where that would lie on clients or on idle partitions of
+ * that size. */
 static struct partition *place_spare_locked(struct partitions *partitions, unsigned sm_count)
 {
-    unsigned count = groups_for(partitions, sm_count);
-
     count_idle_locked(partitions, sm_count, 1);
-    unsigned place = emptiest_place_locked(partitions, whole(partitions), count);
-    bool free_place = !load_of_locked(partitions, place, count);
+    struct partition *spare = partition_new_in_locked(partitions, whole(partitions), sm_count);
+    bool is_taken = spare && partition_load_locked(partitions, spare) > 0;
+
     count_idle_locked(partitions, sm_count, -1);
-    return free_place ? partition_create(partitions, sm_count, place) : NULL;
+    if (!is_taken)
+        return spare;
+    partition_destroy(spare);
+    return NULL;
 }
 
 static struct partition *place_spare(struct partitions *partitions)

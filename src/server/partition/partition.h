@@ -15,8 +15,7 @@
 
 #include "device.h"
 #include "list.h"
-
-#define PARTITION_GROUPS_MAX 256u
+#include "sm_groups.h"
 
 /* Idle partitions: how many are kept, up to how many are created in advance, and of how many
  * sizes. */
@@ -31,22 +30,19 @@ struct partition {
     const struct device *device;
     CUgreenCtx green;
     unsigned sm_count;
-    unsigned first_group, group_count; /* in groups of the device, which wrap around at its end */
-    bool listed; /* these groups instead, in this order: a client named them */
-    uint8_t groups[PARTITION_GROUPS_MAX];
+    unsigned group_count;          /* of groups of the device, ... */
+    unsigned clustered;            /* of which so many come first, as whole cluster groups */
+    uint8_t groups[SM_GROUPS_MAX]; /* their numbers */
 };
 
 /* The partitions of one device. */
 struct partitions {
     pthread_mutex_t lock;
     const struct device *device;
-    CUdevResource groups[PARTITION_GROUPS_MAX];
-    unsigned group_count; /* 0 = this driver cannot divide the device */
-    unsigned group_sms;
-    unsigned least, scheduled; /* the smallest part with co-scheduling, and its multiples */
-    unsigned users[PARTITION_GROUPS_MAX]; /* how many clients a group serves now */
-    unsigned sizes[PARTITION_SIZES];      /* taken last, the newest first; 0 = none */
-    struct list idle;                     /* the one that was used last comes last */
+    struct sm_groups groups;
+    unsigned users[SM_GROUPS_MAX];   /* how many clients a group serves now */
+    unsigned sizes[PARTITION_SIZES]; /* taken last, the newest first; 0 = none */
+    struct list idle;                /* the one that was used last comes last */
     unsigned idle_count;
     bool settled; /* no partition is wanted in advance */
 };
@@ -61,8 +57,9 @@ unsigned partitions_grant(const struct partitions *partitions, uint32_t centiper
 /* How many multiprocessors a context gets that asks for `sm_count`. */
 unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count);
 
-/* A partition of that size, where the fewest others are, on the session's thread. One that has to
- * be created is, in a calm moment (calm.h). CUDA_ERROR_OUT_OF_MEMORY, or what the driver says. */
+/* A partition of that size, where the fewest others are (partition_place.h), on the session's
+ * thread. One that has to be created is, in a calm moment (calm.h). CUDA_ERROR_OUT_OF_MEMORY, or
+ * what the driver says. */
 CUresult partitions_take(struct partitions *partitions, struct session *session, unsigned sm_count,
                          struct partition **ret_partition);
 
@@ -81,6 +78,10 @@ CUresult partitions_take_groups(struct partitions *partitions, struct session *s
 /* How many groups that range has. */
 unsigned partitions_count_groups(const struct partitions *partitions,
                                  const struct partition *within);
+
+/* How many of them come first as whole cluster groups. */
+unsigned partitions_count_clustered(const struct partitions *partitions,
+                                    const struct partition *within);
 
 /* The client of the partition is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);

@@ -231,7 +231,7 @@ static CUresult count_wanted(struct session *session, const struct device *devic
     bool fixed = is_fixed(session, in->device);
     unsigned most = fixed ? sms_of_client(session, device) : sms_of_device(device);
 
-    if (!partitions->group_count || in->sm_count > most)
+    if (!partitions->groups.count || in->sm_count > most)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     if (in->sm_count)
         *ret_sm_count = partitions_round_up(partitions, in->sm_count);
@@ -331,14 +331,18 @@ CUresult serve_fnShareAsk(struct session *session, const struct wire_fnShareAsk 
         return CUDA_ERROR_INVALID_DEVICE;
     const struct partitions *partitions = partitions_of(session, device);
     const struct partition *own = session->sm_shares->own[device->ordinal].partition;
-    unsigned unit = partitions->group_sms;
+    const struct sm_groups *groups = &partitions->groups;
+    unsigned unit = groups->sms;
 
-    if (!partitions->group_count)
+    if (!partitions->groups.count)
         return CUDA_ERROR_NOT_SUPPORTED;
     ret_out->sm_count = partitions_count_groups(partitions, own) * unit;
     ret_out->unit = unit;
-    ret_out->least = partitions->least > unit ? partitions->least : unit;
-    ret_out->scheduled = partitions->scheduled > unit ? partitions->scheduled : unit;
+    ret_out->least = groups->least > unit ? groups->least : unit;
+    ret_out->scheduled = groups->scheduled > unit ? groups->scheduled : unit;
+    ret_out->coscheduled = groups->cluster_count
+                               ? partitions_count_clustered(partitions, own) * unit
+                               : ret_out->sm_count / ret_out->scheduled * ret_out->scheduled;
     return CUDA_SUCCESS;
 }
 
@@ -347,7 +351,7 @@ static bool list_bits(const uint64_t *words, unsigned end, uint8_t *ret_bits, un
 {
     unsigned count = 0;
 
-    for (unsigned bit = 0; bit < PARTITION_GROUPS_MAX; bit++) {
+    for (unsigned bit = 0; bit < SM_GROUPS_MAX; bit++) {
         if (!(words[bit / 64] >> bit % 64 & 1))
             continue;
         if (bit >= end)

@@ -24,7 +24,7 @@ struct sm_share {
     unsigned streams;            /* how many run in it */
     bool listed; /* of just these of the client's groups, of which there are so many */
     unsigned group_count;
-    uint8_t groups[PARTITION_GROUPS_MAX];
+    uint8_t groups[SM_GROUPS_MAX];
     struct stream *legacy; /* owned by the stream code; NULL until the client creates it */
 };
 

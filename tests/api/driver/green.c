@@ -37,6 +37,16 @@ struct places {
     unsigned count;
 };
 
+static const char cluster_text[] = ".version 8.0\n"
+                                   ".target sm_90\n"
+                                   ".address_size 64\n"
+                                   ".visible .entry meet()\n"
+                                   "{\n"
+                                   "barrier.cluster.arrive.aligned;\n"
+                                   "barrier.cluster.wait.aligned;\n"
+                                   "ret;\n"
+                                   "}\n";
+
 static CUdevice device;
 static CUcontext primary;
 static CUfunction where, slow;
@@ -246,6 +256,74 @@ static void events_of_contexts(void)
     MUST(cuMemFree_v2(word));
 }
 
+/* The result of a launch, and whether clusters of so many blocks are said to run there. */
+static CUresult run_clusters(CUfunction meet, CUstream stream, unsigned size, bool *ret_possible)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                   .value.clusterDim = {size, 1, 1}};
+    const CUlaunchConfig config = {
+        size * 4, 1, 1, 32, 1, 1, .hStream = stream, .attrs = &attribute, .numAttrs = 1};
+    int count = -1;
+
+    EXPECT(CUDA_SUCCESS, cuOccupancyMaxActiveClusters(&count, meet, &config));
+    *ret_possible = count > 0;
+    CUresult result = cuLaunchKernelEx(&config, meet, NULL, NULL);
+    return result ? result : cuStreamSynchronize(stream);
+}
+
+static int largest_cluster(CUfunction meet, CUstream stream)
+{
+    const CUlaunchConfig config = {16, 1, 1, 32, 1, 1, .hStream = stream};
+    int size = -1;
+
+    EXPECT(CUDA_SUCCESS, cuOccupancyMaxPotentialClusterSize(&size, meet, &config));
+    return size;
+}
+
+static CUstream stream_of_part(unsigned flags, unsigned size, CUgreenCtx *ret_green)
+{
+    CUdevResourceDesc description;
+    CUdevResource part;
+    CUstream stream;
+    unsigned count = 1;
+
+    MUST(cuDevSmResourceSplitByCount(&part, &count, &all, NULL, flags, size));
+    MUST(cuDevResourceGenerateDesc(&description, &part, 1));
+    MUST(cuGreenCtxCreate(ret_green, description, device, CU_GREEN_CTX_DEFAULT_STREAM));
+    MUST(cuGreenCtxStreamCreate(&stream, *ret_green, CU_STREAM_NON_BLOCKING, 0));
+    return stream;
+}
+
+/* Where co-scheduling has been given up, only pairs of blocks run together. */
+static void clusters(void)
+{
+    CUgreenCtx little, large;
+    CUmodule module;
+    bool possible;
+    int capable = 0;
+
+    MUST(cuDeviceGetAttribute(&capable, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, device));
+    if (!capable)
+        return;
+    MUST(cuModuleLoadData(&module, cluster_text));
+    CUfunction meet = get_kernel(module, "meet");
+    CUstream pair = stream_of_part(LITTLE, 2, &little), group = stream_of_part(0, 8, &large);
+    EXPECT(CUDA_SUCCESS, run_clusters(meet, pair, 2, &possible));
+    IS_TRUE(possible);
+    EXPECT(CUDA_ERROR_INVALID_CLUSTER_SIZE, run_clusters(meet, pair, 4, &possible));
+    IS_TRUE(!possible);
+    IS_TRUE(largest_cluster(meet, pair) == 2);
+    EXPECT(CUDA_SUCCESS, run_clusters(meet, group, 8, &possible));
+    IS_TRUE(possible);
+    IS_TRUE(largest_cluster(meet, group) == 8);
+    EXPECT(CUDA_SUCCESS, run_clusters(meet, NULL, 8, &possible));
+    IS_TRUE(possible);
+    EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(pair));
+    EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(group));
+    EXPECT(CUDA_SUCCESS, cuGreenCtxDestroy(little));
+    EXPECT(CUDA_SUCCESS, cuGreenCtxDestroy(large));
+}
+
 static void a_capture_is_refused(void)
 {
     CUstream stream;
@@ -293,6 +371,7 @@ int main(void)
     RUN(streams_of_parts);
     RUN(one_is_current);
     RUN(events_of_contexts);
+    RUN(clusters);
     RUN(a_capture_is_refused);
     RUN(the_end);
     return check_close();
