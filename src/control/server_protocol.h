@@ -177,7 +177,8 @@ struct server_device {
     uint32_t compute_minor;
     uint32_t spare_mib; /* device memory that the spare context has taken */
     uint32_t has_spare;
-    uint32_t own_mib; /* device memory that both contexts have taken, about */
+    uint32_t own_mib;       /* device memory that both contexts have taken, about */
+    uint32_t clustered_sms; /* multiprocessors in whole groups in which clusters run; 0 = all */
 };
 
 struct server_ready {

@@ -65,6 +65,7 @@ void daemon_link_ready(struct server *server)
         ready.devices[i].has_spare = server->devices.has_spares;
         ready.devices[i].spare_mib = (uint32_t)(server->devices.spare_memory[i] >> 20);
         ready.devices[i].own_mib = (uint32_t)(server->devices.own_memory[i] >> 20);
+        ready.devices[i].clustered_sms = partitions_clustered_sms(&server->partitions[i]);
     }
     send_message(server, &ready);
 }

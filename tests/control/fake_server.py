@@ -70,9 +70,9 @@ def start():
     if how == "slow":
         time.sleep(0.5)
     device = wire.DEVICE.pack(GPU_NAME, bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,
-                              0, 1, int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)))
+                              0, 1, int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)), 0)
     second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
-                               0, 0, 0)
+                               0, 0, 0, 0)
     empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
     log(event="ready")
     send(wire.READY, struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty)

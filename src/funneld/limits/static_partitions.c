@@ -19,7 +19,9 @@ unsigned static_partitions_chunk_sms(const struct server_device *device, bool ve
 
 unsigned static_partitions_chunks(const struct server_device *device, bool version3)
 {
-    return device->sm_count / static_partitions_chunk_sms(device, version3);
+    unsigned sms = device->clustered_sms ? device->clustered_sms : device->sm_count;
+
+    return sms / static_partitions_chunk_sms(device, version3);
 }
 
 unsigned static_partitions_sms(const struct static_partition *partition)

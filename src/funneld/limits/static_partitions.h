@@ -35,6 +35,8 @@ struct static_partitions {
 };
 
 unsigned static_partitions_chunk_sms(const struct server_device *device, bool version3);
+
+/* How many chunks a device has: those in which thread block clusters run, as with NVIDIA. */
 unsigned static_partitions_chunks(const struct server_device *device, bool version3);
 unsigned static_partitions_used_chunks(const struct static_partitions *partitions,
                                        const char *uuid);

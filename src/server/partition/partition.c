@@ -291,6 +291,11 @@ unsigned partitions_count_clustered(const struct partitions *partitions,
     return within ? within->clustered : sm_groups_clustered(&partitions->groups);
 }
 
+unsigned partitions_clustered_sms(const struct partitions *partitions)
+{
+    return sm_groups_clustered(&partitions->groups) * partitions->groups.sms;
+}
+
 unsigned partitions_count_groups(const struct partitions *partitions,
                                  const struct partition *within)
 {

@@ -83,6 +83,9 @@ unsigned partitions_count_groups(const struct partitions *partitions,
 unsigned partitions_count_clustered(const struct partitions *partitions,
                                     const struct partition *within);
 
+/* How many multiprocessors of the device lie in cluster groups. */
+unsigned partitions_clustered_sms(const struct partitions *partitions);
+
 /* The client of the partition is gone. NULL is allowed. */
 void partitions_put_back(struct partitions *partitions, struct partition *partition);
 

@@ -32,6 +32,21 @@ static void test_chunks(void **state)
     assert_int_equal(static_partitions_chunks(&partitions.devices.devices[1], true), 66);
 }
 
+/* An H100 of which 15 groups of eight are whole. */
+static void test_chunks_are_those_in_which_clusters_run(void **state)
+{
+    struct server_device *device = &partitions.devices.devices[0];
+
+    device->clustered_sms = 120;
+    assert_int_equal(static_partitions_chunks(device, false), 15);
+    assert_null(static_partitions_add(&partitions, device, 16));
+    assert_non_null(static_partitions_add(&partitions, device, 13));
+    struct static_partition *last = static_partitions_define(&partitions, "last", "0", 2, true);
+    assert_int_equal(static_partitions_place(&partitions, last), 0);
+    assert_int_equal(last->first, 13);
+    assert_int_equal(static_partitions_sms(last), 28);
+}
+
 static void test_no_two_overlap(void **state)
 {
     const struct server_device *device = &partitions.devices.devices[0];
@@ -164,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_chunks, setup),
+        cmocka_unit_test_setup(test_chunks_are_those_in_which_clusters_run, setup),
         cmocka_unit_test_setup(test_no_two_overlap, setup),
         cmocka_unit_test_setup(test_invalid_numbers, setup),
         cmocka_unit_test_setup(test_names, setup),
