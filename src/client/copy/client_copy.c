@@ -205,7 +205,8 @@ CUresult copy_box(const struct box *box, enum side dst_side, enum side src_side,
     result = copy_classify(box, dst_side, src_side, &dst, &src);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!stream_is_plain(stream) && capture_takes_copy(stream, box, dst, src, sync, &result))
+    if (!stream_is_plain(stream) &&
+        capture_takes_copy(stream, box, dst_side, src_side, sync, &result))
         return result;
     if (managed_any())
         use_managed(box);

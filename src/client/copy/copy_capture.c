@@ -5,44 +5,47 @@
 #include "cleanup.h"
 #include "client_capture.h"
 
-static CUmemorytype memory_type(uint64_t array, enum place place)
+/* What the call says of a side stays that of the node, which cannot be set to another kind. */
+static CUmemorytype memory_type(uint64_t array, enum side side)
 {
-    return array                   ? CU_MEMORYTYPE_ARRAY
-           : place == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE
-                                   : CU_MEMORYTYPE_HOST;
+    if (array)
+        return CU_MEMORYTYPE_ARRAY;
+    return side == SIDE_HOST     ? CU_MEMORYTYPE_HOST
+           : side == SIDE_DEVICE ? CU_MEMORYTYPE_DEVICE
+                                 : CU_MEMORYTYPE_UNIFIED;
 }
 
-static void set_src(CUDA_MEMCPY3D *copy, const struct box *box, enum place place)
+static void set_src(CUDA_MEMCPY3D *copy, const struct box *box, enum side side)
 {
-    copy->srcMemoryType = memory_type(box->src_array, place);
+    copy->srcMemoryType = memory_type(box->src_array, side);
     if (box->src_array) {
         const struct copy_origin at = copy_origin_of(box->src, box->src_pitch, box->src_height);
         copy->srcArray = (CUarray)box->src_array;
         copy->srcXInBytes = at.x, copy->srcY = at.y, copy->srcZ = at.z;
         return;
     }
-    copy->srcHost = place == PLACE_DEVICE ? NULL : (const void *)(uintptr_t)box->src;
-    copy->srcDevice = place == PLACE_DEVICE ? box->src : 0;
+    copy->srcHost = side == SIDE_HOST ? (const void *)(uintptr_t)box->src : NULL;
+    copy->srcDevice = side == SIDE_HOST ? 0 : box->src;
     copy->srcPitch = box->src_pitch;
     copy->srcHeight = box->src_height;
 }
 
-static void set_dst(CUDA_MEMCPY3D *copy, const struct box *box, enum place place)
+static void set_dst(CUDA_MEMCPY3D *copy, const struct box *box, enum side side)
 {
-    copy->dstMemoryType = memory_type(box->dst_array, place);
+    copy->dstMemoryType = memory_type(box->dst_array, side);
     if (box->dst_array) {
         const struct copy_origin at = copy_origin_of(box->dst, box->dst_pitch, box->dst_height);
         copy->dstArray = (CUarray)box->dst_array;
         copy->dstXInBytes = at.x, copy->dstY = at.y, copy->dstZ = at.z;
         return;
     }
-    copy->dstHost = place == PLACE_DEVICE ? NULL : (void *)(uintptr_t)box->dst;
-    copy->dstDevice = place == PLACE_DEVICE ? box->dst : 0;
+    copy->dstHost = side == SIDE_HOST ? (void *)(uintptr_t)box->dst : NULL;
+    copy->dstDevice = side == SIDE_HOST ? 0 : box->dst;
     copy->dstPitch = box->dst_pitch;
     copy->dstHeight = box->dst_height;
 }
 
-static CUDA_MEMCPY3D node_of_box(const struct box *box, enum place dst, enum place src)
+static CUDA_MEMCPY3D node_of_box(const struct box *box, enum side dst, enum side src)
 {
     CUDA_MEMCPY3D copy = {
         .WidthInBytes = box->width,
@@ -55,8 +58,8 @@ static CUDA_MEMCPY3D node_of_box(const struct box *box, enum place dst, enum pla
     return copy;
 }
 
-bool capture_takes_copy(struct stream *stream, const struct box *box, enum place dst,
-                        enum place src, bool sync, CUresult *ret_result)
+bool capture_takes_copy(struct stream *stream, const struct box *box, enum side dst, enum side src,
+                        bool sync, CUresult *ret_result)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
 

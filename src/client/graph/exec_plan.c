@@ -37,7 +37,6 @@ static enum plan_kind kind_of_copy(const struct box *box, enum place dst, enum p
     return dst == PLACE_PAGEABLE ? PLAN_DOWN : PLAN_DEVICE;
 }
 
-/* Copies and memsets of no bytes are allowed, and not sent. */
 static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind, bool *ret_acts)
 {
     struct box box;
@@ -49,14 +48,12 @@ static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind
     switch (work->type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-        *ret_acts = true;
-        break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        *ret_acts = work->fill.width > 0 && work->fill.height > 0;
+        *ret_acts = true;
         break;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         result = graph_node_box(work, &box, &dst, &src);
-        if (result == CUDA_SUCCESS && !box_is_empty(&box)) {
+        if (result == CUDA_SUCCESS) {
             *ret_kind = kind_of_copy(&box, dst, src);
             *ret_acts = *ret_kind != PLAN_STEP;
         }

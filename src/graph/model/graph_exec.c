@@ -65,7 +65,8 @@ CUresult graph_exec_node_set(CUgraphExec exec_handle, CUgraphNode handle, struct
     struct graph_node *node = graph_exec_clone(exec, handle);
     CUresult result = CUDA_SUCCESS;
 
-    if (!node || node->work.type != work->type || node->work.context != work->context)
+    if (!node || node->work.type != work->type || node->work.context != work->context ||
+        !graph_work_can_become(&node->work, work))
         result = CUDA_ERROR_INVALID_VALUE;
     else if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
         result = graph_kernel_copy_attributes(&work->kernel, &node->work.kernel);

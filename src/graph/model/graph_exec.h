@@ -20,6 +20,9 @@ struct graph_node *graph_exec_clone(const struct graph_exec *exec, CUgraphNode h
 /* Sets the clone of a node. Takes the work in any case; a kernel keeps its attributes. */
 CUresult graph_exec_node_set(CUgraphExec exec_handle, CUgraphNode handle, struct graph_work *work);
 
+/* Whether a node of an exec that does `work` can be set to `next`, which is of the same type. */
+bool graph_work_can_become(const struct graph_work *work, const struct graph_work *next);
+
 /* Takes the work in any case; when this fails, nothing has changed. */
 CUresult graph_exec_set(struct graph_exec *exec, struct graph_node *node, struct graph_work *work);
 

@@ -90,9 +90,10 @@ static CUresult compare(struct pairs *pairs, const struct graph_node *mine,
         if (mine->dependencies.edges[i].node->number != other->number)
             return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, other);
     }
-    if (mine->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
-        (mine->work.conditional.type != theirs->work.conditional.type ||
-         mine->work.conditional.size != theirs->work.conditional.size))
+    if (!graph_work_can_become(&mine->work, &theirs->work) ||
+        (mine->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
+         (mine->work.conditional.type != theirs->work.conditional.type ||
+          mine->work.conditional.size != theirs->work.conditional.size)))
         return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, theirs, NULL);
     if (mine->work.context == theirs->work.context)
         return CUDA_SUCCESS;

@@ -113,6 +113,8 @@ CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
     struct graph_work work = {.type = CU_GRAPH_NODE_TYPE_MEMCPY, .copy = *copy};
     CUresult result = graph_backend.context_locked(context, &work.context);
 
+    if (!copy->WidthInBytes || !copy->Height || !copy->Depth)
+        return CUDA_ERROR_INVALID_VALUE;
     return result ? result : graph_work_check(&work, ret_work);
 }
 
@@ -137,6 +139,8 @@ CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
     struct graph_work work;
     CUresult result = graph_work_captured_fill(fill, context, &work);
 
+    if (!result && (!fill->width || !fill->height))
+        return CUDA_ERROR_INVALID_VALUE;
     return result ? result : graph_work_check(&work, ret_work);
 }
 

@@ -78,7 +78,8 @@ bool graph_addresses_hold(struct graph *graph)
 }
 
 /* Sets a node of the driver's graph, or gives that up, so that the next launch builds it anew: see
- * batch_pause.h. */
+ * batch_pause.h. The driver refuses a copy whose addresses are of another kind of memory than
+ * before, where the program has left the kinds to the addresses. */
 static CUresult set(struct graph *graph, const struct graph_node *node,
                     CUresult (*in_place)(const struct graph *, const struct graph_node *))
 {
@@ -86,8 +87,11 @@ static CUresult set(struct graph *graph, const struct graph_node *node,
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!batch_pause_is_on(graph->device))
-        return in_place(graph, node);
+    if (!batch_pause_is_on(graph->device)) {
+        result = in_place(graph, node);
+        if (result != CUDA_ERROR_INVALID_VALUE)
+            return result;
+    }
     graph_unbuild(graph);
     return CUDA_SUCCESS;
 }

@@ -201,6 +201,83 @@ static void events_in_graphs(void)
     MUST(cuMemFree_v2(word));
 }
 
+/* A copy of an exec stays between the kinds of memory that it was made for, whether it is set alone
+ * or by another graph. What a captured call says about them counts. */
+static void copies_keep_their_kind(void)
+{
+    CUdeviceptr words = make_words(8, 1);
+    CUgraphExecUpdateResultInfo info;
+    CUgraph graph, other;
+    CUgraphNode node, refused;
+    uint32_t *host;
+    size_t one = 1;
+
+    MUST(cuMemAllocHost_v2((void **)&host, 32));
+    MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(cuMemcpyHtoDAsync_v2(words, host, 4, stream));
+    MUST(cuStreamEndCapture(stream, &graph));
+    MUST(cuGraphGetNodes(graph, &node, &one));
+    CUgraphExec exec = instantiate(graph);
+    CUDA_MEMCPY3D copy = line(words + 4, host, true, 8);
+    EXPECT(CUDA_SUCCESS, cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context));
+    host[0] = 5;
+    host[1] = 6;
+    launch(exec);
+    IS_TRUE(word_at(words) == 1 && word_at(words + 4) == 5 && word_at(words + 8) == 6);
+    copy.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.srcDevice = words + 16;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context));
+    copy = line(words, host, false, 4);
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context));
+    MUST(cuGraphCreate(&other, 0));
+    MUST(cuGraphAddMemcpyNode(&refused, other, NULL, 0, &copy, context));
+    EXPECT(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate_v2(exec, other, &info));
+    IS_TRUE(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED);
+    IS_TRUE(info.errorNode == refused);
+    copy = line(words, host, true, 0);
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuGraphAddMemcpyNode(&refused, other, NULL, 0, &copy, context));
+    launch(exec);
+    IS_TRUE(word_at(words + 8) == 6);
+    MUST(cuGraphDestroy(other));
+    end(exec, graph);
+    MUST(cuMemFreeHost(host));
+    MUST(cuMemFree_v2(words));
+}
+
+/* The addresses of such a copy decide, and may become those of other memory. */
+static void captured_copies_between_any_memory(void)
+{
+    CUdeviceptr words = make_words(2, 3);
+    CUDA_MEMCPY3D told;
+    CUgraph graph;
+    CUgraphNode node;
+    uint32_t *host;
+    size_t one = 1;
+
+    MUST(cuMemAllocHost_v2((void **)&host, 4));
+    MUST(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(cuMemcpyAsync(words, (CUdeviceptr)host, 4, stream));
+    MUST(cuStreamEndCapture(stream, &graph));
+    MUST(cuGraphGetNodes(graph, &node, &one));
+    MUST(cuGraphMemcpyNodeGetParams(node, &told));
+    IS_TRUE(told.srcMemoryType == CU_MEMORYTYPE_UNIFIED);
+    IS_TRUE(told.dstMemoryType == CU_MEMORYTYPE_UNIFIED);
+    CUgraphExec exec = instantiate(graph);
+    *host = 9;
+    launch(exec);
+    IS_TRUE(word_at(words) == 9 && word_at(words + 4) == 3);
+    MUST(cuMemsetD32_v2(words, 4, 1));
+    told.srcDevice = words;
+    told.dstDevice = words + 4;
+    EXPECT(CUDA_SUCCESS, cuGraphExecMemcpyNodeSetParams(exec, node, &told, context));
+    launch(exec);
+    IS_TRUE(word_at(words + 4) == 4);
+    end(exec, graph);
+    MUST(cuMemFreeHost(host));
+    MUST(cuMemFree_v2(words));
+}
+
 static void nodes_of_an_exec_change(void)
 {
     CUdeviceptr word = make_words(1, 1);
@@ -349,6 +426,8 @@ int main(void)
     RUN(every_kind);
     RUN(child_graphs);
     RUN(events_in_graphs);
+    RUN(copies_keep_their_kind);
+    RUN(captured_copies_between_any_memory);
     RUN(nodes_of_an_exec_change);
     RUN(execs_learn_from_graphs);
     RUN(shapes_are_told);

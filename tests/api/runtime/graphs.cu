@@ -158,6 +158,33 @@ static void captured_parameters_are_replaced()
     MUST(cudaFree(memory));
 }
 
+static void a_copy_to_the_device_stays_one()
+{
+    float *memory = make(std::vector<float>(COUNT, 1)), value = 2;
+    cudaStream_t stream = make_stream();
+    cudaGraphExec_t exec;
+    cudaGraphNode_t node;
+    cudaGraph_t graph;
+
+    MUST(cudaGraphCreate(&graph, 0));
+    MUST(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, memory, &value, sizeof(value),
+                                  cudaMemcpyHostToDevice));
+    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    EXPECT(cudaSuccess, cudaGraphExecMemcpyNodeSetParams1D(exec, node, memory + 1, &value,
+                                                           sizeof(value), cudaMemcpyHostToDevice));
+    EXPECT(cudaErrorInvalidValue,
+           cudaGraphExecMemcpyNodeSetParams1D(exec, node, memory + 2, memory, sizeof(value),
+                                              cudaMemcpyDeviceToDevice));
+    MUST(cudaGraphLaunch(exec, stream));
+    MUST(cudaStreamSynchronize(stream));
+    std::vector<float> found = take(memory, 3);
+    IS_TRUE(found[0] == 1 && found[1] == 2 && found[2] == 1);
+    MUST(cudaGraphExecDestroy(exec));
+    MUST(cudaGraphDestroy(graph));
+    MUST(cudaStreamDestroy(stream));
+    MUST(cudaFree(memory));
+}
+
 static void CUDART_CB add_one(void *number)
 {
     ++*(unsigned *)number;
@@ -216,6 +243,7 @@ int main()
     RUN(as_torch_does_it);
     RUN(with_the_asynchronous_allocator);
     RUN(captured_parameters_are_replaced);
+    RUN(a_copy_to_the_device_stays_one);
     RUN(nodes_of_any_kind);
     return check_close();
 }

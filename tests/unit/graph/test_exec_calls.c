@@ -81,6 +81,74 @@ static void nodes_of_children_can_be_set(void **state)
     assert_int_equal(graph_cuGraphDestroy(inner), 0);
 }
 
+static CUresult set_copy(CUgraphExec exec, CUgraphNode node, CUDA_MEMCPY3D copy)
+{
+    return graph_cuGraphExecMemcpyNodeSetParams(exec, node, &copy, NULL);
+}
+
+/* One row may become longer; more rows stay, and so do the kinds of memory. */
+static void copies_keep_their_kind(void **state)
+{
+    CUDA_MEMCPY3D row = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                         .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                         .WidthInBytes = 4,
+                         .Height = 1,
+                         .Depth = 1},
+                  rows = row;
+    CUgraph graph = new_graph();
+    CUgraphNode first, second;
+
+    rows.Height = 2;
+    rows.srcPitch = rows.dstPitch = 64;
+    assert_int_equal(graph_cuGraphAddMemcpyNode(&first, graph, NULL, 0, &row, NULL), 0);
+    assert_int_equal(graph_cuGraphAddMemcpyNode(&second, graph, NULL, 0, &rows, NULL), 0);
+    CUgraphExec exec = instantiate(graph);
+    assert_int_equal(set_copy(exec, first, rows), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(set_copy(exec, second, row), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(set_copy(exec, second, rows), 0);
+    rows.dstPitch = 128;
+    assert_int_equal(set_copy(exec, second, rows), CUDA_ERROR_INVALID_VALUE);
+    row.WidthInBytes = 8;
+    row.srcPitch = 100;
+    assert_int_equal(set_copy(exec, first, row), 0);
+    assert_int_equal(clone_in(exec, first)->work.copy.WidthInBytes, 8);
+    row.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+    assert_int_equal(set_copy(exec, first, row), CUDA_ERROR_INVALID_VALUE);
+    row.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+    assert_int_equal(set_copy(exec, first, row), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(graph_cuGraphExecDestroy(exec), 0);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+}
+
+static CUresult set_fill(CUgraphExec exec, CUgraphNode node, CUDA_MEMSET_NODE_PARAMS fill)
+{
+    return graph_cuGraphExecMemsetNodeSetParams(exec, node, &fill, NULL);
+}
+
+static void memsets_keep_their_rows(void **state)
+{
+    CUDA_MEMSET_NODE_PARAMS row = {.elementSize = 4, .width = 2, .height = 1}, rows = row;
+    CUgraph graph = new_graph();
+    CUgraphNode first, second;
+
+    rows.height = 3;
+    rows.pitch = 64;
+    assert_int_equal(graph_cuGraphAddMemsetNode(&first, graph, NULL, 0, &row, NULL), 0);
+    assert_int_equal(graph_cuGraphAddMemsetNode(&second, graph, NULL, 0, &rows, NULL), 0);
+    CUgraphExec exec = instantiate(graph);
+    assert_int_equal(set_fill(exec, first, rows), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(set_fill(exec, second, row), CUDA_ERROR_INVALID_VALUE);
+    rows.value = 7;
+    assert_int_equal(set_fill(exec, second, rows), 0);
+    rows.elementSize = 1;
+    assert_int_equal(set_fill(exec, second, rows), CUDA_ERROR_INVALID_VALUE);
+    row.width = 5;
+    row.elementSize = 1;
+    assert_int_equal(set_fill(exec, first, row), 0);
+    assert_int_equal(graph_cuGraphExecDestroy(exec), 0);
+    assert_int_equal(graph_cuGraphDestroy(graph), 0);
+}
+
 static void flags_are_kept_or_refused(void **state)
 {
     CUgraph graph = new_graph();
@@ -107,6 +175,8 @@ int main(void)
         cmocka_unit_test(nodes_come_after_what_they_need),
         cmocka_unit_test(nodes_are_set_one_by_one),
         cmocka_unit_test(nodes_of_children_can_be_set),
+        cmocka_unit_test(copies_keep_their_kind),
+        cmocka_unit_test(memsets_keep_their_rows),
         cmocka_unit_test(flags_are_kept_or_refused),
     };
 

@@ -133,7 +133,7 @@ static void call_nothing(void *user)
 static void the_other_kinds(void **state)
 {
     CUgraph graph = new_graph(), inner;
-    CUDA_MEMCPY3D copy = {.WidthInBytes = 4}, copied;
+    CUDA_MEMCPY3D copy = {.WidthInBytes = 4, .Height = 1, .Depth = 1}, copied;
     CUDA_MEMSET_NODE_PARAMS fill = {.elementSize = 4, .width = 1, .height = 1}, filled;
     CUDA_HOST_NODE_PARAMS host = {call_nothing, NULL}, hosted;
     CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
@@ -144,8 +144,13 @@ static void the_other_kinds(void **state)
     assert_int_equal(graph_cuGraphAddMemcpyNode(&node, graph, NULL, 0, &copy, NULL), 0);
     assert_int_equal(graph_cuGraphMemcpyNodeGetParams(node, &copied), 0);
     assert_int_equal(copied.WidthInBytes, 4);
+    copy.Height = 0;
+    assert_int_equal(graph_cuGraphMemcpyNodeSetParams(node, &copy), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(graph_cuGraphMemsetNodeGetParams(node, &filled), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(graph_cuGraphAddMemsetNode(&node, graph, NULL, 0, &fill, NULL), 0);
+    fill.width = 0;
+    assert_int_equal(graph_cuGraphMemsetNodeSetParams(node, &fill), CUDA_ERROR_INVALID_VALUE);
+    fill.width = 1;
     fill.elementSize = 3;
     assert_int_equal(graph_cuGraphMemsetNodeSetParams(node, &fill), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(graph_cuGraphMemsetNodeGetParams(node, &filled), 0);

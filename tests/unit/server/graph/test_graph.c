@@ -156,6 +156,24 @@ static void nodes_change(void **state)
     end(fixture, &made);
 }
 
+/* A copy may be between other kinds of memory now, which the driver does not take in place. */
+static void a_node_that_is_not_set_is_built_anew(void **state)
+{
+    struct fixture *fixture = *state;
+    struct made made = make(fixture);
+
+    describe(fixture, &made);
+    instantiate(fixture, &made, 0);
+    fake_trace();
+    fake.refusal = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(describe_copy(fixture, &made, own_memory(fixture), 32), CUDA_SUCCESS);
+    assert_non_null(strstr(fake_trace(), "set x1 n2 32; "));
+    launch(fixture, &made);
+    assert_string_equal(fake_trace(), "graph; node f5 11; copy node 32 behind 1; "
+                                      "fill node 9 behind 2; instantiate x2; graph s1 x2; ");
+    end(fixture, &made);
+}
+
 /* Instantiation reports the first error, and nothing reaches the driver. */
 static void errors_are_reported_by_instantiation(void **state)
 {
@@ -473,6 +491,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_graph_of_the_driver),
         CASE(nodes_change),
+        CASE(a_node_that_is_not_set_is_built_anew),
         CASE(errors_are_reported_by_instantiation),
         CASE(later_errors_are_reported_at_once),
         CASE(confined_clients_have_no_graphs),
