@@ -330,10 +330,10 @@ CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigne
         result = stream_resolve(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!event || !can_record(event, stream, context))
-        return CUDA_ERROR_INVALID_HANDLE;
     if (flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!event || (flags != CU_EVENT_RECORD_EXTERNAL && !can_record(event, stream, context)))
+        return CUDA_ERROR_INVALID_HANDLE;
     if (capture_takes_record(stream, &event->capture, hEvent, flags, &result))
         return result;
     return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : record(event, stream);
@@ -523,6 +523,8 @@ CUresult client_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
 
         result = other != CUDA_SUCCESS ? other : result;
     }
+    if (result == CUDA_SUCCESS && start->context != end->context)
+        result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
         result = wire_cuEventElapsedTime_v2(&client->channel, &in, &out);
     if (result == CUDA_SUCCESS)

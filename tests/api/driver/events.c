@@ -114,10 +114,11 @@ static void times_that_cannot_be_had(void)
 static void events_of_another_context(void)
 {
     CUcontext before, context;
-    CUevent event, other;
+    CUevent event, other, start, stop;
     CUstream stream, elsewhere;
     CUdevice device;
     CUgraph graph;
+    float ms;
 
     MUST(cuCtxGetCurrent(&before));
     MUST(cuCtxGetDevice(&device));
@@ -136,8 +137,18 @@ static void events_of_another_context(void)
     EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(elsewhere, event, 0));
     MUST(cuStreamBeginCapture_v2(elsewhere, CU_STREAM_CAPTURE_MODE_RELAXED));
     EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventRecord(event, elsewhere));
+    EXPECT(CUDA_SUCCESS, cuEventRecordWithFlags(event, elsewhere, CU_EVENT_RECORD_EXTERNAL));
     MUST(cuStreamEndCapture(elsewhere, &graph));
     MUST(cuGraphDestroy(graph));
+    MUST(cuEventCreate(&stop, CU_EVENT_DEFAULT));
+    MUST(cuEventRecord(stop, elsewhere));
+    MUST(cuCtxSetCurrent(before));
+    MUST(cuEventCreate(&start, CU_EVENT_DEFAULT));
+    MUST(cuEventRecord(start, stream));
+    MUST(cuEventSynchronize(start));
+    MUST(cuEventSynchronize(stop));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime_v2(&ms, start, stop));
+    MUST(cuEventDestroy_v2(start));
     MUST(cuCtxDestroy_v2(context));
     MUST(cuCtxSetCurrent(before));
     EXPECT(CUDA_SUCCESS, cuEventRecord(event, NULL));

@@ -126,7 +126,7 @@ CUresult soft_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned 
     if (result)
         return result;
     event = soft_get(SOFT_EVENT, hEvent);
-    if (!event || event->context != stream->context)
+    if (!event || (flags != CU_EVENT_RECORD_EXTERNAL && event->context != stream->context))
         return CUDA_ERROR_INVALID_HANDLE;
     if (capture_is_on(&stream->capture))
         return capture_record_locked(&stream->capture, &event->capture, hEvent, flags);
@@ -251,6 +251,8 @@ CUresult soft_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUeven
     SOFT_LOCKED;
     if ((result = event_find_locked(hStart, &start)) || (result = event_find_locked(hEnd, &end)))
         return result;
+    if (start->context != end->context)
+        return CUDA_ERROR_INVALID_HANDLE;
     if ((result = time_of(start, &start_ns)) || (result = time_of(end, &end_ns)))
         return result;
     *pMilliseconds = (double)(int64_t)(end_ns - start_ns) / 1e6;
