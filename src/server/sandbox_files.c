@@ -5,6 +5,7 @@
  */
 #include "sandbox_files.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,18 @@ static int allow_code_cache(const struct landlock_ruleset *ruleset)
     return landlock_allow(ruleset, path, LANDLOCK_CHANGE);
 }
 
+/* The file of a driver's own log, which has to exist before a rule can name it. */
+static int allow_log(const struct landlock_ruleset *ruleset, const char *variable)
+{
+    const char *path = getenv(variable);
+    _cleanup_fd_ int fd = -1;
+
+    if (!path || !strchr(path, '/'))
+        return 0;
+    fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    return fd < 0 ? 0 : landlock_allow(ruleset, path, LANDLOCK_WRITE);
+}
+
 static int allow_files(const struct landlock_ruleset *ruleset, const char *listen_path)
 {
     int error = allow_all(ruleset, readable, sizeof(readable) / sizeof(*readable), LANDLOCK_READ);
@@ -125,6 +138,10 @@ static int allow_files(const struct landlock_ruleset *ruleset, const char *liste
         error = allow_driver_cache(ruleset);
     if (!error)
         error = allow_code_cache(ruleset);
+    if (!error)
+        error = allow_log(ruleset, "CUDA_LOG_FILE");
+    if (!error)
+        error = allow_log(ruleset, "FUNNEL_SOFT_LOG");
     if (!error && listen_path)
         error = allow_directory_of(ruleset, listen_path, LANDLOCK_CHANGE);
     return error;

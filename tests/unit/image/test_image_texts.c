@@ -31,7 +31,8 @@ static const char *in_text(const char *text)
 
 static void test_arrays_of_ptx(void **state)
 {
-    assert_string_equal(in_text(".global .align 1 .b8 $str[5] = {104, 105, 37, 100, 10};"), "hi%d\n|");
+    assert_string_equal(in_text(".global .align 1 .b8 $str[5] = {104, 105, 37, 100, 10};"),
+                        "hi%d\n|");
     assert_string_equal(in_text(".global .align 1 .b8 $str[3]={104,105 , 0};"), "hi|");
     assert_string_equal(in_text(".global .b8 a[1] = {104};.const .b8 b[] = {105, 0, 0};"), "h|i|");
     assert_string_equal(in_text(".global .align 1 .b8 a[4]; .global .b8 b[2] = {104, 0};"), "h|");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which writes of a driver a format explains. The parts are as an H100's driver (580) writes them. */
+/* Which writes of a driver a format explains. The parts are as an H100's driver (580) writes them.
+ */
 #include "format_match.h"
 
 #include <stdarg.h>
@@ -35,11 +36,11 @@ static unsigned explained(const char *format, const struct driver_writes *writes
     return count;
 }
 
-#define EXPECT(count, format, ...)                                      \
-    do {                                                                \
-        struct driver_writes writes_ = writes_of(__VA_ARGS__, NULL);    \
-        assert_int_equal(explained(format, &writes_), count);           \
-        driver_writes_fini(&writes_);                                   \
+#define EXPECT(count, format, ...)                                   \
+    do {                                                             \
+        struct driver_writes writes_ = writes_of(__VA_ARGS__, NULL); \
+        assert_int_equal(explained(format, &writes_), count);        \
+        driver_writes_fini(&writes_);                                \
     } while (0)
 
 static void test_each_conversion_is_a_write(void **state)
