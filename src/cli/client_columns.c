@@ -113,6 +113,27 @@ static void format_share(const struct client_row *row, CELL)
                     limits->priority ? " below" : "");
 }
 
+/* The first device that it works on; device 0 before it works on any. */
+static unsigned first_device(const struct server_status_row *row)
+{
+    return row->device_mask ? (unsigned)__builtin_ctzll(row->device_mask) % SERVER_MAX_DEVICES : 0;
+}
+
+static double value_granted(const struct client_row *row)
+{
+    const struct server_status_row *status = row->client ? &row->client->row : NULL;
+
+    return status ? status->sm_granted[first_device(status)] : 0;
+}
+
+static void format_granted(const struct client_row *row, CELL)
+{
+    if (row->client)
+        text_format(cell, COLUMN_CELL, "%.0f", value_granted(row));
+    else
+        *cell = '\0';
+}
+
 static double value_share(const struct client_row *row)
 {
     return row->client ? row->client->row.limits.sm_centipercent : 0;
@@ -292,6 +313,8 @@ const struct client_column client_columns[] = {
      value_memory},
     {"limit", "LIMIT", "of its memory", 10, 6, true, format_ceiling, value_ceiling},
     {"sms", "SMS", "share of the multiprocessors", 10, 3, true, format_share, value_share},
+    {"granted", "GRANTED", "multiprocessors of the first device that it works on", 7, 8, true,
+     format_granted, value_granted},
     {"priority", "PRIORITY", "normal or below", 9, 14, false, format_priority, NULL},
     {"sm_use", "SM%", "multiprocessors in use now, of a device's", 6, 2, true, format_sm_use,
      value_sm_use},

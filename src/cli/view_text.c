@@ -58,7 +58,8 @@ void view_format_user(uint32_t uid, char cell[CELL])
 
 /* ---- clients ---- */
 
-#define CLIENT_COLUMNS "pid,user,group,server,device,memory,limit,sms,launches,copies,since,command"
+#define CLIENT_COLUMNS \
+    "pid,user,group,server,device,memory,limit,sms,granted,launches,copies,since,command"
 
 int view_clients(const struct snapshot *snapshot, const char *columns)
 {
