@@ -3,7 +3,7 @@
 # The targets people type. Meson does the work (meson.build); this adds the set-up of the machine.
 #
 #   make            build into build/               make test       every test; needs no GPU
-#   make demo       six programs, one device        make test-gpu   API and recovery, on a real GPU
+#   make demo       six programs, one device        make test-gpu   API, recovery, clusters: on a GPU
 #   make install    PREFIX=/usr/local DESTDIR=      make bench      figures, on a real GPU
 #   make uninstall  what install has put there      make deb        Debian packages, in build-deb/
 #   make test-fleet packages in clean systems       make clean      what builds have made
@@ -28,6 +28,7 @@ test: all
 test-gpu: all
 	@tests/api/run.py --build $(BUILD) --device cuda --clients 1,4,8
 	@python3 -B tests/recovery/test_recovery.py $(BUILD) --device cuda
+	@FUNNEL_TEST_DEVICE=cuda python3 -B tests/limits/test_limits.py $(BUILD) Clusters
 
 # Packages in clean systems; needs root, mmdebstrap and a mirror of Debian. SCENES=packages runs one.
 test-fleet: all

@@ -11,7 +11,7 @@ from harness import wait_until  # noqa: E402,F401
 
 SMS = 16
 MIB = 1 << 20
-DEVICE = "soft"
+DEVICE = os.environ.get("FUNNEL_TEST_DEVICE", "soft")
 
 
 class TestCase(harness.TestCase):

@@ -61,6 +61,8 @@ class Shares(limits_harness.TestCase):
         client, = self.funnel_json("ps")
         self.assertEqual(client["devices"][0]["sm_granted"], granted)
         self.assertIn(f"{granted} of {SMS}", self.funnel("limits").stdout)
+        shown = self.funnel("ps", "--columns", "pid,granted").stdout.splitlines()
+        self.assertEqual(shown[1].split(), [str(program.pid), str(granted)])
 
     def test_programs_lie_side_by_side(self):
         self.start()
@@ -139,44 +141,59 @@ class Contexts(limits_harness.TestCase):
 
 
 class Clusters(limits_harness.TestCase):
-    """Thread block clusters in shares. The software GPU runs one on each multiprocessor that can."""
+    """Thread block clusters in shares; for a GPU with FUNNEL_TEST_DEVICE=cuda, too."""
     devices = "1:sms=132,mem=1G"
 
-    def test_shares_of_all_sizes(self):
+    def setUp(self):
+        super().setUp()
         self.start()
-        sizes = range(8, 132, 2)
+        self.total = self.ask("sms")[0][0]
+
+    def check(self, answer, sms):
+        """They run. The software GPU runs one on each multiprocessor that can."""
+        first, second, at_once, largest = answer
+        self.assertEqual((first, second, largest), (0, 0, 8))
+        if limits_harness.DEVICE == "soft":
+            self.assertEqual(at_once, sms)
+        else:
+            self.assertGreater(at_once, 0)
+
+    def test_shares_of_all_sizes(self):
+        sizes = range(8, self.total, 2)
         answers = self.ask(*(question for size in sizes
                              for question in (f"context={size}", "cluster=8", "close")))
-        for size, granted, clusters in zip(sizes, answers[::3], answers[1::3]):
+        for size, granted, answer in zip(sizes, answers[::3], answers[1::3]):
             with self.subTest(sms=size):
-                self.assertEqual(granted, [0, size, 132])
-                self.assertEqual(clusters, [0, 0, size // 8 * 8, 8])
+                self.assertEqual(granted, [0, size, self.total])
+                self.check(answer, size // 8 * 8)
 
     def test_shares_of_programs(self):
-        self.start()
-        for percent, sms in ((6, 8), (10, 12), (25, 32), (33, 42), (50, 66), (66, 86), (80, 104),
-                             (99, 130)):
+        for percent in (6, 10, 25, 33, 50, 66, 80, 99):
             with self.subTest(percent=percent):
-                answers = self.ask("sms", "cluster=2", "cluster=4", "cluster=8", "cluster=16",
-                                   environment={PERCENT: str(percent)})
-                whole = sms // 8 * 8
-                self.assertEqual(answers, [[sms], [0, 0, sms, 8], [0, 0, whole, 8],
-                                           [0, 0, whole, 8], [912, 912, 0, 8]])
+                (sms,), pairs, fours, eights, sixteens = self.ask(
+                    "sms", "cluster=2", "cluster=4", "cluster=8", "cluster=16",
+                    environment={PERCENT: str(percent)})
+                self.assertEqual(sms, max(self.total * percent // 100 // 2 * 2, 8))
+                self.check(pairs, sms)
+                self.check(fours, sms // 8 * 8)
+                self.check(eights, sms // 8 * 8)
+                self.assertEqual(sixteens, [912, 912, 0, 8])
 
     def test_without_a_share(self):
-        self.start()
-        self.assertEqual(self.ask("cluster=8", "cluster=16"), [[0, 0, 132, 16], [0, 0, 132, 16]])
+        eights, sixteens = self.ask("cluster=8", "cluster=16")
+        self.assertEqual((eights[:2], eights[3]), ([0, 0], 16))
+        self.assertEqual((sixteens[:2], sixteens[3]), ([0, 0], 16))
 
     def test_side_by_side(self):
-        self.start()
-        programs = [self.begin("cluster=8", "smid=32", "wait", environment={PERCENT: "25"})
+        programs = [self.begin("cluster=8", "sms", "wait", environment={PERCENT: "25"})
                     for _ in range(4)]
-        self.assertEqual([program.answer() for program in programs], [[0, 0, 32, 8]] * 4)
-        places = [sm for program in programs for sm in program.answer()]
-        self.assertEqual(len(set(places)), 128)
+        for program in programs:
+            answer = program.answer()
+            self.check(answer, program.answer()[0])
 
-    def test_a_share_that_is_too_small(self):
-        self.environment["FUNNEL_SOFT_DEVICES"] = "1:sms=16,mem=1G"
+
+class SmallShares(limits_harness.TestCase):
+    def test_too_small_for_clusters(self):
         self.start()
         self.assertEqual(self.ask("cluster=2", "cluster=4", environment={PERCENT: "25"}),
                          [[0, 0, 4, 2], [912, 912, 0, 2]])

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs programs of PyTorch, JAX, CuPy and others natively and through Funnel, and compares.
 
-    tests/programs/frameworks.py --clients 1,4 --table table.md
+    tests/programs/frameworks.py --clients 1,4 --shares 10,25 --table table.md
 
 Each program in frameworks/ compares what the GPU has computed with the CPU's results, and runs
-natively, then through Funnel, as often at once as --clients says. One whose packages are not
-installed is waived, and so are those for more GPUs than there are. The exit status is 0 when each
-program that passes natively also passes through Funnel.
+natively, then through Funnel, as often at once as --clients says, with the whole GPU and with each share of
+its multiprocessors that --shares names. One whose packages are not installed is waived, and so are
+those for more GPUs than there are. The exit status is 0 when each program that passes natively also
+passes through Funnel.
 """
 import argparse
 import dataclasses
@@ -92,6 +93,8 @@ def parse_arguments():
     parser.add_argument("--device", choices=["soft", "cuda"], default="cuda")
     parser.add_argument("--python", default=sys.executable, help="the Python with the packages")
     parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
+    parser.add_argument("--shares", type=runner.share_list, default=[],
+                        help="shares of the multiprocessors to run in as well, in percent: 10,25")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
     parser.add_argument("--only", default="", help="only programs with this in their name")
     parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")

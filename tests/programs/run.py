@@ -107,6 +107,8 @@ def parse_arguments():
     parser.add_argument("--first-only", action="store_true", help="do not run through Funnel")
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
     parser.add_argument("--build-jobs", type=int, default=2, help="compilers at a time")
+    parser.add_argument("--shares", type=runner.share_list, default=[],
+                        help="shares of the multiprocessors to run in as well, in percent: 10,25")
     parser.add_argument("--timeout", type=int, default=60, help="seconds for each run")
     parser.add_argument("--limit", type=float, default=float("inf"),
                         help="seconds after which no further run starts")

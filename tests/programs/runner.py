@@ -112,6 +112,11 @@ def funnel_environment(scratch):
                 CUDA_MPS_LOG_DIRECTORY=str(scratch / "log"))
 
 
+def share_list(text):
+    """The shares of the multiprocessors that an option names, in percent: "10,25"."""
+    return [float(share) for share in text.split(",")]
+
+
 def ways(options, scratch, kind=Way):
     """The first is the measure; the others have to agree with it. `kind` says how a program runs."""
     funnel = str(options.build / "bin/funnel")
@@ -120,11 +125,17 @@ def ways(options, scratch, kind=Way):
     else:
         soft = dict(os.environ, LD_LIBRARY_PATH=str(options.build / "lib/funnel/softgpu"))
         yield kind("direct", [], soft, 1, options)
-    if not options.first_only:
-        words = [funnel, "run", "-q", "--device", options.device, "--"]
+    if options.first_only:
+        return
+    words = [funnel, "run", "-q", "--device", options.device, "--"]
+    for share in [100, *options.shares]:
+        environment = funnel_environment(scratch)
+        if share < 100:
+            environment["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = str(share)
         for clients in options.clients:
             title = "funnel" if clients == 1 else f"funnel x{clients}"
-            yield kind(title, words, funnel_environment(scratch), clients, options)
+            yield kind(title if share == 100 else f"{title} {share:g}%", words, environment,
+                       clients, options)
 
 
 def stop_daemon(options, scratch):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch: operators, a training, a captured graph, and a shared tensor, each against the CPU's
-results."""
+"""PyTorch: operators, products by tensor cores, attention, a training, a captured graph, and a
+shared tensor, each against the CPU's results. On an H100 libraries launch the tensor cores' kernels
+in clusters."""
 import copy
 
 import verdict
@@ -17,6 +18,43 @@ def operators():
     square = torch.randn(64, 64) + 64 * torch.eye(64)
     verdict.close("linear solver", torch.linalg.solve(square.cuda(), a[:64].cuda()).cpu(),
                   torch.linalg.solve(square, a[:64]), 1e-4)
+
+
+def exactly(*tensors):
+    """The same numbers where sums lose nothing."""
+    return [tensor.detach().cpu().double() for tensor in tensors]
+
+
+def tensor_cores():
+    functional = torch.nn.functional
+    for kind in (torch.half, torch.bfloat16):
+        for size in (64, 1024, 4096):
+            a, b = (torch.randn(size, size, device="cuda").to(kind) for _ in range(2))
+            verdict.close(f"{kind} product of {size}", (a @ b)[:64].float().cpu(),
+                          exactly(a[:64])[0] @ exactly(b)[0], 0.02)
+        image = torch.randn(8, 64, 28, 28, device="cuda").to(kind)
+        weight = torch.randn(64, 64, 3, 3, device="cuda").to(kind)
+        got = functional.conv2d(image.to(memory_format=torch.channels_last), weight)
+        verdict.close(f"{kind} convolution", got.float().cpu(),
+                      functional.conv2d(*exactly(image, weight)), 0.02)
+    a, b = (torch.randint(-9, 9, (512, 512), dtype=torch.int8, device="cuda") for _ in range(2))
+    verdict.close("product of bytes", torch._int_mm(a, b).cpu(), exactly(a)[0] @ exactly(b)[0], 0)
+
+
+def attention():
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    query, key, value = (torch.randn(2, 8, 256, 64, device="cuda").bfloat16() for _ in range(3))
+    q, k, v = exactly(query, key, value)
+    expected = torch.softmax(q @ k.transpose(-1, -2) / 8, -1) @ v
+    for backend in (SDPBackend.MATH, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION,
+                    SDPBackend.CUDNN_ATTENTION):
+        with sdpa_kernel(backend):
+            got = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        verdict.close(f"attention by {backend.name}", got.float().cpu(), expected, 0.02)
+    network = torch.nn.LSTM(64, 64, 2).cuda().half()
+    sequence = torch.randn(20, 8, 64).half()
+    got = network(sequence.cuda())[0].detach().float().cpu()
+    verdict.close("LSTM", got, network.float().cpu()(sequence.float())[0].detach(), 0.02)
 
 
 def train(model, x, y, device):
@@ -63,6 +101,9 @@ def shared_memory():
 torch.manual_seed(1)
 torch.backends.cudnn.allow_tf32 = False
 operators()
+if torch.cuda.get_device_capability() >= (8, 0):
+    tensor_cores()
+    attention()
 training()
 captured()
 shared_memory()
