@@ -106,12 +106,10 @@ static void words_in_graphs(void)
     IS_TRUE(words[2] == 80);
     MUST(cuGraphBatchMemOpNodeGetParams(end, &told));
     IS_TRUE(told.count == 1 && told.paramArray[0].writeValue.value == 8);
-    for (uint32_t value = 90; value < 93; value++) {
-        told.paramArray[0].writeValue.value = value;
-        EXPECT(CUDA_SUCCESS, cuGraphBatchMemOpNodeSetParams(end, &told));
-    }
+    told.paramArray[0].writeValue.value = 90; /* in place, as programs change what they were told */
+    EXPECT(CUDA_SUCCESS, cuGraphBatchMemOpNodeSetParams(end, &told));
     MUST(cuGraphBatchMemOpNodeGetParams(end, &told));
-    IS_TRUE(told.paramArray[0].writeValue.value == 92);
+    IS_TRUE(told.paramArray[0].writeValue.value == 90);
     MUST(cuGraphExecDestroy(exec));
     MUST(cuGraphDestroy(graph));
 }
