@@ -20,6 +20,7 @@ static _Atomic int log_fd = -1;
 static const char *_Atomic log_role = "";
 static _Atomic uint64_t log_lost;
 static _Atomic uint64_t log_gap; /* of them, those of which no line tells yet */
+static _Atomic bool log_is_cut;  /* the last line that was written has no end */
 
 void log_open(int fd, const char *role)
 {
@@ -65,15 +66,20 @@ static bool write_line(int fd, const char *format, va_list arguments)
     flatten(line + start, length);
     line[start + length] = '\n';
 
-    return write(fd, line, start + length + 1) == (ssize_t)(start + length + 1);
+    ssize_t written = write(fd, line, start + length + 1);
+    if (written > 0 && line[written - 1] != '\n')
+        atomic_store_explicit(&log_is_cut, true, memory_order_relaxed);
+    return written == (ssize_t)(start + length + 1);
 }
 
-__attribute__((format(printf, 2, 3))) static bool write_own_line(int fd, const char *format, ...)
+bool log_line_to(int fd, const char *format, ...)
 {
+    int saved_errno = errno;
     va_list arguments;
     va_start(arguments, format);
     bool written = write_line(fd, format, arguments);
     va_end(arguments);
+    errno = saved_errno;
     return written;
 }
 
@@ -81,8 +87,10 @@ __attribute__((format(printf, 2, 3))) static bool write_own_line(int fd, const c
 static void tell_of_gap(int fd)
 {
     uint64_t gap = atomic_exchange_explicit(&log_gap, 0, memory_order_relaxed);
-    if (gap && !write_own_line(fd, "%llu lines are missing here: they could not be written",
-                               (unsigned long long)gap))
+    if (atomic_load_explicit(&log_is_cut, memory_order_relaxed) && write(fd, "\n", 1) == 1)
+        atomic_store_explicit(&log_is_cut, false, memory_order_relaxed);
+    if (gap && !log_line_to(fd, "%llu lines are missing here: they could not be written",
+                            (unsigned long long)gap))
         atomic_fetch_add_explicit(&log_gap, gap, memory_order_relaxed);
 }
 

@@ -7,6 +7,7 @@
  * Any thread may log, with any lock held. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Sends later lines to `fd`, marked with `role` ("Control", "Server", ...). A file must be open
@@ -16,6 +17,9 @@ void log_open(int fd, const char *role);
 
 /* Writes "[YYYY-MM-DD HH:MM:SS.mmm Role   pid] text\n". errno is preserved. */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Writes such a line to another descriptor: whether it could be written. */
+bool log_line_to(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* As log_line(), but only with FUNNEL_DEBUG=1 in the environment. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

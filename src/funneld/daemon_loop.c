@@ -22,6 +22,7 @@
 #include "server_process.h"
 #include "service.h"
 #include "text.h"
+#include "usage_journal.h"
 
 #define LOG_CHECK_S 2
 
@@ -96,6 +97,7 @@ static void on_log_check(evutil_socket_t fd, short what, void *context)
     if (journal_put_aside(daemon->paths.log, NULL, daemon->quotas.value[QUOTA_LOG_FILE]) &&
         journal_open(daemon->paths.log, daemon->foreground))
         journal("Cannot open a new control.log; going on with the old one");
+    usage_journal_write_rest(daemon);
 }
 
 static int watch_logs(struct daemon *daemon)
@@ -186,6 +188,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     pending_client_close_all(daemon);
     fault_drain_close(daemon);
     console_close_all(daemon);
+    usage_journal_close(daemon);
     dismantle_loop(daemon);
     return daemon->forced;
 }

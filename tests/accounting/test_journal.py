@@ -2,7 +2,9 @@
 """usage.jsonl: a line for each client that has ended."""
 import os
 import resource
+import subprocess
 import sys
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
 
@@ -50,7 +52,7 @@ class JournalTest(harness.TestCase):
         self.assertGreater(os.path.getsize(self.path(".1")), SIZE_MAX)
 
     def test_no_space(self):
-        """A line that does not fit leaves nothing behind, and the log says so once."""
+        """A line that does not fit leaves nothing behind, and waits, with those that follow."""
         self.start()
         self.come_and_go()
         wait_until(lambda: self.lines(), "the line")
@@ -69,10 +71,38 @@ class JournalTest(harness.TestCase):
         resource.prlimit(daemon, resource.RLIMIT_FSIZE,
                          (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         os.truncate(self.path(), size)
-        self.come_and_go()
-        wait_until(lambda: "is missing in usage.jsonl" in self.control_log(), "the report")
-        self.assertIn("The use of 2 clients is missing", self.control_log())
-        self.assertEqual(len(self.lines()), 2)
+        wait_until(lambda: "usage.jsonl is written again" in self.control_log(), "the report")
+        wait_until(lambda: len(self.lines()) == 3, "the lines that have waited")
+        self.assertEqual([line["id"] for line in self.lines()], [1, 2, 3])
+        self.assertEqual(self.control_log().count("cannot be written to usage.jsonl"), 1)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to mount a disk")
+    def test_full_disk(self):
+        """On a disk that is really full clients are served, and their lines come when it has space."""
+        os.makedirs(self.log)
+        script = f"""mount -t tmpfs -o size=256k,mode=755 none {self.log} || exit 77
+            exec {self.root}/bin/funneld -f"""
+        daemon = subprocess.Popen(["unshare", "-m", "sh", "-c", script], env=self.environment,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.processes.append(daemon)
+        wait_until(lambda: os.path.exists(self.socket_path) or daemon.poll() is not None, "the socket")
+        if daemon.poll() is not None:
+            self.skipTest("no disk can be mounted here")
+        self.log = f"/proc/{daemon.pid}/root{self.log}"
+        filler = os.path.join(self.log, "filler")
+        with self.assertRaises(OSError), open(filler, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        for _ in range(20):
+            self.come_and_go()
+        self.mps("get_server_list\n")
+        before = len(self.lines())
+        os.unlink(filler)
+        wait_until(lambda: len(self.lines()) == 20, "the lines that have waited")
+        self.assertLess(before, 20)
+        self.assertEqual([line["id"] for line in self.lines()], list(range(1, 21)))
+        wait_until(lambda: len(self.server_events("client")) == 20, "what the server has logged")
+        self.assertRegex(self.control_log(), r"\n\[[^\n]*\] \d+ lines are missing here")
 
 
 if __name__ == "__main__":

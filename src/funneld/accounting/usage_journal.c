@@ -2,96 +2,25 @@
 /* See usage_journal.h. */
 #include "usage_journal.h"
 
-#include <event2/buffer.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "append_file.h"
+#include "clock.h"
 #include "journal.h"
-#include "json_text.h"
 #include "text.h"
+#include "usage_sums.h"
 #include "usage_totals.h"
-#include "user_name.h"
 
 #define FILE_NAME "usage.jsonl"
 #define FILE_BYTES_MAX (16 << 20)
 #define FILES_KEPT 4
-
-static unsigned lost; /* lines, since the last one that could be written */
-
-/* ---- a line ---- */
-
-static void add_device(struct evbuffer *line, const struct server_ready *ready,
-                       const struct server_client_gone *gone, unsigned device)
-{
-    const uint8_t *u = ready->devices[device].uuid;
-
-    evbuffer_add_printf(line,
-                        "{\"ordinal\":%u,\"uuid\":\"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-"
-                        "%02x%02x-%02x%02x%02x%02x%02x%02x\"",
-                        device, u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
-                        u[11], u[12], u[13], u[14], u[15]);
-    evbuffer_add_printf(line, ",\"gpu_seconds\":%.6f,\"sm_seconds\":%.6f,\"memory_peak\":%llu}",
-                        (double)gone->usage.gpu_ns[device] / 1e9,
-                        (double)gone->usage.sm_ns[device] / 1e9,
-                        (unsigned long long)gone->memory_peak[device]);
-}
-
-static void add_devices(struct evbuffer *line, const struct server_ready *ready,
-                        const struct server_client_gone *gone)
-{
-    const char *between = "";
-
-    evbuffer_add_printf(line, ",\"devices\":[");
-    for (unsigned i = 0; i < ready->device_count; i++) {
-        if (!gone->usage.gpu_ns[i] && !gone->memory_peak[i])
-            continue;
-        evbuffer_add_printf(line, "%s", between);
-        add_device(line, ready, gone, i);
-        between = ",";
-    }
-    evbuffer_add_printf(line, "]");
-}
-
-static void add_identity(struct evbuffer *line, const char *server,
-                         const struct server_identity *who, const struct server_client_gone *gone)
-{
-    const char *name = user_name(who->uid);
-
-    evbuffer_add_printf(line, "{\"since\":%lld,\"ended\":%lld,\"status\":%d,\"pid\":%d,\"id\":%u",
-                        (long long)who->since, (long long)time(NULL), gone->status, who->pid,
-                        gone->id);
-    evbuffer_add_printf(line, ",\"uid\":%u,\"user\":", who->uid);
-    json_text_add(line, name, strlen(name));
-    evbuffer_add_printf(line, ",\"group\":");
-    json_text_add(line, who->group, sizeof(who->group));
-    evbuffer_add_printf(line, ",\"server_name\":");
-    json_text_add(line, server, strlen(server));
-    evbuffer_add_printf(line, ",\"namespace\":");
-    json_text_add(line, who->space, sizeof(who->space));
-    evbuffer_add_printf(line, ",\"command\":");
-    json_text_add(line, who->command, sizeof(who->command));
-}
-
-static void add_usage(struct evbuffer *line, const struct server_usage *usage)
-{
-    evbuffer_add_printf(line,
-                        ",\"shared_seconds\":%.6f,\"copy_seconds\":%.6f,\"queued_seconds\":%.6f,"
-                        "\"mean_wait_seconds\":%.9f,\"launches\":%llu,\"copies\":%llu,"
-                        "\"copied_to_device_bytes\":%llu,\"copied_from_device_bytes\":%llu,"
-                        "\"copied_within_bytes\":%llu,\"stalls\":%llu,\"stalled_seconds\":%.3f",
-                        (double)usage->shared_ns / 1e9, (double)usage->copy_ns / 1e9,
-                        (double)usage->queued_ns / 1e9, (double)usage->wait_ns / 1e9,
-                        (unsigned long long)usage->launches, (unsigned long long)usage->copies,
-                        (unsigned long long)usage->copied_up,
-                        (unsigned long long)usage->copied_down,
-                        (unsigned long long)usage->copied_within, (unsigned long long)usage->stalls,
-                        (double)usage->stalled_ms / 1e3);
-}
 
 /* ---- the file ---- */
 
@@ -110,11 +39,11 @@ static void rotate(const char *path)
     }
 }
 
-static int append(const char *directory, struct evbuffer *line)
+static int append(const struct daemon *daemon, struct evbuffer *line)
 {
     char path[PATH_MAX];
     struct stat status;
-    int error = path_join(directory, FILE_NAME, path, sizeof(path));
+    int error = path_join(daemon->paths.log, FILE_NAME, path, sizeof(path));
 
     if (error)
         return error;
@@ -123,16 +52,110 @@ static int append(const char *directory, struct evbuffer *line)
     return append_file(path, geteuid(), evbuffer_pullup(line, -1), evbuffer_get_length(line));
 }
 
+static bool is_failing;
+static unsigned lost; /* clients that are in no line and no sum */
+
 /* Said when it begins, and when it is over. */
-static void report(int error)
+static int append_and_report(void *context, struct evbuffer *line)
 {
-    if (error && !lost++)
-        journal("The use of a client cannot be written to " FILE_NAME ": %s", strerror(-error));
+    const struct daemon *daemon = context;
+    int error = append(daemon, line);
+
+    if (error && !is_failing)
+        journal("The use of a client cannot be written to " FILE_NAME " (%s), and waits",
+                strerror(-error));
+    if (!error && is_failing)
+        journal(FILE_NAME " is written again");
     if (!error && lost) {
         journal("The use of %u client%s is missing in " FILE_NAME, lost, lost == 1 ? "" : "s");
         lost = 0;
     }
+    is_failing = error != 0;
+    return error;
 }
+
+/* ---- what waits for the disk ---- */
+
+#define WAITING_BYTES_MAX (4u << 20)
+
+struct waiting_line {
+    struct list link;
+    struct evbuffer *text;
+};
+
+static struct list waiting = {&waiting, &waiting};
+static size_t waiting_bytes;
+
+static void waiting_line_free(struct waiting_line *line)
+{
+    list_remove(&line->link);
+    waiting_bytes -= evbuffer_get_length(line->text);
+    evbuffer_free(line->text);
+    free(line);
+}
+
+/* Whether it has taken the text over. */
+static bool wait_for_disk(struct evbuffer *text)
+{
+    size_t size = evbuffer_get_length(text);
+    bool fits = waiting_bytes + size <= WAITING_BYTES_MAX;
+    struct waiting_line *line = fits ? calloc(1, sizeof(*line)) : NULL;
+
+    if (!line)
+        return false;
+    line->text = evbuffer_new();
+    if (!line->text || evbuffer_add_buffer(line->text, text)) {
+        if (line->text)
+            evbuffer_free(line->text);
+        free(line);
+        return false;
+    }
+    waiting_bytes += size;
+    list_append(&waiting, &line->link);
+    return true;
+}
+
+/* Whether nothing waits any more. */
+static bool write_waiting(const struct daemon *daemon)
+{
+    list_for_each_safe (struct waiting_line, line, &waiting, link) {
+        if (append_and_report((void *)daemon, line->text))
+            return false;
+        waiting_line_free(line);
+    }
+    return true;
+}
+
+/* ---- the share of a user ---- */
+
+#define SHARES 256u /* users whose numbers end alike have one together */
+#define SHARE_BYTES (4u << 20)
+#define SHARE_BYTES_A_SECOND                                            \
+    128u /* that become free again: in a week as much as all files have \
+          */
+
+static struct share {
+    uint64_t used, since; /* bytes; clock_ns() of the last look */
+} shares[SHARES];
+
+/* The daemon's own user, who is its operator, may have all. */
+static bool take_share(uid_t uid, size_t size)
+{
+    struct share *share = &shares[uid % SHARES];
+    uint64_t seconds = (clock_ns() - share->since) / NS_PER_SEC;
+    uint64_t free_again = seconds * SHARE_BYTES_A_SECOND;
+
+    if (uid == 0 || uid == geteuid())
+        return true;
+    share->used -= free_again < share->used ? free_again : share->used;
+    share->since += seconds * NS_PER_SEC;
+    if (share->used + size > SHARE_BYTES)
+        return false;
+    share->used += size;
+    return true;
+}
+
+/* ---- clients ---- */
 
 static void add_to_totals(const char *server, const struct server_identity *who,
                           const struct server_client_gone *gone)
@@ -144,19 +167,51 @@ static void add_to_totals(const char *server, const struct server_identity *who,
     usage_add(&total->usage, &gone->usage);
 }
 
+/* Lines keep their order: none is written before those that wait. */
+static bool write_now(const struct daemon *daemon, struct evbuffer *text)
+{
+    return write_waiting(daemon) && !append_and_report((void *)daemon, text);
+}
+
+static bool add_line(const struct daemon *daemon, const struct usage_line *line)
+{
+    struct evbuffer *text = evbuffer_new();
+
+    if (!text)
+        return false;
+    usage_line_add(text, line);
+    bool added = take_share(line->who->uid, evbuffer_get_length(text)) &&
+                 (write_now(daemon, text) || wait_for_disk(text));
+    evbuffer_free(text);
+    return added;
+}
+
 void usage_journal_add(const struct daemon *daemon, const char *server,
                        const struct server_ready *ready, const struct server_identity *who,
                        const struct server_client_gone *gone)
 {
-    struct evbuffer *line = evbuffer_new();
+    const struct usage_line line = {server, ready, who, gone, time(NULL), 1, gone->status != 0};
 
     add_to_totals(server, who, gone);
-    if (!line)
-        return;
-    add_identity(line, server, who, gone);
-    add_usage(line, &gone->usage);
-    add_devices(line, ready, gone);
-    evbuffer_add(line, "}\n", 2);
-    report(append(daemon->paths.log, line));
-    evbuffer_free(line);
+    if (!add_line(daemon, &line) && !usage_sums_add(&line))
+        lost++;
+}
+
+void usage_journal_write_rest(const struct daemon *daemon)
+{
+    if (write_waiting(daemon))
+        usage_sums_write(false, append_and_report, (void *)daemon);
+}
+
+void usage_journal_close(const struct daemon *daemon)
+{
+    write_waiting(daemon);
+    list_for_each_safe (struct waiting_line, line, &waiting, link) {
+        waiting_line_free(line);
+        lost++;
+    }
+    lost += usage_sums_write(true, append_and_report, (void *)daemon);
+    if (lost)
+        journal("The daemon ends, and the use of %u client%s is missing in " FILE_NAME, lost,
+                lost == 1 ? "" : "s");
 }

@@ -3,9 +3,10 @@
  * usage.jsonl in the log directory: a line of JSON for each client that has ended, for those who
  * charge for the use of a GPU. The names stand in docs/operating.md.
  *
- * Every line is whole: one that does not fit on the disk is taken back, and control.log says how
- * many were lost. A file of more than 16 MiB becomes usage.jsonl.1, and so on up to .4. Only the
- * daemon's user may read it, since command lines stand in it.
+ * Every line is whole. One that does not fit on the disk waits in memory until it does, with others
+ * up to some megabytes. Clients beyond that, and those of a user who has taken the user's share of
+ * the journal, are added up (usage_sums.h). A file of more than 16 MiB becomes usage.jsonl.1, and
+ * so on up to .4. Only the daemon's user may read it, since command lines stand in it.
  */
 #pragma once
 
@@ -17,3 +18,9 @@
 void usage_journal_add(const struct daemon *daemon, const char *server,
                        const struct server_ready *ready, const struct server_identity *who,
                        const struct server_client_gone *gone);
+
+/* Now and then: writes what has waited. */
+void usage_journal_write_rest(const struct daemon *daemon);
+
+/* The daemon ends: writes all there is, and tells control.log of what cannot be written. */
+void usage_journal_close(const struct daemon *daemon);

@@ -97,7 +97,6 @@ static bool charge(char text[1024])
     return true;
 }
 
-/* The daemon has one thread, so the log can be redirected for the duration of a line. */
 void journal(const char *format, ...)
 {
     char text[1024];
@@ -110,11 +109,8 @@ void journal(const char *format, ...)
         return;
     text_make_printable(text); /* part of a line may come from other processes */
     log_line("%s", text);
-    if (!to_stdout)
-        return;
-    log_open(STDOUT_FILENO, ROLE);
-    log_line("%s", text);
-    log_open(log_fd, ROLE);
+    if (to_stdout)
+        log_line_to(STDOUT_FILENO, "%s", text);
 }
 
 static int make_folder(const char *path)

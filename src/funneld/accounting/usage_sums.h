@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clients that have no line of their own in usage.jsonl are added up, a sum for each user and
+ * server. So a user who starts programs without end, or a disk that is full for long, costs the
+ * journal details but no seconds of a GPU.
+ */
+#pragma once
+
+#include "usage_line.h"
+
+/* False when there is no space for another sum. */
+bool usage_sums_add(const struct usage_line *line);
+
+/* Has `write` write a line for each sum that has been added to for ten minutes, or with `all` for
+ * each there is, and forgets those for which it returned 0. Returns how many clients are in the
+ * others of these. */
+unsigned usage_sums_write(bool all, int (*write)(void *context, struct evbuffer *line),
+                          void *context);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a user takes of usage.jsonl, and what becomes of lines that cannot be written. */
+#include "usage_journal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#define FLOODER 4711u
+#define OTHER 4712u
+
+static struct daemon daemon_state;
+static struct server_ready ready = {.device_count = 1};
+static char folder[64];
+
+static int setup(void **state)
+{
+    strcpy(folder, "/tmp/funnel-usage-XXXXXX");
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(daemon_state.paths.log, sizeof(daemon_state.paths.log), "%s/log", folder);
+    return mkdir(daemon_state.paths.log, 0755);
+}
+
+static int teardown(void **state)
+{
+    char command[96];
+
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    return system(command);
+}
+
+static void add(uint32_t uid)
+{
+    const struct server_identity who = {.pid = 100, .uid = uid, .command = "./program"};
+    const struct server_client_gone gone = {.id = 1, .usage.launches = 1, .usage.gpu_ns = {1000}};
+
+    usage_journal_add(&daemon_state, "night", &ready, &who, &gone);
+}
+
+struct found {
+    unsigned lines, clients, launches;
+};
+
+static void count_lines(FILE *file, uint32_t uid, struct found *found)
+{
+    char line[8192], user[32];
+
+    snprintf(user, sizeof(user), "\"uid\":%u,", uid);
+    while (fgets(line, sizeof(line), file)) {
+        if (!strstr(line, user))
+            continue;
+        found->lines++;
+        found->clients += (unsigned)atoi(strstr(line, "\"clients\":") + 10);
+        found->launches += (unsigned)atoi(strstr(line, "\"launches\":") + 11);
+    }
+}
+
+/* In all files of the journal. */
+static struct found look_for(uint32_t uid)
+{
+    struct found found = {0};
+    char path[128];
+
+    for (unsigned i = 0; i <= 4; i++) {
+        snprintf(path, sizeof(path), i ? "%s/log/usage.jsonl.%u" : "%s/log/usage.jsonl", folder, i);
+        FILE *file = fopen(path, "r");
+        if (!file)
+            continue;
+        count_lines(file, uid, &found);
+        fclose(file);
+    }
+    return found;
+}
+
+/* As many as would turn the whole journal over. */
+static void test_a_user_has_a_share(void **state)
+{
+    const unsigned many = 130000;
+
+    add(OTHER);
+    for (unsigned i = 0; i < many; i++)
+        add(FLOODER);
+    add(OTHER);
+    assert_int_equal(look_for(OTHER).lines, 2);
+    assert_true(look_for(FLOODER).lines < 20000);
+    usage_journal_close(&daemon_state);
+    assert_int_equal(look_for(FLOODER).clients, many);
+    assert_int_equal(look_for(FLOODER).launches, many);
+    assert_int_equal(look_for(OTHER).clients, 2);
+}
+
+static void test_lines_wait_for_the_disk(void **state)
+{
+    rmdir(daemon_state.paths.log);
+    for (unsigned i = 0; i < 10; i++)
+        add(0);
+    usage_journal_write_rest(&daemon_state);
+    assert_int_equal(look_for(0).lines, 0);
+    mkdir(daemon_state.paths.log, 0755);
+    usage_journal_write_rest(&daemon_state);
+    assert_int_equal(look_for(0).lines, 10);
+}
+
+/* What waits is bounded, and yet no use is lost. */
+static void test_more_than_may_wait(void **state)
+{
+    const unsigned many = 20000;
+
+    rmdir(daemon_state.paths.log);
+    for (unsigned i = 0; i < many; i++)
+        add(0);
+    mkdir(daemon_state.paths.log, 0755);
+    usage_journal_write_rest(&daemon_state);
+    assert_in_range(look_for(0).lines, 1000, many - 1);
+    usage_journal_close(&daemon_state);
+    assert_int_equal(look_for(0).clients, many);
+}
+
+int main(void)
+{
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(test_a_user_has_a_share),
+        WITH_FOLDER(test_lines_wait_for_the_disk),
+        WITH_FOLDER(test_more_than_may_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
