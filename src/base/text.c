@@ -105,3 +105,17 @@ void text_make_printable_array(char *text, size_t capacity)
     text[capacity - 1] = '\0';
     text_make_printable(text);
 }
+
+void text_make_lines_printable(char *text, size_t size)
+{
+    for (char *line = text, *end; line < text + size; line = end + 1) {
+        end = memchr(line, '\n', (size_t)(text + size - line));
+        end = end ? end : text + size;
+        for (char *zero = line; (zero = memchr(zero, '\0', (size_t)(end - zero)));)
+            *zero = '?';
+        char after = *end;
+        *end = '\0';
+        text_make_printable(line);
+        *end = after;
+    }
+}

@@ -131,6 +131,7 @@ class Lifecycle(harness.TestCase):
     def test_hangup_reopens_logs(self):
         self.start()
         self.assertEqual(self.client().welcome(), (0, ""))
+        self.settle_logs()
         for name in ("control.log", "server.log"):
             os.rename(os.path.join(self.log, name), os.path.join(self.log, name + ".1"))
         os.kill(self.daemon_pid(), signal.SIGHUP)

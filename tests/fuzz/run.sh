@@ -87,6 +87,12 @@ start build fuzz_answers -DFUNNEL_VERSION='"fuzz"' \
     -I"$cli" -I"$root/src/control" "$cli"/client_[crt]*.c "$cli"/view_[jlt]*.c "$cli/snapshot.c" \
     "$cli/top_sample.c" "$cli/cli.c" "$root"/src/control/*.c
 start build fuzz_http -I"$root/src/funneld/http" "$root/src/funneld/http/http_parse.c"
+funneld=$root/src/funneld
+# shellcheck disable=SC2086 # words of pkg-config
+start build fuzz_servers -DFUNNEL_VERSION='"fuzz"' -I"$root/src/control" -I"$funneld/limits" \
+    -I"$funneld/core" -I"$funneld/accounting" -I"$funneld/servers" "$root"/src/control/*.c \
+    "$funneld"/limits/*.c "$funneld"/core/*.c "$funneld"/accounting/*.c "$funneld"/servers/*.c \
+    $(pkg-config --cflags --libs libevent_core)
 finish
 for target in fuzz_decode fuzz_toml; do
     python3 -B "$fuzz/corpus.py" unpack "$fuzz/corpus/$target.pack" "$work/corpus-$target"
@@ -113,4 +119,5 @@ start run fuzz_toml 2048
 start run fuzz_image 32768
 start run fuzz_answers 2048
 start run fuzz_http 1024
+start run fuzz_servers 8192
 finish

@@ -30,21 +30,6 @@ static ssize_t read_some(struct server_log *log)
     return got;
 }
 
-/* A server is a process of its user, and its log is read on the terminals of others. */
-static void make_printable(char *text, size_t size)
-{
-    for (char *line = text, *end; line < text + size; line = end + 1) {
-        end = memchr(line, '\n', (size_t)(text + size - line));
-        end = end ? end : text + size;
-        for (char *zero = line; (zero = memchr(zero, '\0', (size_t)(end - zero)));)
-            *zero = '?';
-        char after = *end;
-        *end = '\0';
-        text_make_printable(line);
-        *end = after;
-    }
-}
-
 /* Whole lines, and all of it where no newline fits in any more. */
 static size_t ready_bytes(const struct server_log *log)
 {
@@ -70,7 +55,8 @@ static int write_text(struct server_process *server, size_t size)
 
     if (!size)
         return 0;
-    make_printable(log->text, size);
+    /* A server is a process of its user, and its log is read on the terminals of others. */
+    text_make_lines_printable(log->text, size);
     journal_put_aside(directory, server->name, most_bytes(server));
     int error = journal_append_server(directory, server->name, server->uid, log->text, size);
     if (error)

@@ -104,12 +104,24 @@ static void test_make_printable(void **state)
     assert_string_equal(array, "a?b");
 }
 
+static void test_make_lines_printable(void **state)
+{
+    char lines[] = "one\ttwo\n\n\033[2Jthree\nno\0end";
+
+    text_make_lines_printable(lines, sizeof(lines) - 1);
+    assert_string_equal(lines, "one?two\n\n?[2Jthree\nno?end");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),    cmocka_unit_test(test_format),
-        cmocka_unit_test(test_ended),   cmocka_unit_test(test_starts_with),
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_make_printable),
+        cmocka_unit_test(test_copy),
+        cmocka_unit_test(test_format),
+        cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_starts_with),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_make_printable),
+        cmocka_unit_test(test_make_lines_printable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
