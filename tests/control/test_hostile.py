@@ -179,6 +179,43 @@ class Liar(harness.TestCase):
         self.assertNotIn("quarantine", self.control_log())
 
 
+@unittest.skipIf(os.geteuid() != 0, "needs root, to be two users")
+class Liars(harness.TestCase):
+    """Servers of two users, of which each speaks of clients that only the other may have."""
+    fake = "liar"
+
+    def come_and_go(self, uid):
+        child = os.fork()
+        if child == 0:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            client = harness.Client(self.socket_path)
+            os._exit(client.welcome()[0] != 0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        return child
+
+    def test_none_is_charged_for_the_other(self):
+        self.start()
+        users = {self.come_and_go(uid): uid for uid in (2001, 2002, 2001)}
+        journal = os.path.join(self.log, "usage.jsonl")
+        wait_until(lambda: len(harness.json_lines(journal)) == 3, "three lines")
+        self.mps("quit\n")
+        wait_until(lambda: self.daemon_pid() is None or not harness.alive(self.daemon_pid()), "the end")
+        self.assertEqual([(line["pid"], line["uid"]) for line in harness.json_lines(journal)],
+                         list(users.items()))
+
+
+class Crash(harness.TestCase):
+    """A server that dies before the daemon has read its log."""
+    fake = "crash"
+
+    def test_last_lines(self):
+        self.start()
+        self.assertEqual(self.client().welcome()[0], 805)
+        self.assertEqual(len(self.server_events("start")), 1)
+
+
 class Puppet(harness.TestCase):
     """Another process that has got hold of the server's connection to the daemon."""
     fake = "puppet"
