@@ -56,6 +56,14 @@ static const char *describe_state(char state)
     }
 }
 
+bool heartbeat_is_stopped(const struct server_process *server)
+{
+    char state = process_state(server->pid);
+
+    return state == 'T' || state == 't' ||
+           (server->heartbeat.has_come && heartbeat_silent_ms(server));
+}
+
 /* ---- what is logged ---- */
 
 static void log_silence(struct server_process *server, uint32_t ms)
@@ -146,6 +154,7 @@ void heartbeat_received(struct server_process *server, const struct server_heart
     struct heartbeat *heartbeat = &server->heartbeat;
 
     heartbeat->heard = clock_ns();
+    heartbeat->has_come = true;
     heartbeat->waited_ms = message->waiting ? message->waited_ms : 0;
     memcpy(heartbeat->text, message->text, sizeof(heartbeat->text));
     heartbeat->text[sizeof(heartbeat->text) - 1] = '\0';

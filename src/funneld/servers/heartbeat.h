@@ -15,6 +15,7 @@
 struct heartbeat {
     struct event *timer; /* NULL before the server is ready */
     uint64_t heard;      /* clock_ns() of the last one */
+    bool has_come;       /* one, ever */
     bool silence_logged, stall_logged;
     uint32_t waited_ms; /* as it said last */
     char text[sizeof(((struct server_heartbeat *)NULL)->text)];
@@ -28,3 +29,7 @@ void heartbeat_received(struct server_process *server, const struct server_heart
 
 /* For how long no heartbeat has come, in milliseconds; 0 while that is no longer than usual. */
 uint32_t heartbeat_silent_ms(const struct server_process *server);
+
+/* Whether the server cannot answer: it is stopped, or has sent heartbeats and sends none any more.
+ */
+bool heartbeat_is_stopped(const struct server_process *server);

@@ -97,12 +97,13 @@ static void describe_standby(const struct server_process *server,
     description->standby_mib = standby_memory_mib(server);
 }
 
+/* Who looks at all servers does not wait for one that cannot answer. */
 static void send_request(struct status_report *report, struct server_process *server)
 {
     struct response_handler handler = {on_row, on_end, report};
     struct server_status message;
 
-    if (server->state == SERVER_INITIALIZING)
+    if (server->state == SERVER_INITIALIZING || heartbeat_is_stopped(server))
         finish_one(report->query);
     else
         pending_request_send(server, &message, SERVER_STATUS, STATUS_TIMEOUT_S, &handler);

@@ -2,7 +2,9 @@
 /* A status query collects the rows of servers, and ends with the last that answers or dies. */
 #include "status_query.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pending_request.h"
@@ -126,6 +128,46 @@ static void test_a_server_that_starts(void **state)
     assert_int_equal(responding, 0);
 }
 
+static pid_t stop_child(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0)
+        _exit(raise(SIGSTOP));
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    return pid;
+}
+
+static void test_a_server_that_is_stopped(void **state)
+{
+    servers[0].pid = stop_child();
+    status_query_start(&daemon_state, NULL, NULL, on_done, NULL);
+    answer(1, 2);
+    assert_int_equal(done, 1);
+    assert_int_equal(clients, 2);
+    assert_int_equal(responding, 1);
+    kill(servers[0].pid, SIGKILL);
+    waitpid(servers[0].pid, NULL, 0);
+}
+
+static void test_a_server_whose_heartbeats_stop(void **state)
+{
+    const struct server_heartbeat heartbeat = {.waiting = 0};
+
+    heartbeat_begin(&servers[0]);
+    servers[0].heartbeat.heard = 1;
+    status_query_start(&daemon_state, is_named, "night", on_done, NULL);
+    assert_int_equal(done, 0); /* it may be one that sends none */
+    answer(0, 1);
+    heartbeat_received(&servers[0], &heartbeat);
+    servers[0].heartbeat.heard = 1;
+    status_query_start(&daemon_state, is_named, "night", on_done, NULL);
+    assert_int_equal(done, 2);
+    heartbeat_end(&servers[0]);
+}
+
 static void test_late_and_unknown_answers(void **state)
 {
     struct server_status_end end = {.client_count = 1};
@@ -153,9 +195,14 @@ int main(void)
 {
 #define WITH_SERVERS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        WITH_SERVERS(test_all_servers),          WITH_SERVERS(test_a_server_that_dies),
-        WITH_SERVERS(test_one_server),           WITH_SERVERS(test_no_server),
-        WITH_SERVERS(test_a_server_that_starts), WITH_SERVERS(test_late_and_unknown_answers),
+        WITH_SERVERS(test_all_servers),
+        WITH_SERVERS(test_a_server_that_dies),
+        WITH_SERVERS(test_one_server),
+        WITH_SERVERS(test_no_server),
+        WITH_SERVERS(test_a_server_that_starts),
+        WITH_SERVERS(test_a_server_that_is_stopped),
+        WITH_SERVERS(test_a_server_whose_heartbeats_stop),
+        WITH_SERVERS(test_late_and_unknown_answers),
         cmocka_unit_test(test_which_client),
     };
 
