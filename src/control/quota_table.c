@@ -46,6 +46,7 @@ const struct quota_row quota_rows[QUOTA_COUNT] = {
                      "clients in a server of several users"},
     [QUOTA_CONTROL_LOG] = {"control-log", QUOTA_BYTES_A_MINUTE, KIB, GIB, 256 * KIB,
                            "lines that a user causes in control.log"},
+    [QUOTA_USER_SERVERS] = {"user-servers", QUOTA_NUMBER, 1, 4096, 8, "server processes of a user"},
     [QUOTA_LOG_FILE] = {"log-file", QUOTA_BYTES, 64 * KIB, TIB, 64 * MIB,
                         "control.log and each server.log; an old one is kept beside it"},
     [QUOTA_SERVERS] = {"servers", QUOTA_NUMBER, 1, 4096, 32, "server processes"},

@@ -30,6 +30,7 @@ enum quota {
     QUOTA_CONNECTIONS,                   /* connections that no server has got yet */
     QUOTA_SLOTS,                         /* clients in a server of several users */
     QUOTA_CONTROL_LOG,                   /* lines caused by one user in control.log */
+    QUOTA_USER_SERVERS,                  /* server processes for one user's programs */
 
     /* Of all users of a daemon. */
     QUOTA_SERVERS,  /* server processes */

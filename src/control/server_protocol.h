@@ -81,7 +81,7 @@ struct server_identity {
     int32_t pid; /* in the daemon's pid namespace; 0 = in one that it cannot see */
     uint32_t uid;
     uint32_t gid;
-    uint32_t reserved;
+    uint32_t owner;              /* of the user ID, where it is a subordinate one, else the same */
     uint64_t pid_namespace;      /* inode number */
     int64_t since;               /* wall clock, seconds */
     char command[256];           /* command line, for people; not trusted */

@@ -131,13 +131,13 @@ static void on_hang_up(void *context, int fd)
 }
 
 /* Whether the user has as many clients as there may be; the server's own user may have all. */
-static bool has_all_slots(const struct server *server, uid_t uid)
+static bool has_all_slots(const struct server *server, const struct server_identity *who)
 {
     uint64_t count = 0;
 
     list_for_each (struct session, session, &server->sessions, link)
-        count += session->identity.uid == uid;
-    return uid != geteuid() && count >= quota(QUOTA_SLOTS);
+        count += session->identity.owner == who->owner;
+    return who->uid != geteuid() && count >= quota(QUOTA_SLOTS);
 }
 
 /* Why this client cannot be taken, or NULL. */
@@ -152,7 +152,7 @@ static const char *refusal_reason(const struct server *server, const struct serv
     *ret_status = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
     if (server->life->session_count >= server->life->clients_max)
         return "the server has reached its limit of clients";
-    return has_all_slots(server, who->identity.uid)
+    return has_all_slots(server, &who->identity)
                ? "its user has as many clients there as the quota of slots"
                : NULL;
 }

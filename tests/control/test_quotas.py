@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quotas: who sets them, who is told, and what the daemon itself counts for each user."""
 import os
+import re
+import signal
 import socket
+import subprocess
+import time
 import unittest
 
 import harness
+import wire
 from harness import wait_until
 
 HELD = ["host-memory", "ranges", "modules", "streams", "events", "arrays",
@@ -151,13 +156,73 @@ class Users(Started):
             self.assertEqual(client.welcome(), (0, ""))
         status, text = self.attach_as(2003).welcome()
         self.assertEqual(status, 809)
-        self.assertIn("as many as its quota of servers", text)
+        self.assertIn("as many servers as the quota servers allows", text)
         # A server without clients gives way.
         clients[0].close()
         wait_until(lambda: 0 in [row["clients"] for row in self.funnel_json("servers")],
                    "an idle server")
         self.assertEqual(self.attach_as(2003).welcome(), (0, ""))
         wait_until(lambda: self.server_users() == [2002, 2003], "the end of the idle server")
+
+    def restart_with_subuids(self, text, quotas):
+        """A daemon that sees another /etc/subuid."""
+        path = os.path.join(self.root, "subuid")
+        with open(path, "w") as file:
+            file.write(text)
+        self.mps("quit\n")
+        wait_until(lambda: not os.path.exists(self.socket_path), "the end of the first daemon")
+        script = f"mount --bind {path} /etc/subuid || exit 77; {self.root}/bin/funneld -d --device soft"
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=harness.TIMEOUT,
+                              env={**self.environment, "FUNNEL_QUOTAS": quotas})
+        if done.returncode == 77 or "unshare" in done.stdout:
+            self.skipTest("cannot make a mount namespace with another /etc/subuid")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_subordinate_users_share_the_quotas_of_their_owner(self):
+        """Of the users of a person's containers each would have a server, and a rate, of its own."""
+        self.restart_with_subuids("2001:300000:1000\n", "servers=4,user-servers=3,attaches=1")
+        clients = [self.attach_as(uid) for uid in (2001, 300000, 300999)]
+        for client in clients:
+            self.assertEqual(client.welcome(), (0, ""))
+        status, text = self.attach_as(300500).welcome()
+        self.assertEqual(status, 809)
+        self.assertIn("quota user-servers", text)
+        clients.append(self.attach_as(301000))
+        self.assertEqual(clients[-1].welcome(), (0, ""))
+        clients += [self.attach_as(uid) for uid in range(300010, 300020)]
+        self.assertIsNotNone(clients[-1].welcome())
+        self.assertIn("of user 2001 waits: more than 1 programs a second", self.control_log())
+
+    def starts(self, uid):
+        return len(re.findall(rf"Starting new server \d+ for user {uid}\b", self.control_log()))
+
+    def ask_ahead(self, uid):
+        child = os.fork()
+        if child == 0:
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            front_end = harness.Client(self.socket_path, kind=wire.HELLO_AHEAD)
+            os._exit(front_end.welcome()[0])
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_servers_that_end_as_fast_as_they_start(self):
+        """A user can end its own server, and have another one started before any program runs."""
+        begin = time.monotonic()
+        for _ in range(20):
+            self.ask_ahead(2001)
+            for pid in self.servers():
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: not self.servers(), "the end of the server")
+        seconds = time.monotonic() - begin
+        self.assertLessEqual(self.starts(2001), 11 + seconds // 5)
+        self.assertGreaterEqual(self.starts(2001), 10)
+        self.ask_ahead(2002)
+        self.assertEqual(self.starts(2002), 1)
+        self.assertEqual(self.attach_as(2001).welcome(), (0, ""))
+        if seconds < 25:  # on a machine that is not too slow for that
+            self.assertIn("of user 2001 waits: servers of this user have started too often",
+                          self.control_log())
 
     def test_a_user_that_comes_too_often_waits(self):
         """Ten at once are allowed; those beyond come one by one, and others do not wait."""

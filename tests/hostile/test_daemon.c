@@ -359,9 +359,9 @@ static void outlives_its_daemon_for_its_clients(void **state)
     assert_int_equal(wait_for_end(daemon), 0);
 }
 
-static CUresult attach_as(struct daemon *daemon, uint32_t uid, struct peer *peer)
+static CUresult attach_as(struct daemon *daemon, uint32_t uid, uint32_t owner, struct peer *peer)
 {
-    const struct server_identity identity = {.pid = 2000, .uid = uid};
+    const struct server_identity identity = {.pid = 2000, .uid = uid, .owner = owner};
     union server_any message;
 
     if (peer_adopt(peer, pass_on(daemon, &identity, 0, 10000))) {
@@ -376,6 +376,7 @@ static CUresult attach_as(struct daemon *daemon, uint32_t uid, struct peer *peer
 /* In a server of several users no user but the server's own takes all slots. */
 static void a_user_has_so_many_slots(void **state)
 {
+    const uint32_t mine = getuid() + 1, theirs = getuid() + 2, subordinate = getuid() + 100000;
     struct server_set_quotas order_of_daemon;
     struct peer first, second, third, other;
 
@@ -383,10 +384,10 @@ static void a_user_has_so_many_slots(void **state)
     quotas_init(&order_of_daemon.quotas);
     order_of_daemon.quotas.value[QUOTA_SLOTS] = 2;
     say(*state, &order_of_daemon, NULL);
-    assert_int_equal(attach_as(*state, getuid() + 1, &first), CUDA_SUCCESS);
-    assert_int_equal(attach_as(*state, getuid() + 1, &second), CUDA_SUCCESS);
-    assert_int_equal(attach_as(*state, getuid() + 1, &third), CUDA_ERROR_MPS_MAX_CLIENTS_REACHED);
-    assert_int_equal(attach_as(*state, getuid() + 2, &other), CUDA_SUCCESS);
+    assert_int_equal(attach_as(*state, mine, mine, &first), CUDA_SUCCESS);
+    assert_int_equal(attach_as(*state, subordinate, mine, &second), CUDA_SUCCESS);
+    assert_int_equal(attach_as(*state, mine, mine, &third), CUDA_ERROR_MPS_MAX_CLIENTS_REACHED);
+    assert_int_equal(attach_as(*state, theirs, theirs, &other), CUDA_SUCCESS);
     peer_leave(&first);
     peer_leave(&second);
     peer_leave(&third);

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "text.h"
+#include "user_owner.h"
+
+#define OTHERS "(others)"
 
 static struct usage_totals ended;
 
@@ -13,28 +16,58 @@ struct usage_totals *usage_totals(void)
     return &ended;
 }
 
-static bool fits(const struct usage_total *total, const char *server, uid_t uid, const char *group)
+/* The one of these three, or NULL. */
+static struct usage_total *find(struct usage_totals *totals, const char *server, uid_t uid,
+                                const char *group)
 {
-    return total->uid == uid && !strcmp(total->server, server) && !strcmp(total->group, group);
+    for (unsigned i = 0; i < totals->count; i++) {
+        struct usage_total *total = &totals->total[i];
+
+        if (total->uid == uid && !strcmp(total->server, server) && !strcmp(total->group, group))
+            return total;
+    }
+    return NULL;
+}
+
+static unsigned count_of(const struct usage_totals *totals, uid_t owner)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < totals->count; i++)
+        count += totals->total[i].owner == owner;
+    return count;
+}
+
+/* The last one is everyone's. */
+static struct usage_total *add(struct usage_totals *totals, const char *server, uid_t uid,
+                               uid_t owner, const char *group)
+{
+    bool is_last = totals->count >= USAGE_TOTALS_MAX - 1;
+    struct usage_total *total = &totals->total[is_last ? USAGE_TOTALS_MAX - 1 : totals->count];
+
+    totals->count = is_last ? USAGE_TOTALS_MAX : totals->count + 1;
+    total->uid = is_last ? 0 : uid;
+    total->owner = is_last ? 0 : owner;
+    text_copy(total->server, sizeof(total->server), is_last ? OTHERS : server);
+    text_copy(total->group, sizeof(total->group), is_last ? OTHERS : group);
+    return total;
 }
 
 struct usage_total *usage_totals_find(struct usage_totals *totals, const char *server, uid_t uid,
                                       const char group[HELLO_GROUP_MAX])
 {
     char own[HELLO_GROUP_MAX] = "";
+    struct usage_total *total;
 
     memcpy(own, group, sizeof(own) - 1);
-    for (unsigned i = 0; i < totals->count; i++)
-        if (fits(&totals->total[i], server, uid, own))
-            return &totals->total[i];
-    bool is_last = totals->count >= USAGE_TOTALS_MAX - 1;
-    struct usage_total *total = &totals->total[is_last ? USAGE_TOTALS_MAX - 1 : totals->count];
-
-    totals->count = is_last ? USAGE_TOTALS_MAX : totals->count + 1;
-    total->uid = is_last ? 0 : uid;
-    text_copy(total->server, sizeof(total->server), is_last ? "(others)" : server);
-    text_copy(total->group, sizeof(total->group), is_last ? "(others)" : own);
-    return total;
+    total = find(totals, server, uid, own);
+    if (total)
+        return total;
+    uid_t owner = user_owner(uid);
+    if (count_of(totals, owner) < USAGE_TOTALS_OF_OWNER_MAX)
+        return add(totals, server, uid, owner, own);
+    total = find(totals, OTHERS, owner, OTHERS);
+    return total ? total : add(totals, OTHERS, owner, owner, OTHERS);
 }
 
 void usage_add(struct server_usage *sum, const struct server_usage *usage)

@@ -13,14 +13,17 @@
 /* One per server, user and group. */
 struct usage_total {
     char server[SERVER_NAME_MAX];
-    uid_t uid;
+    uid_t uid, owner; /* user_owner.h */
     char group[HELLO_GROUP_MAX];
     uint64_t clients, failed; /* that have ended, and of them by an error */
     struct server_usage usage;
 };
 
-/* More combinations than this share the last one, whose group is "(others)". */
-#define USAGE_TOTALS_MAX 512u
+/* Programs name their groups as they like: of each owner more combinations than these share one of
+ * the owner's, whose server and group are "(others)". Beyond the other number all share the last.
+ */
+#define USAGE_TOTALS_OF_OWNER_MAX 64u
+#define USAGE_TOTALS_MAX 2048u
 
 struct usage_totals {
     unsigned count;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach_rate.h"
 #include "client_routes.h"
 #include "clock.h"
 #include "connection.h"
@@ -23,11 +22,16 @@
 #include "service.h"
 #include "sock.h"
 #include "text.h"
+#include "user_owner.h"
+#include "user_rate.h"
 
 #define HELLO_TIMEOUT_S 10
 #define STOPPING_TIMEOUT_S 15 /* how long a program waits for a server that ends */
 
 #define ACCEPTS_PER_TURN 64
+
+#define ATTACH_BURST_S 10u        /* as many may come at once */
+#define START_PAUSE_NS NS_PER_SEC /* before a start that came too early is tried again */
 
 #define STATUS_CONNECTION_FAILED 805
 #define STATUS_SERVER_NOT_READY 807
@@ -92,6 +96,7 @@ static void admit_program(struct pending_client *client);
 static void on_deadline(evutil_socket_t fd, short what, void *context)
 {
     struct pending_client *client = context;
+    uid_t before = journal_account(client->identity.owner);
 
     if (client->delayed)
         admit_program(client);
@@ -101,6 +106,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
                client->routes.first.name);
     else
         pending_client_free(client);
+    journal_account(before);
 }
 
 /* ---- programs ---- */
@@ -140,14 +146,26 @@ static struct server_process *find_server(const struct pending_client *client)
 
 static void refuse_start(struct pending_client *client, int error)
 {
-    if (error == -EUSERS)
-        refuse(client, STATUS_MAX_CONNECTIONS,
-               "The daemon runs %llu servers, as many as its quota of servers, and each has "
-               "clients; try again when one has ended",
-               (unsigned long long)client->daemon->quotas.value[QUOTA_SERVERS]);
-    else
-        refuse(client, STATUS_CONNECTION_FAILED, "The server could not be started: %s",
-               strerror(-error));
+    bool is_full = error == -EUSERS || error == -EDQUOT;
+
+    refuse(client, is_full ? STATUS_MAX_CONNECTIONS : STATUS_CONNECTION_FAILED,
+           "The server could not be started: %s", server_process_start_error(error));
+}
+
+static void delay(struct pending_client *client, uint64_t ns)
+{
+    struct timeval pause = {.tv_sec = (time_t)(ns / NS_PER_SEC),
+                            .tv_usec = (suseconds_t)(ns % NS_PER_SEC / 1000)};
+
+    client->delayed = true;
+    evtimer_add(client->deadline, &pause);
+}
+
+static void delay_start(struct pending_client *client)
+{
+    journal("Client %d of user %u waits: servers of this user have started too often",
+            client->identity.pid, client->identity.uid);
+    delay(client, START_PAUSE_NS);
 }
 
 /* Hands the program over to its server, which is started if none runs, or lets it wait for it. */
@@ -156,7 +174,9 @@ static void place(struct pending_client *client)
     struct server_process *server = find_server(client);
     int error = server ? 0 : server_process_start(client->daemon, &client->routes.first, &server);
 
-    if (error && client_routes_change(client->daemon, &client->routes))
+    if (error == -EAGAIN)
+        delay_start(client);
+    else if (error && client_routes_change(client->daemon, &client->routes))
         place(client);
     else if (error)
         refuse_start(client, error);
@@ -231,15 +251,14 @@ static void admit_program(struct pending_client *client)
 /* The daemon's own user, who is its operator, is never delayed. */
 static void delay_program(struct pending_client *client)
 {
-    static struct attach_rate attach_rate;
+    static struct user_rate rate;
     const struct daemon *daemon = client->daemon;
-    uid_t uid = client->identity.uid;
-    uint64_t wait = uid == daemon->uid
-                        ? 0
-                        : attach_rate_charge(&attach_rate, uid,
-                                             daemon->quotas.value[QUOTA_ATTACHES], clock_ns());
-    struct timeval pause = {.tv_sec = (time_t)(wait / NS_PER_SEC),
-                            .tv_usec = (suseconds_t)(wait % NS_PER_SEC / 1000)};
+    uint64_t a_second = daemon->quotas.value[QUOTA_ATTACHES];
+    uid_t owner = client->identity.owner;
+
+    rate.interval_ns = NS_PER_SEC / a_second;
+    rate.burst = (unsigned)(ATTACH_BURST_S * a_second);
+    uint64_t wait = owner == daemon->uid ? 0 : user_rate_charge(&rate, owner, clock_ns());
 
     peer_identity_complete(&client->identity, &client->hello);
     if (wait == 0) {
@@ -247,9 +266,8 @@ static void delay_program(struct pending_client *client)
         return;
     }
     journal("Client %d of user %u waits: more than %llu programs a second of this user connect",
-            client->identity.pid, uid, (unsigned long long)daemon->quotas.value[QUOTA_ATTACHES]);
-    client->delayed = true;
-    evtimer_add(client->deadline, &pause);
+            client->identity.pid, owner, (unsigned long long)a_second);
+    delay(client, wait);
 }
 
 /* ---- front ends ---- */
@@ -295,13 +313,13 @@ static void admit_front_end(struct pending_client *client)
 
 /* Connections of a user to the daemon, not counting those that a server has got. Beyond the quota
  * they are refused with a message, and beyond twice the quota without one. */
-static bool has_more_connections_than(const struct daemon *daemon, uid_t uid, uint64_t limit)
+static bool has_more_connections_than(const struct daemon *daemon, uid_t owner, uint64_t limit)
 {
-    unsigned count = console_count(daemon, uid);
+    unsigned count = console_count(daemon, owner);
 
     list_for_each (struct pending_client, client, &daemon->pending_clients, link)
-        count += client->identity.uid == uid;
-    return uid != daemon->uid && count > limit;
+        count += client->identity.owner == owner;
+    return owner != daemon->uid && count > limit;
 }
 
 static bool is_valid_hello(const struct hello *hello, size_t size)
@@ -337,10 +355,10 @@ static void dispatch(struct pending_client *client, const void *data, size_t siz
                "This is funneld %s, and it does not understand the client's hello; use a client "
                "library and a daemon of the same release",
                FUNNEL_VERSION);
-    } else if (has_more_connections_than(client->daemon, client->identity.uid, most)) {
+    } else if (has_more_connections_than(client->daemon, client->identity.owner, most)) {
         refuse(client, STATUS_MAX_CONNECTIONS,
-               "User %u has more than %llu connections waiting at the daemon", client->identity.uid,
-               (unsigned long long)most);
+               "User %u has more than %llu connections waiting at the daemon",
+               client->identity.owner, (unsigned long long)most);
     } else {
         take_hello(client, data);
     }
@@ -349,7 +367,7 @@ static void dispatch(struct pending_client *client, const void *data, size_t siz
 static void on_message(void *owner, const void *data, size_t size)
 {
     struct pending_client *client = owner;
-    uid_t before = journal_account(client->identity.uid);
+    uid_t before = journal_account(client->identity.owner);
 
     dispatch(client, data, size);
     journal_account(before);
@@ -382,11 +400,13 @@ static void add_connection(struct daemon *daemon, int fd, struct mps_namespace *
     client->identity.pid = pid;
     client->identity.uid = uid;
     client->identity.gid = gid;
+    client->identity.owner = user_owner(uid);
     client->deadline = evtimer_new(daemon->base, on_deadline, client);
     list_append(&daemon->pending_clients, &client->link);
     if (connection_open(&client->connection, daemon->base, fd, &pending_client_handlers, client) ||
         !client->deadline ||
-        has_more_connections_than(daemon, uid, 2 * daemon->quotas.value[QUOTA_CONNECTIONS]))
+        has_more_connections_than(daemon, client->identity.owner,
+                                  2 * daemon->quotas.value[QUOTA_CONNECTIONS]))
         pending_client_free(client);
     else
         set_deadline(client, HELLO_TIMEOUT_S);

@@ -64,7 +64,7 @@ static void start_server(struct console *console, uid_t uid)
 
     if (error) {
         console_print(console, "Failed to start a server for user %u: %s", (unsigned)uid,
-                      strerror(-error));
+                      server_process_start_error(error));
         console_done(console, COMMAND_FAILED);
     } else if (server->state == SERVER_INITIALIZING && !server->starter.done) {
         server->starter = (struct start_waiter){on_started, console};

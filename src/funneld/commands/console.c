@@ -14,6 +14,7 @@
 #include "server_process.h"
 #include "service.h"
 #include "state_query.h"
+#include "user_owner.h"
 
 static void console_free(struct console *console)
 {
@@ -54,7 +55,7 @@ static void disarm(char *text)
 
 void console_print(struct console *console, const char *format, ...)
 {
-    uid_t before = journal_account(console->uid);
+    uid_t before = journal_account(console->owner);
     char text[COMMAND_TEXT_MAX - 1];
     va_list arguments;
 
@@ -153,7 +154,7 @@ static void dispatch(void *owner, const void *data, size_t size)
 
 static void on_message(void *owner, const void *data, size_t size)
 {
-    uid_t before = journal_account(((struct console *)owner)->uid);
+    uid_t before = journal_account(((struct console *)owner)->owner);
 
     dispatch(owner, data, size);
     journal_account(before);
@@ -162,7 +163,7 @@ static void on_message(void *owner, const void *data, size_t size)
 static void on_closed(void *owner)
 {
     struct console *console = owner;
-    uid_t before = journal_account(console->uid);
+    uid_t before = journal_account(console->owner);
 
     console->gone = true;
     if (!console->busy)
@@ -183,17 +184,18 @@ void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid)
     console->daemon = daemon;
     console->pid = pid;
     console->uid = uid;
+    console->owner = user_owner(uid);
     list_append(&daemon->consoles, &console->link);
     if (connection_open(&console->connection, daemon->base, fd, &console_handlers, console))
         console_free(console);
 }
 
-unsigned console_count(const struct daemon *daemon, uid_t uid)
+unsigned console_count(const struct daemon *daemon, uid_t owner)
 {
     unsigned count = 0;
 
     list_for_each (struct console, console, &daemon->consoles, link)
-        count += console->uid == uid;
+        count += console->owner == owner;
     return count;
 }
 

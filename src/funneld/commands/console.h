@@ -24,7 +24,7 @@ struct console {
     struct daemon *daemon;
     struct connection connection;
     pid_t pid;
-    uid_t uid;
+    uid_t uid, owner;                  /* user_owner.h */
     bool busy;                         /* a command is under way */
     bool gone;                         /* the front end has died */
     char pending[COMMAND_PENDING_MAX]; /* a command that runs when a server has started, or "" */
@@ -56,5 +56,6 @@ bool console_is_operator(const struct console *console);
 bool console_may_manage(const struct console *console, const struct server_process *server);
 bool console_may_manage_service(const struct console *console, const struct service *service);
 
-unsigned console_count(const struct daemon *daemon, uid_t uid);
+/* Those of a user, subordinate IDs included (user_owner.h). */
+unsigned console_count(const struct daemon *daemon, uid_t owner);
 void console_close_all(struct daemon *daemon);

@@ -120,7 +120,7 @@ static void check(struct server_process *server)
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {
     struct server_process *server = context;
-    uid_t before = journal_account(server->uid);
+    uid_t before = journal_account(server->owner);
 
     connection_drain(&server->connection);
     if (server->connection.fd >= 0)

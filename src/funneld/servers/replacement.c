@@ -33,7 +33,8 @@ static bool start_new(struct server_process *server)
     error = server_process_start_another(server, SERVER_SERVING, &another);
     if (error) {
         server->role = SERVER_SERVING;
-        journal("Nothing takes the place of server %d yet: %s", (int)server->pid, strerror(-error));
+        journal("Nothing takes the place of server %d yet: %s", (int)server->pid,
+                server_process_start_error(error));
         return false;
     }
     another->limits = server->limits;

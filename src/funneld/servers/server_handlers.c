@@ -257,7 +257,7 @@ static void dispatch(void *owner, const void *data, size_t size)
 
 static void on_message(void *owner, const void *data, size_t size)
 {
-    uid_t before = journal_account(((struct server_process *)owner)->uid);
+    uid_t before = journal_account(((struct server_process *)owner)->owner);
 
     dispatch(owner, data, size);
     journal_account(before);

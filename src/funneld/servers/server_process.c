@@ -12,6 +12,7 @@
 
 #include "claim_table.h"
 #include "client_record.h"
+#include "clock.h"
 #include "fd.h"
 #include "journal.h"
 #include "limits_text.h"
@@ -24,6 +25,8 @@
 #include "standby.h"
 #include "text.h"
 #include "timeslice.h"
+#include "user_owner.h"
+#include "user_rate.h"
 
 #define START_TIMEOUT_S 120 /* many GPUs without persistence take their time */
 #define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
@@ -160,6 +163,7 @@ static struct server_process *server_process_create(struct daemon *daemon,
     text_copy(server->name, sizeof(server->name), route->name);
     text_copy(server->devices, sizeof(server->devices), route->devices);
     server->uid = route->uid;
+    server->owner = user_owner(route->uid);
     server->gid = route->gid;
     server->role = role;
     server->since = time(NULL);
@@ -182,27 +186,49 @@ static bool is_idle(const struct server_process *server)
     return server->state == SERVER_ACTIVE && !server->stopping && !server->handed_over;
 }
 
-/* Ends an idle server when there are as many as there may be: whether another one may start. */
-static bool make_room(struct daemon *daemon)
+/* Ends an idle server of `owner`, or of anyone, when there are `most`: whether another one may
+ * start. */
+static bool make_room(struct daemon *daemon, const uid_t *owner, uint64_t most)
 {
     struct server_process *idle = NULL;
     uint64_t count = 0;
 
     list_for_each (struct server_process, server, &daemon->servers, link) {
-        if (server->role != SERVER_SERVING)
+        if (server->role != SERVER_SERVING || (owner && server->owner != *owner))
             continue;
         count += !server->stopping;
         if (!idle && is_idle(server))
             idle = server;
     }
-    if (count < daemon->quotas.value[QUOTA_SERVERS])
+    if (count < most)
         return true;
     if (!idle)
         return false;
-    journal("Server %d has no clients, and ends for another one: there may be %llu servers",
-            (int)idle->pid, (unsigned long long)daemon->quotas.value[QUOTA_SERVERS]);
+    journal("Server %d has no clients, and ends for another one: there may be %llu servers%s",
+            (int)idle->pid, (unsigned long long)most, owner ? " of its user" : "");
     server_process_stop(idle, false);
     return true;
+}
+
+/* A user whose servers end as fast as they start, by whatever means, must not keep the machine busy
+ * with starting them. */
+static bool starts_too_often(uid_t owner)
+{
+    static struct user_rate rate = {.interval_ns = 5 * NS_PER_SEC, .burst = 10};
+
+    return !user_rate_take(&rate, owner, clock_ns());
+}
+
+/* 0; -EDQUOT, -EUSERS or -EAGAIN. The daemon's own user has all there is. */
+static int may_serve(struct daemon *daemon, uid_t owner)
+{
+    const uint64_t *quotas = daemon->quotas.value;
+
+    if (owner != daemon->uid && !make_room(daemon, &owner, quotas[QUOTA_USER_SERVERS]))
+        return -EDQUOT;
+    if (!make_room(daemon, NULL, quotas[QUOTA_SERVERS]))
+        return -EUSERS;
+    return owner != daemon->uid && starts_too_often(owner) ? -EAGAIN : 0;
 }
 
 static void log_start(const struct server_process *server)
@@ -217,11 +243,14 @@ static void log_start(const struct server_process *server)
 static int start_process(struct daemon *daemon, const struct server_route *route,
                          enum server_role role, struct server_process **ret_server)
 {
-    bool may_start = role == SERVER_STANDBY || make_room(daemon);
-    struct server_process *server = may_start ? server_process_create(daemon, route, role) : NULL;
+    struct server_process *server = NULL;
     int fd = -1;
-    int error = !may_start ? -EUSERS : server ? spawn_for(server, route, &fd) : -ENOMEM;
+    int error = role == SERVER_STANDBY ? 0 : may_serve(daemon, user_owner(route->uid));
 
+    if (!error)
+        server = server_process_create(daemon, route, role);
+    if (!error)
+        error = server ? spawn_for(server, route, &fd) : -ENOMEM;
     if (error) {
         if (server)
             server_process_free(server);
@@ -244,6 +273,20 @@ int server_process_start(struct daemon *daemon, const struct server_route *route
                          struct server_process **ret_server)
 {
     return start_process(daemon, route, SERVER_SERVING, ret_server);
+}
+
+const char *server_process_start_error(int error)
+{
+    switch (error) {
+    case -EUSERS:
+        return "there are as many servers as the quota servers allows, and each has clients";
+    case -EDQUOT:
+        return "the user has as many servers as the quota user-servers allows, and each has "
+               "clients";
+    case -EAGAIN:
+        return "servers of the user have started too often; try again in some seconds";
+    }
+    return strerror(-error);
 }
 
 int server_process_start_another(const struct server_process *server, enum server_role role,

@@ -46,7 +46,7 @@ struct server_process {
     struct server_log log;
     pid_t pid;
     char name[SERVER_NAME_MAX];
-    uid_t uid;
+    uid_t uid, owner; /* user_owner.h */
     gid_t gid;
     char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
     time_t since;
@@ -79,7 +79,8 @@ struct server_process *server_process_find(const struct daemon *daemon, const ch
 struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t pid);
 
 /* Starts one: 0 with the server in the list; -EUSERS when there are as many as there may be, and
- * all have clients; -errno. */
+ * all have clients; -EDQUOT, the same of its user; -EAGAIN when its user's have started too often;
+ * -errno. */
 int server_process_start(struct daemon *daemon, const struct server_route *route,
                          struct server_process **ret_server);
 
@@ -87,6 +88,9 @@ int server_process_start(struct daemon *daemon, const struct server_route *route
  * then: 0 with the other one in the list; errors of server_process_start(). */
 int server_process_start_another(const struct server_process *server, enum server_role role,
                                  struct server_process **ret_another);
+
+/* Such an error in words. */
+const char *server_process_start_error(int error);
 
 /* Whether its process is gone, or is about to be, although the loop has not seen that yet; it
  * counts as stopping then. */

@@ -66,13 +66,14 @@ static void start(struct server_process *server)
     int error = server_process_start_another(server, SERVER_STANDBY, &standby);
 
     if (error)
-        journal("Server %d has no standby: %s", (int)server->pid, strerror(-error));
+        journal("Server %d has no standby: %s", (int)server->pid,
+                server_process_start_error(error));
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {
     struct server_process *server = context;
-    uid_t before = journal_account(server->uid);
+    uid_t before = journal_account(server->owner);
 
     if (server->role == SERVER_SERVING && !server->stopping && !standby_of(server))
         start(server);
