@@ -126,6 +126,43 @@ assert cuda.cuCoredumpGetAttribute(5, None, ctypes.byref(size)) == 0 and size.va
         with open(os.path.join(self.root, "dump")) as dump:
             self.assertEqual(len(dump.readlines()), 4)
 
+    def test_code_that_cannot_be_loaded(self):
+        """A kernel that is not there is an answer, code that the driver cannot load has a reason."""
+        self.start("--device", "soft")
+        code = r"""
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+head = b".version 8.0\n.target sm_80\n.address_size 64\n"
+good = head + b".visible .entry nothing() { ret; }"
+bad = head + b""" + '"' * 3 + r"""
+.extern .func (.param .b32 result) __cudaCDP2GetDevice(.param .b64 device);
+.visible .entry ask(.param .u64 device) {
+.reg .b64 %d;
+.param .b64 to;
+.param .b32 result;
+ld.param.u64 %d, [device];
+st.param.b64 [to], %d;
+call.uni (result), __cudaCDP2GetDevice, (to);
+ret;
+}
+""" + '"' * 3 + r"""
+context, module, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+assert cuda.cuModuleLoadData(ctypes.byref(module), good) == 0
+assert cuda.cuModuleGetFunction(ctypes.byref(function), module, b"something") == 500
+assert cuda.cuModuleLoadData(ctypes.byref(module), bad) == 801
+"""
+        done = subprocess.run([os.path.join(self.root, "bin/funnel"), "run", "-q", "--",
+                               sys.executable, "-c", code], env=self.environment,
+                              capture_output=True, text=True, timeout=harness.TIMEOUT)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        out = self.funnel("why").stdout
+        self.assertNotIn("NOT_FOUND", out)
+        self.assertRegex(out, r"cuModuleLoadData returned CUDA_ERROR_NOT_SUPPORTED \(801\): "
+                              "cuLibraryLoadData: .*__cudaCDP2GetDevice: the software GPU lacks")
+
     def test_no_daemon(self):
         environment = {**self.environment, "FUNNEL_REQUIRE": "1", "FUNNEL_VERBOSE": "1",
                        "LD_LIBRARY_PATH": os.path.join(harness.BUILD, "lib/funnel")}

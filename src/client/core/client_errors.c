@@ -41,6 +41,19 @@ static bool is_expected(const char *name, CUresult result)
     }
 }
 
+/* A kernel that the program looks for may not be there, which is an answer; or the driver cannot
+ * load its code, and then the server says why. */
+static bool may_be_mistake(const char *name, CUresult result)
+{
+    static const char *const calls[] = {"cuModuleLoad", "cuModuleGetFunction", "cuLibraryLoad",
+                                        "cuLibraryGetKernel", "cuKernelGetFunction"};
+
+    for (unsigned i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        if (!strncmp(name, calls[i], strlen(calls[i])))
+            return result == CUDA_ERROR_NOT_FOUND || result == CUDA_ERROR_NOT_SUPPORTED;
+    return false;
+}
+
 /* After an error that ends the context every call returns it, so its calls count as one. */
 static bool is_first(const char *name, CUresult result)
 {
@@ -83,13 +96,13 @@ static bool is_of_server(CUresult result)
 }
 
 /* ": " and what the server's log says, or "". */
-static void ask_reason(CUresult result, char ret_text[REASON_MAX])
+static void ask_reason(char ret_text[REASON_MAX])
 {
     const struct wire_fnReason in = {.within = REASON_WITHIN};
     struct wire_fnReason_reply out = {.text = ret_text + 2, .text_capacity = REASON_MAX - 3};
 
     *ret_text = '\0';
-    if (!is_of_server(result) || !client || client_error() != CUDA_SUCCESS)
+    if (!client || client_error() != CUDA_SUCCESS)
         return;
     call_begin();
     if (wire_fnReason(&client->channel, &in, &out) == CUDA_SUCCESS && out.text_size) {
@@ -102,12 +115,18 @@ static void ask_reason(CUresult result, char ret_text[REASON_MAX])
 void client_error_returned(const char *name, CUresult result)
 {
     const char *error = cuda_error_name(result);
-    char reason[REASON_MAX];
+    bool needs_reason = may_be_mistake(name, result);
+    char reason[REASON_MAX] = "";
 
     error_lines_add(name, result);
-    if (is_expected(name, result) || !is_first(name, result))
+    if (is_expected(name, result) && !needs_reason)
         return;
-    ask_reason(result, reason);
+    if (needs_reason)
+        ask_reason(reason);
+    if ((needs_reason && !*reason) || !is_first(name, result))
+        return;
+    if (is_of_server(result))
+        ask_reason(reason);
     client_log_to_file("%s returned %s (%d)%s; explained by: funnel why %d", name,
                        error ? error : "an unknown error", (int)result, reason, (int)result);
 }

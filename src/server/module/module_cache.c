@@ -8,6 +8,7 @@
 #include "module_cache.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,6 +211,16 @@ static void report_compiler(struct session *session, CUresult result)
         report(session, "the process that compiles PTX is gone; a new server has one");
 }
 
+/* What the driver's compiler has said first; the rest is in the log that the client gets. */
+static void report_driver(struct session *session, const char *log)
+{
+    char line[256];
+
+    snprintf(line, sizeof(line), "%.*s", (int)strcspn(log, "\n"), log);
+    if (*line)
+        report(session, line);
+}
+
 static CUresult load(const struct module_cache *cache, struct cached *cached,
                      struct session *session, struct image_log *ret_log)
 {
@@ -221,6 +232,8 @@ static CUresult load(const struct module_cache *cache, struct cached *cached,
     if (result == CUDA_SUCCESS) {
         result = library_load(library, session, cached->device);
         keep_log(library->log, LIBRARY_LOG_SIZE, ret_log);
+        if (result != CUDA_SUCCESS)
+            report_driver(session, library->log);
     } else {
         report_compiler(session, result);
         keep_log(library->code.compiled.log, LIBRARY_LOG_SIZE, ret_log);
