@@ -43,6 +43,36 @@ static int collect(struct linking *linking, const struct fatbin_part *part, unsi
     return 0;
 }
 
+/* The device runtime of CUDA 11 and some of CUDA 12 is PTX on system calls of NVIDIA's driver. The
+ * software GPU has its own, so that part is left out. */
+static bool is_device_runtime(const struct piece *pieces, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct statement *statement = &pieces[i].statement;
+
+        if (statement->has_body && span_is(statement->name, "cudaGetParameterBufferV2"))
+            return true;
+    }
+    return false;
+}
+
+static int collect_all(struct linking *linking, const struct fatbin_code *code)
+{
+    unsigned number = 0;
+    int error = 0;
+
+    for (unsigned i = 0; i < code->count && !error; i++) {
+        size_t before = linking->count;
+
+        error = collect(linking, &code->parts[i], number);
+        if (is_device_runtime(linking->pieces + before, linking->count - before))
+            linking->count = before;
+        else
+            number++;
+    }
+    return error;
+}
+
 static bool is_named(const struct statement *statement)
 {
     return statement->kind == STATEMENT_FUNCTION || statement->kind == STATEMENT_VARIABLE;
@@ -213,10 +243,8 @@ static int put_all(struct linking *linking, struct fatbin_part *ret_part)
 int fatbin_link(const struct fatbin_code *code, struct fatbin_part *ret_part)
 {
     struct linking linking = {0};
-    int error = 0;
+    int error = collect_all(&linking, code);
 
-    for (unsigned i = 0; i < code->count && !error; i++)
-        error = collect(&linking, &code->parts[i], i);
     if (!error)
         error = find_privates(&linking);
     if (!error)

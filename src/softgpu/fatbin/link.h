@@ -8,7 +8,8 @@
 
 /*
  * Names that a part keeps to itself get the part's number; what several parts define weakly stays
- * once; declarations of what another part defines make way for the definition. 0, or -ENOMEM.
+ * once; declarations of what another part defines make way for the definition. The PTX of CUDA's
+ * device runtime is left out. 0, or -ENOMEM.
  */
 int fatbin_link(const struct fatbin_code *code, struct fatbin_part *ret_part);
 

@@ -122,6 +122,24 @@ static void copies_stay_in_memory(void **state)
     assert_int_equal(words[0], 0);
 }
 
+/* Its calls are CUDA 11's. */
+static void the_runtime_of_cuda_11_is_there(void **state)
+{
+    struct machine *older = machine_create("children_cuda11.ptx");
+    uint32_t *found = machine_memory(older, 64);
+    void *params[] = {&found};
+
+    assert_int_equal(machine_launch(older, "parent", 1, 1, 0, params), CUDA_SUCCESS);
+    assert_int_equal(found[0], 2 * 3 * 5);
+    assert_int_equal(found[1], 2 * 3 * 5);
+    assert_int_equal(found[2], 0x07070707);
+    assert_int_equal(found[3], 1);
+    assert_int_equal(found[4], 0);
+    assert_int_equal(found[5], 0);
+    assert_int_equal(found[6], 'i' + 'c');
+    machine_destroy(older);
+}
+
 static void a_fault_of_a_child_is_its_parents(void **state)
 {
     assert_int_equal(run("fail_first"), CUDA_ERROR_LAUNCH_FAILED);
@@ -157,6 +175,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_kernels_are_launched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(streams_do_not_block, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copies_stay_in_memory, set_up, tear_down),
+        cmocka_unit_test(the_runtime_of_cuda_11_is_there),
         cmocka_unit_test_setup_teardown(a_fault_of_a_child_is_its_parents, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_abort_ends_the_family, set_up, tear_down),
     };

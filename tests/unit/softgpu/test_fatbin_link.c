@@ -67,6 +67,27 @@ static void test_what_nobody_defines_stays_declared_once(void **state)
     free(text);
 }
 
+/* The software GPU has a device runtime of its own, so none of what calls NVIDIA's driver stays. */
+static void test_the_device_runtime_is_left_out(void **state)
+{
+    const char *runtime = HEADER ".extern .func (.param .b64 r) cnpGetParameterBufferV2();\n"
+                                 ".visible .global .align 4 .u32 version = 7;\n"
+                                 ".visible .func (.param .b64 r) cudaGetParameterBufferV2() {\n"
+                                 ".param .b64 s;\ncall (s), cnpGetParameterBufferV2; ret; }\n"
+                                 ".visible .func (.param .b32 r) cudaFree() { ret; }";
+    const char *program = HEADER ".extern .func (.param .b64 r) cudaGetParameterBufferV2();\n"
+                                 ".visible .entry a() { ret; }";
+    char *text = linked(runtime, program);
+
+    assert_int_equal(times(text, "cnp"), 0);
+    assert_int_equal(times(text, "cudaFree"), 0);
+    assert_int_equal(times(text, "version = 7"), 0);
+    assert_int_equal(times(text, ".version"), 1);
+    assert_int_equal(times(text, ".extern .func (.param .b64 r) cudaGetParameterBufferV2();"), 1);
+    assert_int_equal(times(text, ".entry a()"), 1);
+    free(text);
+}
+
 static void test_kernels_are_declared_before_they_are_named(void **state)
 {
     char *text = linked(HEADER ".extern .entry b(.param .u64 p);\n"
@@ -161,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_one_header),
         cmocka_unit_test(test_a_declaration_makes_way),
         cmocka_unit_test(test_what_nobody_defines_stays_declared_once),
+        cmocka_unit_test(test_the_device_runtime_is_left_out),
         cmocka_unit_test(test_kernels_are_declared_before_they_are_named),
         cmocka_unit_test(test_weak_once),
         cmocka_unit_test(test_private_names),

@@ -130,87 +130,125 @@ static void call_function(struct builder *builder, const struct call *call,
     copy_values(builder, call->returns, signature->returns, signature->return_count, 0, false);
 }
 
-static const struct {
+struct builtin {
     const char *name;
     handler_fn run;
     unsigned arguments;
     unsigned returns;
-} builtins[] = {
+};
+
+static const struct builtin builtins[] = {
     {"vprintf", run_printf, 2, 1},
     {"__assertfail", run_assert_fail, 5, 0},
     {"malloc", run_malloc, 1, 1},
     {"free", run_free, 1, 0},
     {"cudaGraphSetConditional", run_set_conditional, 2, 0},
-    {"__cudaCDP2GetParameterBufferV2", run_get_parameter_buffer, 4, 1},
-    {"__cudaCDP2LaunchDeviceV2", run_launch_device, 2, 1},
-    {"__cudaCDP2LaunchDeviceV2_ptsz", run_launch_device, 2, 1},
-    {"__cudaCDP2StreamCreateWithFlags", run_device_stream_create, 2, 1},
-    {"__cudaCDP2StreamDestroy", run_device_success, 1, 1},
-    {"__cudaCDP2StreamWaitEvent", run_device_success, 3, 1},
-    {"__cudaCDP2StreamWaitEvent_ptsz", run_device_success, 3, 1},
-    {"__cudaCDP2EventCreateWithFlags", run_device_event_create, 2, 1},
-    {"__cudaCDP2EventRecord", run_device_success, 2, 1},
-    {"__cudaCDP2EventRecord_ptsz", run_device_success, 2, 1},
-    {"__cudaCDP2EventRecordWithFlags", run_device_success, 3, 1},
-    {"__cudaCDP2EventRecordWithFlags_ptsz", run_device_success, 3, 1},
-    {"__cudaCDP2EventDestroy", run_device_success, 1, 1},
-    {"__cudaCDP2MemcpyAsync", run_device_memcpy, 5, 1},
-    {"__cudaCDP2MemcpyAsync_ptsz", run_device_memcpy, 5, 1},
-    {"__cudaCDP2MemsetAsync", run_device_memset, 4, 1},
-    {"__cudaCDP2MemsetAsync_ptsz", run_device_memset, 4, 1},
-    {"__cudaCDP2GetErrorName", run_device_get_error_name, 1, 1},
-    {"__cudaCDP2GetErrorString", run_device_get_error_string, 1, 1},
-    {"__cudaCDP2GetLastError", run_device_get_last_error, 0, 1},
-    {"__cudaCDP2PeekAtLastError", run_device_peek_at_last_error, 0, 1},
-    {"__cudaCDP2Malloc", run_device_malloc, 2, 1},
-    {"__cudaCDP2Free", run_device_free, 1, 1},
 };
 
-/* The rest of the device runtime, and that of CUDA 11, which compute capability 9.0 does not have.
- */
-static bool is_device_runtime(const char *name)
+/* The device runtime. Its names begin with the first of these since CUDA 12, with the other in CUDA
+ * 11. */
+static const char *const runtime_prefixes[] = {"__cudaCDP2", "cuda"};
+static const struct builtin runtime[] = {
+    {"GetParameterBufferV2", run_get_parameter_buffer, 4, 1},
+    {"LaunchDeviceV2", run_launch_device, 2, 1},
+    {"LaunchDeviceV2_ptsz", run_launch_device, 2, 1},
+    {"StreamCreateWithFlags", run_device_stream_create, 2, 1},
+    {"StreamDestroy", run_device_success, 1, 1},
+    {"StreamWaitEvent", run_device_success, 3, 1},
+    {"StreamWaitEvent_ptsz", run_device_success, 3, 1},
+    {"EventCreateWithFlags", run_device_event_create, 2, 1},
+    {"EventRecord", run_device_success, 2, 1},
+    {"EventRecord_ptsz", run_device_success, 2, 1},
+    {"EventRecordWithFlags", run_device_success, 3, 1},
+    {"EventRecordWithFlags_ptsz", run_device_success, 3, 1},
+    {"EventDestroy", run_device_success, 1, 1},
+    {"MemcpyAsync", run_device_memcpy, 5, 1},
+    {"MemcpyAsync_ptsz", run_device_memcpy, 5, 1},
+    {"MemsetAsync", run_device_memset, 4, 1},
+    {"MemsetAsync_ptsz", run_device_memset, 4, 1},
+    {"GetErrorName", run_device_get_error_name, 1, 1},
+    {"GetErrorString", run_device_get_error_string, 1, 1},
+    {"GetLastError", run_device_get_last_error, 0, 1},
+    {"PeekAtLastError", run_device_peek_at_last_error, 0, 1},
+    {"Malloc", run_device_malloc, 2, 1},
+    {"Free", run_device_free, 1, 1},
+};
+
+static const struct builtin *find_in(const struct builtin *table, size_t count, const char *name)
 {
-    static const char *const beginnings[] = {"__cudaCDP2", "cudaCDP", "cudaLaunchDevice",
-                                             "cudaGetParameterBuffer"};
-    for (unsigned i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, table[i].name) == 0)
+            return &table[i];
     }
-    return false;
+    return NULL;
+}
+
+/* What is behind the prefix of a name of the device runtime; NULL for any other name. */
+static const char *name_in_runtime(const char *name)
+{
+    for (unsigned i = 0; i < sizeof(runtime_prefixes) / sizeof(runtime_prefixes[0]); i++) {
+        size_t length = strlen(runtime_prefixes[i]);
+        if (strncmp(name, runtime_prefixes[i], length) == 0)
+            return name + length;
+    }
+    return NULL;
+}
+
+static const struct builtin *find_builtin(const char *name)
+{
+    const char *in_runtime = name_in_runtime(name);
+    const struct builtin *found = find_in(builtins, sizeof(builtins) / sizeof(builtins[0]), name);
+    if (!found && in_runtime)
+        found = find_in(runtime, sizeof(runtime) / sizeof(runtime[0]), in_runtime);
+    return found;
 }
 
 /* d: where in the frame the result is; a, b, c, p and imm: the arguments in order. */
-static void call_builtin(struct builder *builder, const struct call *call, const char *name)
+static void call_builtin(struct builder *builder, const struct call *call,
+                         const struct builtin *builtin)
 {
-    for (unsigned i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
-        if (strcmp(name, builtins[i].name) != 0)
-            continue;
-        uint32_t offsets[5] = {0}, result = 0;
-        if (count_of(call->arguments) < builtins[i].arguments ||
-            count_of(call->returns) < builtins[i].returns) {
-            decode_malformed(builder, "the call does not fit the function");
-            return;
-        }
-        for (unsigned j = 0; j < builtins[i].arguments; j++) {
-            if (!actual_offset(builder, call->arguments, j, &offsets[j]))
-                return;
-        }
-        if (builtins[i].returns && !actual_offset(builder, call->returns, 0, &result))
-            return;
-        struct insn *insn = builder_emit(builder, builtins[i].run);
-        insn->d = result;
-        insn->a = offsets[0];
-        insn->b = offsets[1];
-        insn->c = offsets[2];
-        insn->p = offsets[3];
-        insn->imm = offsets[4];
+    uint32_t offsets[5] = {0}, result = 0;
+    if (count_of(call->arguments) < builtin->arguments ||
+        count_of(call->returns) < builtin->returns) {
+        decode_malformed(builder, "the call does not fit the function");
         return;
     }
-    if (is_device_runtime(name))
+    for (unsigned i = 0; i < builtin->arguments; i++) {
+        if (!actual_offset(builder, call->arguments, i, &offsets[i]))
+            return;
+    }
+    if (builtin->returns && !actual_offset(builder, call->returns, 0, &result))
+        return;
+    struct insn *insn = builder_emit(builder, builtin->run);
+    insn->d = result;
+    insn->a = offsets[0];
+    insn->b = offsets[1];
+    insn->c = offsets[2];
+    insn->p = offsets[3];
+    insn->imm = offsets[4];
+}
+
+static void refuse_function(struct builder *builder, const char *name)
+{
+    if (name_in_runtime(name))
         decode_fail(builder, CUDA_ERROR_NOT_SUPPORTED,
                     "%s: the software GPU lacks this function of the device runtime", name);
     else
         decode_fail(builder, CUDA_ERROR_NOT_FOUND, "function %s is declared but not defined", name);
+}
+
+static void call_named(struct builder *builder, const struct call *call,
+                       const struct ptx_function *callee)
+{
+    const struct builtin *builtin = callee->has_body ? NULL : find_builtin(callee->name);
+    if (callee->is_entry)
+        decode_malformed(builder, "a kernel cannot be called");
+    else if (builtin)
+        call_builtin(builder, call, builtin);
+    else if (callee->has_body)
+        call_function(builder, call, callee, callee, NO_OPERAND);
+    else
+        refuse_function(builder, callee->name);
 }
 
 void decode_call(struct builder *builder, const struct tokens *tokens)
@@ -221,13 +259,7 @@ void decode_call(struct builder *builder, const struct tokens *tokens)
         return;
     }
     if (call.callee->kind == PTX_OPERAND_SYMBOL && call.callee->symbol->kind == PTX_FUNCTION) {
-        const struct ptx_function *callee = call.callee->symbol->function;
-        if (callee->is_entry)
-            decode_malformed(builder, "a kernel cannot be called");
-        else if (callee->has_body)
-            call_function(builder, &call, callee, callee, NO_OPERAND);
-        else
-            call_builtin(builder, &call, callee->name);
+        call_named(builder, &call, call.callee->symbol->function);
         return;
     }
     const struct ptx_symbol *prototype = call.prototype ? call.prototype->symbol : NULL;
