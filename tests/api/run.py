@@ -46,8 +46,6 @@ RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were, and does on parameters set where a kernel has
 # none, and the runtime does in a child of fork; Funnel must not.
 NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired"}
-# The software GPU does not carry these calls: the client answers them.
-NOT_DIRECT_ON_SOFT = {"retired"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # Kernels of these print. Of copies that run at once each gets all of its lines, and perhaps lines of
@@ -140,8 +138,7 @@ class Runner:
                           err.read().decode(errors="replace"))
 
     def direct(self, program):
-        left_out = NOT_DIRECT_ON_CUDA if self.options.device == "cuda" else NOT_DIRECT_ON_SOFT
-        if program.stem in left_out:
+        if self.options.device == "cuda" and program.stem in NOT_DIRECT_ON_CUDA:
             return None
         return self.call(["--direct"], program.command)
 

@@ -8,7 +8,7 @@
 
 struct kernel;
 struct module;
-struct retired_launch;
+struct cuda_retired;
 
 struct function {
     uint64_t handle; /* 0 = still only offered */
@@ -23,7 +23,7 @@ struct function {
     uint32_t *layout;     /* offset and size of each parameter */
     bool has_gaps;        /* between them */
     struct list link;
-    struct retired_launch *retired; /* NULL = none: retired_launch.c; plain memory */
+    struct cuda_retired *retired; /* NULL = none: retired_launch.c; plain memory */
 };
 
 /* The function of that name. The server is asked the first time, unless it has offered the function

@@ -82,6 +82,40 @@ CUresult soft_cuCtxDestroy_v2(CUcontext ctx)
     return CUDA_SUCCESS;
 }
 
+CUresult soft_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+    struct context *context;
+
+    if (!pctx || flags != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    SOFT_LOCKED;
+    CUresult result = context_current_locked(&context);
+
+    if (result)
+        return result;
+    context->attached++;
+    return soft_cuCtxGetCurrent(pctx);
+}
+
+static bool drop_attached(struct context *context)
+{
+    SOFT_LOCKED;
+    bool dropped = context->attached > 0;
+
+    context->attached -= dropped;
+    return dropped;
+}
+
+/* The last reference is the one that came with cuCtxCreate. */
+CUresult soft_cuCtxDetach(CUcontext ctx)
+{
+    struct context *context = context_get(ctx);
+
+    if (!context)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    return drop_attached(context) ? CUDA_SUCCESS : soft_cuCtxDestroy_v2(ctx);
+}
+
 static CUresult synchronize_locked(struct context *context, struct green *green)
 {
     return green ? green_synchronize_locked(green) : context_synchronize_locked(context);

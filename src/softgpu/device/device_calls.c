@@ -2,6 +2,7 @@
 /*
  * What can be asked about devices without a context.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,16 @@ CUresult soft_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
         return CUDA_ERROR_INVALID_DEVICE;
     *bytes = device->memory_size;
     return CUDA_SUCCESS;
+}
+
+CUresult soft_cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
+{
+    size_t all;
+    CUresult result = soft_cuDeviceTotalMem_v2(&all, dev);
+
+    if (!result)
+        *bytes = all < UINT_MAX ? (unsigned)all : UINT_MAX;
+    return result;
 }
 
 CUresult soft_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)

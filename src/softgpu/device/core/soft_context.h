@@ -17,6 +17,7 @@ struct context {
     bool is_primary;
     bool active;           /* a primary context without users is not */
     unsigned retains;      /* of a primary context */
+    unsigned attached;     /* by cuCtxAttach */
     unsigned device_syncs; /* calls that wait for all of its streams now: device_sync.h */
     unsigned block_pieces; /* that its streams and graphs take, of so many in its further blocks */
     unsigned block_room;

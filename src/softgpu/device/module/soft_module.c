@@ -166,8 +166,10 @@ void library_free_locked(struct library *library)
 {
     list_for_each_safe (struct module, module, &library->modules, in_library)
         module_free_locked(module);
-    for (unsigned i = 0; i < library->kernel_count; i++)
+    for (unsigned i = 0; i < library->kernel_count; i++) {
         handles_remove(&soft_handles, SOFT_KERNEL, library->kernels[i].handle);
+        free(library->kernels[i].retired);
+    }
     handles_remove(&soft_handles, SOFT_LIBRARY, library->handle);
     library_free_managed_locked(library);
     sg_module_unref(library->code);

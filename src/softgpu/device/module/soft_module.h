@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "cuda_retired.h"
 #include "exec.h"
 #include "fatbin.h"
 #include "soft.h"
@@ -28,6 +29,7 @@ struct kernel {
     int non_portable_cluster;
     int cluster[3]; /* of launches that name none; zeros: none */
     int cluster_policy;
+    struct cuda_retired *retired; /* what cuParamSet*() and the like have set, or NULL */
 };
 
 struct library {
