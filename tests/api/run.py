@@ -49,7 +49,8 @@ NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # Kernels of these print. Of copies that run at once each gets all of its lines, and perhaps lines of
-# the others, which are the same (docs/funnel.md).
+# the others, which are the same (docs/funnel.md). Other programs may have the same formats, so these
+# run after everything else.
 PRINTING = {"prints", "talk_calls", "device_launches", "language", "separate"}
 # With --long: how many rounds, where a few are the default.
 LONG = {"repeated_algorithms": "200"}
@@ -240,8 +241,11 @@ def run_all(runner, programs, jobs):
     def check_of(program):
         return program.name, lambda: runner.check(program)
 
-    together = [check_of(program) for program in programs if not program.alone]
-    alone = [check_of(program) for program in programs if program.alone]
+    def is_alone(program):
+        return program.alone or program.stem in PRINTING
+
+    together = [check_of(program) for program in programs if not is_alone(program)]
+    alone = [check_of(program) for program in programs if is_alone(program)]
     return check_side_by_side(together, jobs) + check_side_by_side(alone, 1)
 
 
