@@ -148,14 +148,15 @@ class Client:
         return self.checked(report)
 
 
-def run_together(mode, commands, seconds, meanwhile=lambda pids: None):
+def run_together(mode, commands, seconds, meanwhile=lambda pids: None,
+                 ready_timeout=READY_TIMEOUT):
     """Runs the clients in step: their reports, and what `meanwhile` found out while they worked."""
     group = []
     try:
         for command in commands:
             group.append(Client(mode, command).__enter__())
         for client in group:
-            client.await_ready()
+            client.await_ready(ready_timeout)
         for client in group:
             client.go()
         found = meanwhile([client.pid for client in group])

@@ -209,6 +209,19 @@ def need_torch(bench):
         raise Skipped("no PyTorch here")
 
 
+def nccl_jobs(bench, mode, count, seconds):
+    """Trainings, each on the same two GPUs."""
+    need_torch(bench)
+    look = "import sys, torch; sys.exit(torch.cuda.device_count() < 2)"
+    if subprocess.run([sys.executable, "-c", look], capture_output=True).returncode:
+        raise Skipped("two GPUs are needed")
+    seconds = max(3.0, seconds)
+    command = [sys.executable, clients.BENCH / "nccl_job.py", seconds]
+    rates = [report["rate"] for report in run_together(mode, [command] * count, seconds,
+                                                       ready_timeout=150)[0]]
+    return {"rate": sum(rates), "fairness": min(rates) * len(rates) / sum(rates)}
+
+
 def trainings(bench, mode, count, seconds):
     need_torch(bench)
     return beside_trainings(bench, mode, seconds)
@@ -259,6 +272,7 @@ MAY_PRINT = {
     "launch_sync": "launch + synchronize an empty kernel",
     "queued": "queued launches",
     "crossed": "kernels of two streams",
+    "small": "52 us kernels of 16 blocks, synchronized",
 }
 
 # Name: what runs, and what it is called in the table.
@@ -310,6 +324,7 @@ MEASUREMENTS = {
     "start_up": (start_up, "a small program, from start to end"),
     "torch_matmul": (torch("matmul"), "PyTorch, matrix product 2048^2"),
     "trainings": (trainings, "50 us kernels of 16 blocks beside two ResNet-50 trainings"),
+    "nccl_jobs": (nccl_jobs, "PyTorch, training steps of small networks on two GPUs (NCCL)"),
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
     **{f"beside_{kind}": (beside_kernel(kind), f"a kernel of {KERNEL_SECONDS} s, small launches, "
                           f"and a program that starts with {what}")
@@ -437,7 +452,9 @@ ROWS = [
     Row("queued", "fairness", (8,), {8: Goal(0.9)}),
     Row("crossed", "rate", (1,), {1: beside("native")}),
     Row("launch_sync_may_print", "p50_us", (1,)),
-    *[Row(f"{row}_may_print", "rate", (1,)) for row in MAY_PRINT],
+    *[Row(f"{row}_may_print", "rate", (1,)) for row in MAY_PRINT if row != "small"],
+    Row("small_may_print", "rate", (1, 8), {8: beside("mps", 0.98)}),
+    Row("nccl_jobs", "rate", (1, 2, 4), {2: beside("mps"), 4: beside("mps")}),
     *[Row(measurement, "kept", (1,), {1: Goal(0.99)} if measurement.endswith("scraped") else None)
       for measurement in OBSERVED],
     Row("h2d_pageable", "gb_per_s", (1, 8), {1: beside("native"), 8: beside("mps")}),
