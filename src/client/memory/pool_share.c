@@ -82,13 +82,20 @@ CUresult client_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CU
     return result;
 }
 
+/* A pool is a device's, so no context has to be current. */
+static struct context *owner_of_import(const struct pool_sharing *sharing)
+{
+    struct context *context;
+
+    return context_current(&context) == CUDA_SUCCESS ? context : sharing->device->primary;
+}
+
 CUresult client_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
                                        CUmemPoolPtrExportData *shareData)
 {
     struct pool_sharing sharing;
     unsigned char handle[POOL_POINTER_SIZE];
-    struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = client_error();
 
     if (!ptr_out || !shareData)
         return CUDA_ERROR_INVALID_VALUE;
@@ -97,7 +104,7 @@ CUresult client_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
     if (!pool_sharing_get(pool, &sharing) || !sharing.imported ||
         !pool_pointer_read(shareData, &sharing.token, handle))
         return CUDA_ERROR_INVALID_VALUE;
-    return ipc_open(context, handle, true, ptr_out);
+    return ipc_open(owner_of_import(&sharing), handle, true, ptr_out);
 }
 
 /* ---- other devices ---- */

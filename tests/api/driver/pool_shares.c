@@ -102,6 +102,7 @@ static int change_memory(int socket)
     CUmemPoolPtrExportData names[2];
     CUmemoryPool pool = NULL;
     CUdeviceptr words = 0, foreign = 0;
+    CUcontext context;
     int fd = receive_descriptor(socket);
     uint32_t first;
 
@@ -110,7 +111,9 @@ static int change_memory(int socket)
     MUST(cuMemPoolImportFromShareableHandle(&pool, (void *)(intptr_t)fd, POSIX, 0));
     close(fd);
     check_imported_pool(pool);
+    MUST(cuCtxPopCurrent_v2(&context));
     MUST(cuMemPoolImportPointer(&words, pool, &names[0]));
+    MUST(cuCtxPushCurrent_v2(context));
     IS_TRUE(cuMemPoolImportPointer(&foreign, pool, &names[1]) != CUDA_SUCCESS);
     IS_TRUE(words_are(words, WORDS, 7));
     MUST(cuMemsetD32_v2(words, 9, WORDS));

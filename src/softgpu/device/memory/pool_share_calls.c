@@ -80,6 +80,7 @@ CUresult soft_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUde
     return result;
 }
 
+/* A pool is a device's, so no context has to be current. */
 CUresult soft_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
                                      CUmemPoolPtrExportData *shareData)
 {
@@ -91,13 +92,15 @@ CUresult soft_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
     if (!ptr_out || !shareData)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    result = context_use_locked(&context);
-    if (result)
-        return result;
     found = soft_get(SOFT_POOL, pool);
     if (!found || !found->imported || !pool_pointer_read(shareData, &found->token, handle))
         return CUDA_ERROR_INVALID_VALUE;
-    return ipc_open_locked(context, handle, true, ptr_out);
+    result = context_use_locked(&context);
+    if (result == CUDA_ERROR_INVALID_CONTEXT) {
+        context = found->device->primary;
+        result = CUDA_SUCCESS;
+    }
+    return result ? result : ipc_open_locked(context, handle, true, ptr_out);
 }
 
 /* ---- other devices ---- */
