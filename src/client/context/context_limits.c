@@ -27,8 +27,10 @@ CUresult client_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
         return CUDA_SUCCESS;
     }
     if (!(context->device->record->limits_known >> limit & 1)) {
+        if (!answered_with_zero(limit))
+            return CUDA_ERROR_UNSUPPORTED_LIMIT;
         *pvalue = 0;
-        return answered_with_zero(limit) ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
+        return CUDA_SUCCESS;
     }
     *pvalue = context->device->record->limits[limit];
     return CUDA_SUCCESS;

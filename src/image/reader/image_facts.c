@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message is a header, for each variable a record with its name behind it, and the texts. */
+/* A message is a header, for each variable, and each kernel that prints or
+ * allocates, a record with its name behind it, and the texts. */
 #include "image_facts.h"
 
 #include <errno.h>
@@ -15,13 +16,14 @@ enum flags {
     HAS_VARIABLES = 4,
     HAS_NAMES = 8,
     HAS_TEXTS = 16,
-    ALL_FLAGS = 31,
+    HAS_CALLERS = 32,
+    ALL_FLAGS = 63,
 };
 
 struct header {
     uint32_t flags;
-    uint32_t count;
-    uint64_t texts_size;
+    uint32_t count, callers;
+    uint32_t texts_size;
     uint64_t size; /* of the whole message: one that was cut is seen */
 };
 
@@ -37,7 +39,8 @@ struct look {
     const struct image_choice *choice; /* NULL: all parts count, and their names say nothing */
     struct image_facts *facts;
     bool complete;       /* all variables so far are known by name, */
-    bool complete_texts; /* and all texts of parts that print */
+    bool complete_texts; /* and all texts of parts that print, and who prints or allocates */
+    bool complete_callers;
 };
 
 static bool is_wanted(void *context, const struct image_part *part)
@@ -45,6 +48,12 @@ static bool is_wanted(void *context, const struct image_part *part)
     const struct look *look = context;
 
     return !look->choice || image_is_chosen(look->choice, part);
+}
+
+static bool note_callers(const struct image_part *part, struct image_facts *facts)
+{
+    return (!image_part_prints(part) && !image_part_allocates(part)) ||
+           image_part_callers(part, &facts->callers);
 }
 
 static bool look_at(void *context, const struct image_part *part)
@@ -57,6 +66,7 @@ static bool look_at(void *context, const struct image_part *part)
         look->complete_texts = look->complete_texts && image_part_texts(part, &facts->texts);
     }
     facts->allocates = facts->allocates || image_part_allocates(part);
+    look->complete_callers = look->complete_callers && note_callers(part, facts);
     if (!image_part_has_variables(part))
         return false;
     facts->has_variables = true;
@@ -73,7 +83,11 @@ static void conclude(const struct look *look)
         image_names_fini(&facts->names);
     if (!look->complete_texts)
         image_texts_fini(&facts->texts);
+    if (!look->complete_callers)
+        image_names_fini(&facts->callers);
     image_names_merge(&facts->names);
+    image_names_merge(&facts->callers);
+    facts->has_callers = look->complete_callers;
     facts->has_texts = facts->prints && look->complete_texts;
     facts->has_names = facts->names.count > 0;
     facts->has_variables = facts->has_variables && (facts->has_names || !look->complete);
@@ -88,6 +102,7 @@ void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_
 
     if (image_choose(bytes, size, sm, &choice))
         look.choice = &choice;
+    look.complete_callers = look.choice; /* what is still to be linked calls what is not there */
     if (image_any_part(bytes, size, &visit)) {
         image_facts_fini(&facts);
         image_facts_assume(&facts);
@@ -106,6 +121,7 @@ void image_facts_fini(struct image_facts *facts)
 {
     image_names_fini(&facts->names);
     image_texts_fini(&facts->texts);
+    image_names_fini(&facts->callers);
 }
 
 /* ---- writing ---- */
@@ -119,7 +135,7 @@ static uint64_t names_size(const struct image_names *names)
     return size;
 }
 
-static void write_names(const struct image_names *names, char *to)
+static char *write_names(const struct image_names *names, char *to)
 {
     for (uint32_t i = 0; i < names->count; i++) {
         const struct image_name *name = &names->names[i];
@@ -130,27 +146,31 @@ static void write_names(const struct image_names *names, char *to)
         memcpy(to + sizeof(record), name->name, record.length);
         to += sizeof(record) + record.length;
     }
+    return to;
 }
 
 int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t *ret_size)
 {
-    uint64_t texts = facts->texts.size;
-    uint64_t names = facts->has_names ? names_size(&facts->names) : 0;
-    bool has_names = facts->has_names && names <= IMAGE_FACTS_MAX - sizeof(struct header) - texts;
+    static const struct image_names none = {0};
+    uint64_t texts = facts->texts.size, left = IMAGE_FACTS_MAX - sizeof(struct header) - texts;
+    bool has_callers = facts->has_callers && names_size(&facts->callers) <= left;
+    const struct image_names *callers = has_callers ? &facts->callers : &none;
+    bool has_names = facts->has_names && names_size(&facts->names) <= left - names_size(callers);
+    const struct image_names *names = has_names ? &facts->names : &none;
     const struct header header = {
         .flags = (facts->prints ? PRINTS : 0) | (facts->allocates ? ALLOCATES : 0) |
                  (facts->has_variables ? HAS_VARIABLES : 0) | (has_names ? HAS_NAMES : 0) |
-                 (facts->has_texts ? HAS_TEXTS : 0),
-        .count = has_names ? facts->names.count : 0,
-        .texts_size = texts,
-        .size = sizeof(header) + (has_names ? names : 0) + texts};
+                 (facts->has_texts ? HAS_TEXTS : 0) | (has_callers ? HAS_CALLERS : 0),
+        .count = names->count,
+        .callers = callers->count,
+        .texts_size = (uint32_t)texts,
+        .size = sizeof(header) + names_size(names) + names_size(callers) + texts};
     char *message = malloc(header.size);
 
     if (!message)
         return -ENOMEM;
     memcpy(message, &header, sizeof(header));
-    if (has_names)
-        write_names(&facts->names, message + sizeof(header));
+    write_names(callers, write_names(names, message + sizeof(header)));
     if (texts)
         memcpy(message + header.size - texts, facts->texts.bytes, texts);
     *ret_message = message;
@@ -209,13 +229,14 @@ static int parse_texts(struct cursor *cursor, uint64_t size, struct image_texts 
 static bool agrees(const struct header *header, size_t size)
 {
     bool has_names = header->flags & HAS_NAMES;
-    bool has_texts = header->flags & HAS_TEXTS;
+    bool has_texts = header->flags & HAS_TEXTS, has_callers = header->flags & HAS_CALLERS;
 
     return header->size == size && size <= IMAGE_FACTS_MAX && !(header->flags & ~ALL_FLAGS) &&
            header->count <= IMAGE_NAMES_MAX && has_names == (header->count > 0) &&
            (!has_names || (header->flags & HAS_VARIABLES)) &&
            header->texts_size <= (has_texts ? IMAGE_TEXTS_MAX : 0) &&
-           (!has_texts || (header->flags & PRINTS));
+           (!has_texts || (header->flags & PRINTS)) &&
+           header->callers <= (has_callers ? IMAGE_NAMES_MAX : 0);
 }
 
 int image_facts_parse(const void *message, size_t size, struct image_facts *ret_facts)
@@ -229,8 +250,11 @@ int image_facts_parse(const void *message, size_t size, struct image_facts *ret_
                                 .allocates = header.flags & ALLOCATES,
                                 .has_variables = header.flags & HAS_VARIABLES,
                                 .has_names = header.flags & HAS_NAMES,
-                                .has_texts = header.flags & HAS_TEXTS};
+                                .has_texts = header.flags & HAS_TEXTS,
+                                .has_callers = header.flags & HAS_CALLERS};
     int error = parse_names(&cursor, header.count, &facts.names);
+    if (!error)
+        error = parse_names(&cursor, header.callers, &facts.callers);
     if (!error)
         error = parse_texts(&cursor, header.texts_size, &facts.texts);
     if (error) {

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "image_callers.h"
 #include "image_names.h"
 #include "image_texts.h"
 
@@ -20,6 +21,8 @@ struct image_facts {
     struct image_names names;
     bool has_texts; /* it prints, and all formats that stand in it are among these: */
     struct image_texts texts;
+    bool has_callers; /* and these are all kernels that print or allocate: */
+    struct image_names callers;
 };
 
 /* Looks into an image that is sound (image_check.h), for a device of this architecture: at the

@@ -112,8 +112,9 @@ static CUresult launch(const struct graph *graph, const struct stream *stream)
     return result != CUDA_SUCCESS ? result : graph_note_launch(graph, stream);
 }
 
-static void announce_output(const struct graph *graph, struct stream *stream)
+static void announce_all(const struct graph *graph, struct stream *stream)
 {
+    stream->session->limits_used[graph->device->ordinal] |= graph->uses;
     for (unsigned i = 0; i < graph->formats.count; i++)
         device_printf_begin(stream, graph->formats.each[i]);
     if (graph->formats.has_unknown)
@@ -129,7 +130,7 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
         launch_record(session, graph->kernel_count, graph->last->handle, graph->last->name);
     stream_note_kernel(hStream, graph->widest);
     if (result == CUDA_SUCCESS)
-        announce_output(graph, hStream);
+        announce_all(graph, hStream);
     if (result == CUDA_SUCCESS)
         result = launch(graph, hStream);
     return stream_end(hStream, in->seq, result);

@@ -171,6 +171,7 @@ static CUresult set_kernel(struct graph *graph, const struct wire_fnGraphKernelN
         result = make_kernel(graph, in, function, &what.kernel);
     if (result != CUDA_SUCCESS)
         return result;
+    graph->uses |= function->uses;
     if (function_may_print(function))
         print_format_set_add(&graph->formats, function_formats(function));
     note_width(graph, what.kernel->launch.shape.grid);

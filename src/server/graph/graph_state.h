@@ -100,6 +100,7 @@ struct graph {
     uint32_t edge_count, edge_room;
     struct map conditions;           /* the client's name of one -> struct graph_condition */
     const struct function *last;     /* kernel of the highest number, for fault reports */
+    uint32_t uses;                   /* of all of their functions: function.h */
     struct print_format_set formats; /* of its kernels that may print */
     uint64_t checked;                /* the memory's generation when the addresses were checked */
     bool is_split; /* a node is more than one call to the driver: see copy_chunks.h */

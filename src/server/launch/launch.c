@@ -127,6 +127,13 @@ CUresult launch_with(const struct launch *launch, const struct stream *stream,
                                    params_size ? extra : NULL);
 }
 
+void launch_announce(struct stream *stream, const struct function *function)
+{
+    function_note_uses(stream->session, function);
+    if (function_may_print(function))
+        device_printf_begin(stream, function_formats(function));
+}
+
 CUresult launch_plain(const struct launch *launch, const struct stream *stream)
 {
     return launch_with(launch, stream, NULL, 0);
@@ -153,8 +160,8 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     stream_note_kernel(hStream, launch.shape.grid);
     if (result == CUDA_SUCCESS)
         result = stream_begin_work(hStream);
-    if (result == CUDA_SUCCESS && function_may_print(f))
-        device_printf_begin(hStream, function_formats(f));
+    if (result == CUDA_SUCCESS && f->uses)
+        launch_announce(hStream, f);
     if (result == CUDA_SUCCESS)
         result = launch_with(&launch, hStream, attributes, count);
     return stream_end(hStream, 0, result);

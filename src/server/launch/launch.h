@@ -65,3 +65,6 @@ CUresult launch_filter_attributes(struct session *session, const char *call,
 CUresult launch_with(const struct launch *launch, const struct stream *stream,
                      CUlaunchAttribute *attributes, unsigned count);
 CUresult launch_plain(const struct launch *launch, const struct stream *stream);
+
+/* Before the launch of a kernel with `uses` (function.h), behind stream_begin_work(). */
+void launch_announce(struct stream *stream, const struct function *function);

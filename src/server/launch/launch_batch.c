@@ -65,7 +65,7 @@ static void choose_path(struct stream *stream)
 static void begin_batch(struct launch_batch *batch, struct stream *stream)
 {
     batch->most = (unsigned)stream->pace.batch;
-    batch->may_print = false;
+    batch->uses = 0;
     choose_path(stream);
 }
 
@@ -85,7 +85,7 @@ void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelE
     launch_read(launch, in, function);
     launch->params = params;
     batch->stream = stream;
-    batch->may_print |= function_may_print(function);
+    batch->uses |= function->uses;
     batch->since = 0;
     batch->count++;
     memcpy(params, in->params, in->params_size);
@@ -169,12 +169,10 @@ static bool fills_device(const struct stream *stream, const struct launch *launc
     return blocks > (uint64_t)sms;
 }
 
-static void announce_output(struct stream *stream, const struct launch *launches, unsigned count)
+static void announce_all(struct stream *stream, const struct launch *launches, unsigned count)
 {
-    for (unsigned i = 0; i < count; i++) {
-        if (function_may_print(launches[i].function))
-            device_printf_begin(stream, function_formats(launches[i].function));
-    }
+    for (unsigned i = 0; i < count; i++)
+        launch_announce(stream, launches[i].function);
 }
 
 static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
@@ -186,7 +184,8 @@ static bool launch_fenced(struct stream *stream, const struct launch *launch, ui
     stream_note_kernel(stream, launch->shape.grid);
     if (stream_begin_work(stream) != CUDA_SUCCESS)
         return false;
-    announce_output(stream, launch, 1);
+    if (launch->function->uses)
+        launch_announce(stream, launch->function);
     return fence_kernel_behind(stream, launch, seq);
 }
 
@@ -229,8 +228,8 @@ bool launch_batch_flush(struct session *session)
     stream_note_kernel(batch->stream, batch->launches[count - 1].shape.grid);
 
     CUresult result = stream_begin_work(batch->stream);
-    if (result == CUDA_SUCCESS && batch->may_print)
-        announce_output(batch->stream, batch->launches, count);
+    if (result == CUDA_SUCCESS && batch->uses)
+        announce_all(batch->stream, batch->launches, count);
     if (result == CUDA_SUCCESS) {
         launch_all(session, batch->stream, batch->launches, count);
     } else {

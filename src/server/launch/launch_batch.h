@@ -32,7 +32,7 @@ struct wire_cuLaunchKernelEx;
 struct launch_batch {
     struct stream *stream;
     unsigned count, most; /* how many of them there may be: stream_pace.h */
-    bool may_print;       /* a kernel among them may */
+    uint32_t uses;        /* of all of their functions */
     uint64_t since;       /* clock_ns() at which the wait for a fence began; 0 = it did not */
     struct launch launches[GRAPH_BATCH_MAX];
     _Alignas(16) unsigned char params[GRAPH_BATCH_MAX][LAUNCH_BATCH_PARAMS_MAX];

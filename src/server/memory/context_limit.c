@@ -80,6 +80,17 @@ static bool is_hint(uint32_t limit)
     return limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
 }
 
+/* Once another client's kernels have printed, the buffer stays as it is. It is emptied more often
+ * than a program would do that by itself. */
+static bool stays(const struct session *session, CUlimit limit, CUresult result)
+{
+    if (limit != CU_LIMIT_PRINTF_FIFO_SIZE || result != CUDA_ERROR_INVALID_VALUE)
+        return false;
+    log_line("Client " CLIENT_FORMAT " wants a larger printf buffer, which is in use: it stays",
+             CLIENT_ARGS(session));
+    return true;
+}
+
 CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
 {
     const struct device *device = session_place(session, "cuCtxSetLimit", in->device);
@@ -90,6 +101,11 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
     if (is_hint(in->limit))
         return CUDA_SUCCESS;
+    if (session->limits_used[device->ordinal] >> in->limit & 1) {
+        session_log_error(session, "cuCtxSetLimit: a kernel that uses limit %u has been launched",
+                          in->limit);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
     CUresult result = session_enter(session, device);
     uint64_t *paid = paid_limit(session, device, (CUlimit)in->limit);
     uint64_t more = in->value > *paid ? in->value - *paid : 0;
@@ -104,7 +120,7 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
         *paid += more;
     else
         memory_refund(session, in->device, cost);
-    return result;
+    return stays(session, (CUlimit)in->limit, result) ? CUDA_SUCCESS : result;
 }
 
 /* A limit that the driver does not lower stays. Setting the stack size gives memory back also where

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "image_callers.h"
 #include "kernel_query.h"
 #include "module_state.h"
 #include "server_dispatch.h"
@@ -16,6 +17,26 @@ static CUresult check_count(struct session *session, const char *call)
         return CUDA_SUCCESS;
     session_log_error(session, "%s: more than %u functions", call, SESSION_FUNCTIONS_MAX);
     return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static uint32_t uses_of(const struct library *library, const char *name)
+{
+    const struct image_names *callers = &library->callers;
+    uint32_t uses = 0;
+
+    if (!library->has_callers)
+        return library->may_print ? FUNCTION_MAY_PRINT : 0;
+    for (uint32_t i = 0; i < callers->count; i++) {
+        if (strcmp(callers->names[i].name, name) != 0)
+            continue;
+        if (callers->names[i].size & IMAGE_USES_PRINTF)
+            uses |= FUNCTION_MAY_PRINT | 1u << CU_LIMIT_PRINTF_FIFO_SIZE;
+        if (callers->names[i].size & IMAGE_USES_UNKNOWN && library->may_print)
+            uses |= FUNCTION_MAY_PRINT;
+        if (callers->names[i].size & IMAGE_USES_MALLOC)
+            uses |= 1u << CU_LIMIT_MALLOC_HEAP_SIZE;
+    }
+    return uses;
 }
 
 static CUresult enter_function(struct session *session, struct module *module, uint64_t handle,
@@ -30,6 +51,7 @@ static CUresult enter_function(struct session *session, struct module *module, u
     function->known = known;
     function->driver = known->driver;
     function->handle = handle;
+    function->uses = uses_of(module_library(module), known->facts.name);
     function->params_size = known->facts.params_size;
     memcpy(function->attributes, known->facts.attributes, sizeof(function->attributes));
     memcpy(function->name, known->facts.name, name_size);

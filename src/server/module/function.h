@@ -15,6 +15,7 @@ struct function {
     CUfunction driver;
     uint64_t handle;
     uint32_t params_size;                    /* bytes of the packed parameter buffer */
+    uint32_t uses;                           /* FUNCTION_MAY_PRINT, and bits of CUlimit */
     bool not_batchable;                      /* the driver does not take it into a graph */
     bool has_own_attributes;                 /* function_launch_attributes() has some */
     int32_t attributes[FUNCTION_ATTRIBUTES]; /* as this client has set them */
@@ -42,15 +43,25 @@ static inline void function_prefer(const struct function *function)
         function_set_carveout(function);
 }
 
-/* Whether the kernel may print, and in which formats: NULL = any. */
+/* The kernel may print. Where it is known to print or allocate, it also has the bit of the limit of
+ * that: 1 << CU_LIMIT_PRINTF_FIFO_SIZE, 1 << CU_LIMIT_MALLOC_HEAP_SIZE. */
+#define FUNCTION_MAY_PRINT (1u << 31)
+
 static inline bool function_may_print(const struct function *function)
 {
-    return function->module->may_print;
+    return function->uses & FUNCTION_MAY_PRINT;
 }
 
+/* In which formats it may print: NULL = any. */
 static inline struct print_formats *function_formats(const struct function *function)
 {
     return function->module->formats;
+}
+
+/* Before a launch: from now on the client cannot set the limits that the kernel uses. */
+static inline void function_note_uses(struct session *session, const struct function *function)
+{
+    session->limits_used[function->module->device->ordinal] |= function->uses;
 }
 
 /* Takes it out of its module and out of the handle table, and frees it. */

@@ -102,5 +102,6 @@ void library_destroy(struct library *library)
     free(library->wrapper);
     stored_image_unref(library->image);
     print_formats_unref(library->formats);
+    image_names_fini(&library->callers);
     free(library);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "compiled_image.h"
+#include "image_names.h"
 #include "jit_pairs.h"
 #include "list.h"
 #include "loader.h"
@@ -28,7 +29,9 @@ struct library {
     uint64_t bytes;                /* while retired: of its image and variables */
     bool may_print;                /* its kernels may print, in these formats: */
     struct print_formats *formats; /* NULL: unknown */
-    bool may_allocate;             /* its kernels may keep memory of the device's own heap */
+    bool has_callers;              /* and these are all that do either: image_callers.h */
+    struct image_names callers;
+    bool may_allocate; /* its kernels may keep memory of the device's own heap */
     unsigned option_count;
     /* The driver may compile long after the load, and then still writes to the buffers that it was
      * given there. So options and log live as long as the library. */

@@ -337,6 +337,9 @@ static void settle(struct module_cache *cache, struct cached *cached, struct ima
     bool for_all = result == CUDA_SUCCESS && cached->loading && is_for_all(facts);
 
     cached->library->may_print = facts->prints;
+    cached->library->has_callers = facts->has_callers;
+    cached->library->callers = facts->callers;
+    facts->callers = (struct image_names){0};
     if (facts->has_texts)
         cached->library->formats = print_formats_create(facts->texts.bytes, facts->texts.size);
     cached->library->may_allocate = facts->allocates;

@@ -16,5 +16,6 @@ struct server_modules {
 
 struct session_modules {
     struct list parked[SERVER_MAX_DEVICES]; /* libraries that it has unloaded: module_cache.h */
+    unsigned counts[SERVER_MAX_DEVICES];    /* of its modules */
     unsigned functions, links;
 };

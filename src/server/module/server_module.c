@@ -84,14 +84,6 @@ static CUresult charge_variables(struct session *session, struct module *module)
     return CUDA_SUCCESS;
 }
 
-static void note_prints(struct module *module)
-{
-    const struct library *library = module_library(module);
-
-    module->may_print = library->may_print;
-    module->formats = library->formats;
-}
-
 static CUresult open_library(struct session *session, const struct wire_cuLibraryLoadData *in,
                              struct module *module, struct stored_image *image,
                              struct wire_cuLibraryLoadData_reply *ret_out)
@@ -110,7 +102,7 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
         result = charge_variables(session, module);
     if (result != CUDA_SUCCESS)
         return result;
-    note_prints(module);
+    module->formats = module_library(module)->formats;
     ret_out->state = cached_has_state(module->cached);
     return CUDA_SUCCESS;
 }
@@ -119,9 +111,20 @@ static CUresult enter_module(struct session *session, uint64_t handle, struct mo
 {
     CUresult result = session_put(session, WIRE_MODULE, handle, module);
 
-    if (result == CUDA_SUCCESS)
-        quota_add(session, QUOTA_MODULES, 1);
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    quota_add(session, QUOTA_MODULES, 1);
+    session->modules->counts[module->device->ordinal]++;
+    return CUDA_SUCCESS;
+}
+
+/* A context that has none any more counts as new, as after a reset. */
+static void leave_module(struct session *session, uint64_t handle, const struct module *module)
+{
+    session_remove(session, WIRE_MODULE, handle);
+    quota_give(session, QUOTA_MODULES, 1);
+    if (!--session->modules->counts[module->device->ordinal])
+        session->limits_used[module->device->ordinal] = 0;
 }
 
 static CUresult check_load(struct session *session, const char *call, uint32_t index,
@@ -178,7 +181,7 @@ static CUresult join(struct session *session, uint64_t handle, const struct modu
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = module_cache_join(twin->cached, device, &module->cached);
     if (result == CUDA_SUCCESS)
-        note_prints(module);
+        module->formats = module_library(module)->formats;
     if (result == CUDA_SUCCESS)
         result = charge_variables(session, module);
     if (result == CUDA_SUCCESS)
@@ -234,8 +237,7 @@ static void forget_module(void *context, uint64_t handle, void *object)
 
     if (handle_type(handle) != WIRE_MODULE)
         return;
-    session_remove(session, WIRE_MODULE, handle);
-    quota_give(session, QUOTA_MODULES, 1);
+    leave_module(session, handle, module);
     session_enter(session, module->device);
     module_destroy(session, module);
 }
@@ -261,8 +263,7 @@ CUresult serve_cuLibraryUnload(struct session *session, const struct wire_cuLibr
 {
     CUresult result = session_enter(session, library->device);
 
-    session_remove(session, WIRE_MODULE, in->library);
-    quota_give(session, QUOTA_MODULES, 1);
+    leave_module(session, in->library, library);
     module_destroy(session, library);
     return result;
 }

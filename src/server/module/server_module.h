@@ -11,10 +11,9 @@
 struct module {
     struct cached *cached; /* the library: see module_cache.h */
     const struct device *device;
-    uint64_t charged; /* bytes of its variables, against the client's memory limit */
-    bool may_print;   /* its kernels may print, in its library's formats: NULL = unknown */
-    struct print_formats *formats;
-    struct list functions; /* struct function */
+    uint64_t charged;              /* bytes of its variables, against the client's memory limit */
+    struct print_formats *formats; /* of what its kernels may print: NULL = unknown */
+    struct list functions;         /* struct function */
 };
 
 /* The library of a module. */

@@ -202,6 +202,12 @@ CUresult soft_cuCtxSetFlags(unsigned int flags)
     return result;
 }
 
+/* Kernels do not wait for kernels of theirs on devices of compute capability 9.0. */
+static bool is_known(CUlimit limit)
+{
+    return limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH;
+}
+
 /* Libraries ask for some of these and give up when the question itself is refused. */
 CUresult soft_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
@@ -209,6 +215,8 @@ CUresult soft_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 
     if (!pvalue || (unsigned)limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
+    if (!is_known(limit))
+        return CUDA_ERROR_UNSUPPORTED_LIMIT;
     SOFT_LOCKED;
     CUresult result = context_current_locked(&context);
 
@@ -219,7 +227,7 @@ CUresult soft_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 
 static bool can_be_set(CUlimit limit)
 {
-    return limit <= CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
+    return limit <= CU_LIMIT_PERSISTING_L2_CACHE_SIZE && is_known(limit);
 }
 
 CUresult soft_cuCtxSetLimit(CUlimit limit, size_t value)

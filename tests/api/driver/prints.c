@@ -42,15 +42,38 @@ static void say_and_ask(int number)
     MUST(cuStreamDestroy_v2(other));
 }
 
+/* A buffer may be set until a kernel that may print is launched; others do not matter. */
+static void set_buffer(void)
+{
+    int number = 1;
+    void *parameters[] = {&number};
+
+    launch_one(get_kernel(module, "insist"), NULL, parameters);
+    MUST(cuCtxSynchronize());
+    EXPECT(CUDA_SUCCESS, cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 12 << 20));
+}
+
+static void buffer_is_in_use(void)
+{
+    size_t size = 0;
+
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 16 << 20));
+    EXPECT(CUDA_SUCCESS, cuCtxGetLimit(&size, CU_LIMIT_PRINTF_FIFO_SIZE));
+    IS_TRUE(size >= 12 << 20);
+    EXPECT(CUDA_SUCCESS, cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 12 << 20));
+}
+
 int main(void)
 {
     check_open();
     module = load_talk();
+    set_buffer();
     puts("before");
     fflush(stdout);
     for (int i = 1; i <= 3; i++)
         say(i);
     MUST(cuCtxSynchronize());
+    buffer_is_in_use();
     puts("between");
     fflush(stdout);
     say(40);

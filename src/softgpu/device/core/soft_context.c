@@ -69,10 +69,18 @@ static bool takes_memory(CUlimit limit)
     return limit == CU_LIMIT_PRINTF_FIFO_SIZE || limit == CU_LIMIT_MALLOC_HEAP_SIZE;
 }
 
+void context_note_use_locked(struct context *context, const struct sg_kernel_info *kernel)
+{
+    context->limits_used |= (uint32_t)kernel->prints << CU_LIMIT_PRINTF_FIFO_SIZE |
+                            (uint32_t)kernel->allocates << CU_LIMIT_MALLOC_HEAP_SIZE;
+}
+
 CUresult context_set_limit_locked(struct context *context, CUlimit limit, size_t value)
 {
     size_t now = context->limits[limit];
 
+    if (context->limits_used >> limit & 1)
+        return CUDA_ERROR_INVALID_VALUE;
     if (takes_memory(limit) && value > now && !device_charge_locked(context->device, value - now))
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (takes_memory(limit) && value < now)
@@ -98,13 +106,13 @@ static CUresult set_defaults_locked(struct context *context)
         [CU_LIMIT_STACK_SIZE] = 1024,
         [CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
         [CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
-        [CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
         [CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
         [CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
     };
 
     CUresult result = CUDA_SUCCESS;
 
+    context->limits_used = 0;
     for (unsigned i = 0; i < CU_LIMIT_MAX && !result; i++)
         result = context_set_limit_locked(context, i, limits[i]);
     context->cache = CU_FUNC_CACHE_PREFER_NONE;

@@ -36,6 +36,7 @@ struct context {
     struct list in_all; /* the active ones */
     unsigned long long next_grid;
     size_t limits[CU_LIMIT_MAX];
+    uint32_t limits_used; /* bit l: a kernel has been launched that limit l is about */
     CUfunc_cache cache;
     CUsharedconfig shared_config;
     struct context *peers[SOFT_MAX_DEVICES]; /* whose memory its kernels may touch; NULL: none */
@@ -46,7 +47,10 @@ CUresult context_create_locked(struct device *device, unsigned flags, struct con
 CUresult context_activate_locked(struct context *context);
 /* Waits for the context's work, then frees everything in it. Releases soft_lock meanwhile. */
 void context_deactivate_locked(struct context *context);
-/* CUDA_ERROR_OUT_OF_MEMORY where the device has not what a larger buffer or heap takes of it. */
+/* A kernel is about to be launched. */
+void context_note_use_locked(struct context *context, const struct sg_kernel_info *kernel);
+/* CUDA_ERROR_OUT_OF_MEMORY where the device has not what a larger buffer or heap takes of it;
+ * CUDA_ERROR_INVALID_VALUE where a kernel that uses it has been launched. */
 CUresult context_set_limit_locked(struct context *context, CUlimit limit, size_t value);
 /* Of one that is not active. */
 void context_free(struct context *context);

@@ -266,6 +266,7 @@ static CUresult create_locked(struct launch_request *request, struct context *co
         return result;
     }
     fill_grid(launch, request, kernel, module, stream);
+    context_note_use_locked(module->context, kernel->info);
     owned_launch_add_locked(&launch->owned, kernel->info->name, launch);
     *ret_operation = &launch->operation;
     return CUDA_SUCCESS;

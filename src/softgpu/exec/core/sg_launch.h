@@ -33,6 +33,8 @@ struct sg_kernel_info {
     uint32_t ptx_version; /* 90 for .version 9.0 */
     uint32_t target;      /* 80 for .target sm_80 */
     uint32_t cluster[3];  /* .reqnctapercluster; zeros: none */
+    bool prints;          /* it calls vprintf, or a function that does */
+    bool allocates;       /* the same of malloc */
 };
 
 #define SG_MAX_SMS 256

@@ -12,6 +12,7 @@
 
 #include "layout.h"
 #include "program_build.h"
+#include "system_calls.h"
 
 #define DEFAULT_MAX_THREADS 1024
 
@@ -103,6 +104,16 @@ static uint32_t estimate_registers(const struct ptx_function *function, uint32_t
     return estimate > most ? most : estimate;
 }
 
+/* A program has the code of all functions that its kernel may call. */
+static bool program_runs(const struct program *program, handler_fn run)
+{
+    for (uint32_t i = 0; i < program->code_count; i++) {
+        if (program->code[i].run == run || program->code[i].inner == run)
+            return true;
+    }
+    return false;
+}
+
 static bool describe_kernel(const struct sg_module *module, const struct ptx_function *function,
                             const struct program *program, struct sg_kernel_info *info)
 {
@@ -120,6 +131,8 @@ static bool describe_kernel(const struct sg_module *module, const struct ptx_fun
         .const_size = const_size(module),
         .ptx_version = module->ptx->version,
         .target = module->ptx->target,
+        .prints = program_runs(program, run_printf),
+        .allocates = program_runs(program, run_malloc),
     };
     memcpy(info->required_block, exact, sizeof(info->required_block));
     memcpy(info->cluster, function->required_cluster, sizeof(info->cluster));

@@ -210,7 +210,8 @@ static void kernels_that_may_print_go_together(void **state)
     want(scene, 4);
     run(scene, 4, 10);
     assert_false(region->output_pending);
-    scene->module.may_print = true;
+    for (unsigned i = 0; i < 2; i++)
+        scene->function[i]->uses = FUNCTION_MAY_PRINT;
     assert_string_equal(run(scene, 4, 10), "graph s1 x1; ");
     assert_true(region->output_pending);
 }

@@ -97,6 +97,29 @@ static void each_client_pays_for_all_of_it(void **state)
     assert_int_equal(used(fixture), 4096ull * SMS * THREADS_PER_SM);
 }
 
+/* As CUDA says. */
+static void a_limit_in_use_is_not_set(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->session->limits_used[0] = 1u << CU_LIMIT_MALLOC_HEAP_SIZE;
+    assert_int_equal(ask(fixture, CU_LIMIT_MALLOC_HEAP_SIZE, 40 * MIB), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(limits[CU_LIMIT_MALLOC_HEAP_SIZE], 8 * MIB);
+    assert_int_equal(used(fixture), 0);
+    assert_int_equal(ask(fixture, CU_LIMIT_STACK_SIZE, 2048), CUDA_SUCCESS);
+}
+
+/* Then the driver does not raise it any more, and the client does not pay for it. */
+static void a_printf_buffer_that_another_client_uses_stays(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refusal = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(ask(fixture, CU_LIMIT_PRINTF_FIFO_SIZE, 40 * MIB), CUDA_SUCCESS);
+    assert_int_equal(used(fixture), 0);
+    assert_int_equal(ask(fixture, CU_LIMIT_MALLOC_HEAP_SIZE, 40 * MIB), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void limits_that_do_not_exist(void **state)
 {
     assert_int_equal(ask(*state, (CUlimit)DEVICE_LIMITS_MAX, 1), CUDA_ERROR_UNSUPPORTED_LIMIT);
@@ -144,6 +167,8 @@ int main(void)
         CASE(raising_a_limit_is_charged),
         CASE(a_limit_is_not_raised_beyond_the_clients_memory),
         CASE(each_client_pays_for_all_of_it),
+        CASE(a_limit_in_use_is_not_set),
+        CASE(a_printf_buffer_that_another_client_uses_stays),
         CASE(limits_that_do_not_exist),
         CASE(nothing_is_set_aside_of_the_cache),
         CASE(a_refusal_costs_nothing),

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * In machine code a section lists who calls whom: pairs of numbers in the symbol table, in lists
+ * that each begin with a pair of 0 and the list's own number, which is negative.
+ */
+#include "image_callers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+#include "image_symbols.h"
+
+/* Beside the visibility of a symbol: it is a kernel. */
+#define IS_KERNEL 0x10
+
+struct call {
+    uint32_t caller, callee;
+};
+
+#define CALLS (UINT32_MAX - 0)            /* of functions by name */
+#define CALLS_BY_POINTER (UINT32_MAX - 2) /* the second number is that of a type */
+#define LAUNCHES (UINT32_MAX - 3)         /* of kernels */
+
+unsigned image_uses_of(const char *name, size_t length)
+{
+    if (length == strlen("vprintf") && !memcmp(name, "vprintf", length))
+        return IMAGE_USES_PRINTF;
+    if (length == strlen("malloc") && !memcmp(name, "malloc", length))
+        return IMAGE_USES_MALLOC;
+    return memmem(name, length, "LaunchDevice", strlen("LaunchDevice")) ? IMAGE_USES_UNKNOWN : 0;
+}
+
+static bool find_calls(const struct image_elf *elf, Elf64_Shdr *ret_section)
+{
+    for (unsigned i = 0; i < elf->header.e_shnum; i++) {
+        const char *name = image_elf_section(elf, i, ret_section);
+
+        if (name && !strcmp(name, ".nv.callgraph"))
+            return image_elf_holds(elf, ret_section);
+    }
+    return false;
+}
+
+/* What a symbol itself is. */
+static unsigned own_uses(const struct image_symbols *symbols, uint64_t index)
+{
+    Elf64_Sym symbol = image_symbol_at(symbols, index);
+    const char *name = image_symbol_name(symbols, &symbol);
+
+    return name && symbol.st_shndx == SHN_UNDEF ? image_uses_of(name, strlen(name)) : 0;
+}
+
+static unsigned uses_by(uint32_t list, const struct call *call, const unsigned char *uses,
+                        uint64_t count)
+{
+    if (list == CALLS_BY_POINTER)
+        return IMAGE_USES_UNKNOWN;
+    return (list == CALLS || list == LAUNCHES) && call->callee < count ? uses[call->callee] : 0;
+}
+
+/* Hands on what each function uses to its callers: whether anything has changed. */
+static bool follow_once(const struct image_elf *elf, const Elf64_Shdr *section, unsigned char *uses,
+                        uint64_t count)
+{
+    uint32_t list = CALLS;
+    bool changed = false;
+
+    for (uint64_t at = 0; at + sizeof(struct call) <= section->sh_size; at += sizeof(struct call)) {
+        struct call call;
+
+        memcpy(&call, elf->bytes + section->sh_offset + at, sizeof(call));
+        if (!call.caller) {
+            list = call.callee;
+        } else if (call.caller < count) {
+            unsigned found = uses_by(list, &call, uses, count);
+
+            changed |= (found & ~uses[call.caller]) != 0;
+            uses[call.caller] |= (unsigned char)found;
+        }
+    }
+    return changed;
+}
+
+static bool add_kernels(const struct image_symbols *symbols, const unsigned char *uses,
+                        struct image_names *callers)
+{
+    for (uint64_t i = 0; i < symbols->count; i++) {
+        Elf64_Sym symbol = image_symbol_at(symbols, i);
+        const char *name = image_symbol_name(symbols, &symbol);
+
+        if (uses[i] && name && *name && (symbol.st_other & IS_KERNEL) &&
+            ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+            !image_names_add(callers, name, strlen(name), uses[i], false))
+            return false;
+    }
+    return true;
+}
+
+static bool code_callers(const struct image_part *part, struct image_names *callers)
+{
+    struct image_symbols symbols;
+    struct image_elf elf;
+    Elf64_Shdr section;
+
+    if (!image_elf_open(part->bytes, part->size, &elf) || !image_symbols_open(&elf, &symbols) ||
+        !find_calls(&elf, &section))
+        return false;
+    _cleanup_free_ unsigned char *uses = calloc(symbols.count + 1, 1);
+    if (!uses)
+        return false;
+    for (uint64_t i = 0; i < symbols.count; i++)
+        uses[i] = (unsigned char)own_uses(&symbols, i);
+    while (follow_once(&elf, &section, uses, symbols.count))
+        continue;
+    return add_kernels(&symbols, uses, callers);
+}
+
+bool image_part_callers(const struct image_part *part, struct image_names *callers)
+{
+    return part->kind == IMAGE_ELF ? code_callers(part, callers)
+                                   : image_text_callers(part, callers);
+}

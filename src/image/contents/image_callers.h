@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which kernels of an image print, or allocate on the device's heap: those that call vprintf or
+ * malloc, or a function that does. A kernel that launches kernels itself, or calls through a
+ * pointer, may do what any code of the image does. The functions hold no state and take no lock.
+ */
+#pragma once
+
+#include "image_names.h"
+
+enum image_uses {
+    IMAGE_USES_PRINTF = 1,
+    IMAGE_USES_MALLOC = 2,
+    IMAGE_USES_UNKNOWN = 4,
+};
+
+/* The bit of a function of the device's runtime; 0 for other names. */
+unsigned image_uses_of(const char *name, size_t length);
+
+/* Adds the names of the kernels, each with `enum image_uses` as its size: false when they cannot be
+ * known. */
+bool image_part_callers(const struct image_part *part, struct image_names *callers);
+
+/* ---- for the readers of parts ---- */
+
+bool image_text_callers(const struct image_part *part, struct image_names *callers);
