@@ -139,13 +139,13 @@ static struct share {
 } shares[SHARES];
 
 /* The daemon's own user, who is its operator, may have all. */
-static bool take_share(uid_t uid, size_t size)
+static bool take_share(uid_t owner, size_t size)
 {
-    struct share *share = &shares[uid % SHARES];
+    struct share *share = &shares[owner % SHARES];
     uint64_t seconds = (clock_ns() - share->since) / NS_PER_SEC;
     uint64_t free_again = seconds * SHARE_BYTES_A_SECOND;
 
-    if (uid == 0 || uid == geteuid())
+    if (owner == 0 || owner == geteuid())
         return true;
     share->used -= free_again < share->used ? free_again : share->used;
     share->since += seconds * NS_PER_SEC;
@@ -180,7 +180,7 @@ static bool add_line(const struct daemon *daemon, const struct usage_line *line)
     if (!text)
         return false;
     usage_line_add(text, line);
-    bool added = take_share(line->who->uid, evbuffer_get_length(text)) &&
+    bool added = take_share(line->who->owner, evbuffer_get_length(text)) &&
                  (write_now(daemon, text) || wait_for_disk(text));
     evbuffer_free(text);
     return added;

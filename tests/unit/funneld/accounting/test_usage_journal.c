@@ -34,12 +34,18 @@ static int teardown(void **state)
     return system(command);
 }
 
-static void add(uint32_t uid)
+static void add_of(uint32_t uid, uint32_t owner)
 {
-    const struct server_identity who = {.pid = 100, .uid = uid, .command = "./program"};
+    const struct server_identity who = {
+        .pid = 100, .uid = uid, .owner = owner, .command = "./program"};
     const struct server_client_gone gone = {.id = 1, .usage.launches = 1, .usage.gpu_ns = {1000}};
 
     usage_journal_add(&daemon_state, "night", &ready, &who, &gone);
+}
+
+static void add(uint32_t uid)
+{
+    add_of(uid, uid);
 }
 
 struct found {
@@ -94,6 +100,16 @@ static void test_a_user_has_a_share(void **state)
     assert_int_equal(look_for(OTHER).clients, 2);
 }
 
+/* The users of a person's containers have none of their own. */
+static void test_subordinate_users_share_it(void **state)
+{
+    add(OTHER);
+    for (unsigned i = 0; i < 130000; i++)
+        add_of(100000 + i % 1000, FLOODER);
+    add(OTHER);
+    assert_int_equal(look_for(OTHER).lines, 2);
+}
+
 static void test_lines_wait_for_the_disk(void **state)
 {
     rmdir(daemon_state.paths.log);
@@ -126,6 +142,7 @@ int main(void)
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
         WITH_FOLDER(test_a_user_has_a_share),
+        WITH_FOLDER(test_subordinate_users_share_it),
         WITH_FOLDER(test_lines_wait_for_the_disk),
         WITH_FOLDER(test_more_than_may_wait),
     };
