@@ -16,6 +16,11 @@
  * this owner. The caller chooses the number; 0: no owner, as at first. */
 SOFT_EXPORT void funnelSetLaunchOwner(uint64_t owner);
 
+/* None of this owner's launches runs or is queued, and it makes no more: what its kernels have
+ * taken with malloc is free again. Each owner has a heap of its own, as large as the context's
+ * limit. */
+SOFT_EXPORT void funnelForgetLaunchOwner(uint64_t owner);
+
 /*
  * Ends the kernels of this owner that run, and those that are queued do not run: both finish as if
  * they were done, so the context stays healthy and whatever waits for them continues. Other work of

@@ -137,6 +137,7 @@ static void log_message(void *unused, CUlogLevel level, char *message, size_t le
 static void load_extension(void *library)
 {
     *(void **)&driver_extension.set_launch_owner = dlsym(library, "funnelSetLaunchOwner");
+    *(void **)&driver_extension.forget_launch_owner = dlsym(library, "funnelForgetLaunchOwner");
     *(void **)&driver_extension.abort_launches = dlsym(library, "funnelAbortLaunches");
 }
 

@@ -23,6 +23,7 @@ extern struct driver_table driver;
 /* What only the software GPU has (soft_extension.h); NULL on another driver. */
 struct driver_extension {
     void (*set_launch_owner)(uint64_t owner);
+    void (*forget_launch_owner)(uint64_t owner);
     CUresult (*abort_launches)(uint64_t owner, char *ret_kernel, size_t size);
 };
 

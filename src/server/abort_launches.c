@@ -17,6 +17,13 @@ void abort_launches_own(const struct session *session)
         driver_extension.set_launch_owner(session->id);
 }
 
+/* In a context that has failed kernels may still run. */
+void abort_launches_disown(const struct session *session)
+{
+    if (driver_extension.forget_launch_owner && !session->server->faulted)
+        driver_extension.forget_launch_owner(session->id);
+}
+
 static void abort_of_session(const struct session *session)
 {
     char kernel[128];

@@ -66,6 +66,7 @@ static void *session_thread(void *context)
         worker_run(session);
     }
     session_clean_up(session);
+    abort_launches_disown(session);
     session->phase = SESSION_DONE;
     server_notify(session->server);
     return NULL;

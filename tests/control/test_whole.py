@@ -5,10 +5,40 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import unittest
 
 import harness
 from harness import alive, wait_until
+
+
+# Prints how many MiB a kernel gets from malloc and never gives back; with an argument it stays.
+TAKE_ALL = r"""
+import ctypes, sys, time
+text = b".version 8.0\n.target sm_80\n.address_size 64\n" \
+    b".extern .func (.param .b64 r) malloc(.param .b64 s);\n" \
+    b".visible .entry take(.param .u64 count) {\n.reg .b64 %d<4>;\n.reg .b32 %r;\n.reg .pred %p;\n" \
+    b".param .b64 s;\n.param .b64 r;\nld.param.u64 %d1, [count];\nmov.u32 %r, 0;\nagain:\n" \
+    b"mov.u64 %d2, 1048576;\nst.param.b64 [s], %d2;\ncall.uni (r), malloc, (s);\n" \
+    b"ld.param.b64 %d3, [r];\nsetp.eq.u64 %p, %d3, 0;\n@%p bra out;\nadd.u32 %r, %r, 1;\n" \
+    b"bra again;\nout:\nst.global.u32 [%d1], %r;\nret;\n}\n"
+cuda = ctypes.CDLL("libcuda.so.1")
+def must(result):
+    assert result == 0, result
+context, module, take, count = (ctypes.c_void_p() for _ in range(4))
+must(cuda.cuInit(0))
+must(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0))
+must(cuda.cuCtxSetCurrent(context))
+must(cuda.cuModuleLoadData(ctypes.byref(module), text))
+must(cuda.cuModuleGetFunction(ctypes.byref(take), module, b"take"))
+must(cuda.cuMemAlloc_v2(ctypes.byref(count), ctypes.c_size_t(4)))
+parameters = (ctypes.c_void_p * 1)(ctypes.addressof(count))
+must(cuda.cuLaunchKernel(take, 1, 1, 1, 1, 1, 1, 0, None, parameters, None))
+found = ctypes.c_uint(0)
+must(cuda.cuMemcpyDtoH_v2(ctypes.byref(found), count, ctypes.c_size_t(4)))
+print(found.value, flush=True)
+time.sleep(60 * (len(sys.argv) - 1))
+"""
 
 
 class Whole(harness.TestCase):
@@ -56,6 +86,20 @@ class Whole(harness.TestCase):
             with open(os.path.join(self.log, "server.log")) as file:
                 self.assertEqual("Contexts have 16 hardware queues" in file.read(), line, value)
             os.unlink(os.path.join(self.log, "server.log"))
+
+    def test_heap_of_the_device(self):
+        """What kernels take with malloc is gone with their program, and only theirs."""
+        self.start("--device", "soft")
+        takers = [self.in_background(sys.executable, "-c", TAKE_ALL, "stay") for _ in range(3)]
+        for taker in takers:
+            self.assertEqual(taker.stdout.readline(), "8\n")
+        for taker in takers:
+            taker.kill()
+            taker.wait()
+        server = self.servers()
+        done = self.run_through(sys.executable, "-c", TAKE_ALL)
+        self.assertEqual(done.stdout, "8\n", done.stderr)
+        self.assertEqual(self.servers(), server)
 
     def endless(self):
         """A program that runs until the test ends it, attached and at work."""

@@ -179,6 +179,12 @@ static void empty_locked(struct context *context)
     release_space_locked(context);
 }
 
+void contexts_forget_owner_locked(uint64_t owner)
+{
+    list_for_each (struct context, context, &contexts, in_all)
+        sg_space_forget_owner(context->space, owner);
+}
+
 /* Those who could touch its memory, which is gone. */
 static void part_from_peers_locked(struct context *context)
 {

@@ -80,6 +80,9 @@ void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t s
                              unsigned access);
 void contexts_retract_locked(struct context *owner, uint64_t address);
 
+/* Frees what the kernels of this owner have taken with malloc; none of them runs. */
+void contexts_forget_owner_locked(uint64_t owner);
+
 /* Where the context keeps this peer; for NULL, where it has room for one. NULL: nowhere. */
 struct context **context_peer(struct context *context, const struct context *peer);
 /* Whether kernels of a context may touch what is the peer's. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "exec.h"
-#include "soft.h"
+#include "soft_context.h"
 #include "soft_extension.h"
 #include "switch.h"
 
@@ -52,6 +52,12 @@ static void abort_locked(struct owned_launch *launch, char *ret_kernel, size_t s
 void funnelSetLaunchOwner(uint64_t owner)
 {
     current_owner = owner;
+}
+
+void funnelForgetLaunchOwner(uint64_t owner)
+{
+    SOFT_LOCKED;
+    contexts_forget_owner_locked(owner);
 }
 
 CUresult funnelAbortLaunches(uint64_t owner, char *ret_kernel, size_t size)

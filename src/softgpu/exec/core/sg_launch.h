@@ -75,6 +75,7 @@ struct sg_launch {
     uint64_t grid_id;                  /* %gridid */
     uint64_t workspace;            /* %envreg1:%envreg2, what a cooperative grid meets at; or 0 */
     struct sg_space *space;        /* outlives the grid */
+    uint64_t owner;                /* whose heap malloc in the kernel takes from; any number */
     sg_print_fn print;             /* may be NULL; called on engine threads, one call a text */
     sg_condition_fn set_condition; /* may be NULL; called on engine threads */
     sg_done_fn done; /* called once on an engine thread, and only if submit succeeded */

@@ -29,9 +29,11 @@ int sg_space_remove(struct sg_space *space, uint64_t base);
  * texture of linear memory may go beyond its allocation, as on a GPU. */
 bool sg_space_allows(struct sg_space *space, uint64_t address, uint64_t size, unsigned access);
 
-/* How much kernels may allocate with malloc (cuCtxSetLimit); 8 MiB at first. It is freed with the
- * space. */
+/* How much the kernels of each owner may allocate with malloc (cuCtxSetLimit); 8 MiB at first. It
+ * is freed with the space, */
 void sg_space_set_heap_limit(struct sg_space *space, uint64_t bytes);
+/* or when the owner is forgotten: none of its kernels runs any more. */
+void sg_space_forget_owner(struct sg_space *space, uint64_t owner);
 
 /* ---- The objects of a space: their numbers are what kernels hold ---- */
 

@@ -18,6 +18,14 @@ struct range {
     uint64_t start;
     uint64_t size;
     unsigned access;
+    uint64_t owner; /* of memory from the kernels' malloc */
+};
+
+/* What the kernels of one owner have taken with malloc. */
+struct heap {
+    struct heap *next;
+    uint64_t owner;
+    uint64_t used;
 };
 
 /* A range's access may also say that it came from the kernels' malloc. */
@@ -26,8 +34,8 @@ struct range {
 
 struct sg_space {
     pthread_rwlock_t lock;
-    uint64_t heap_used;
-    uint64_t heap_limit;
+    struct heap *heaps;
+    uint64_t heap_limit; /* of each */
     struct range *ranges;
     size_t count;
     size_t capacity;
@@ -60,6 +68,11 @@ void sg_space_destroy(struct sg_space *space)
     for (size_t i = 0; i < space->count; i++) {
         if (space->ranges[i].access & FROM_HEAP)
             free((void *)(uintptr_t)space->ranges[i].start);
+    }
+    while (space->heaps) {
+        struct heap *heap = space->heaps;
+        space->heaps = heap->next;
+        free(heap);
     }
     pthread_rwlock_destroy(&space->lock);
     tex_table_fini(&space->textures);
@@ -119,15 +132,51 @@ int sg_space_add(struct sg_space *space, uint64_t base, uint64_t size, unsigned 
     return result;
 }
 
+static struct heap **find_heap_locked(struct sg_space *space, uint64_t owner)
+{
+    struct heap **at = &space->heaps;
+    while (*at && (*at)->owner != owner)
+        at = &(*at)->next;
+    return at;
+}
+
+/* Takes the bytes from the owner's heap, which begins with its first bytes. */
+static bool heap_charge(struct sg_space *space, uint64_t owner, uint64_t size)
+{
+    uint64_t limit = __atomic_load_n(&space->heap_limit, __ATOMIC_RELAXED);
+    pthread_rwlock_wrlock(&space->lock);
+    struct heap **at = find_heap_locked(space, owner), *heap = *at;
+    if (!heap && (heap = calloc(1, sizeof(*heap)))) {
+        heap->owner = owner;
+        *at = heap;
+    }
+    bool fits = heap && heap->used <= limit && size <= limit - heap->used;
+    if (fits)
+        heap->used += size;
+    pthread_rwlock_unlock(&space->lock);
+    return fits;
+}
+
+/* Of an owner that is forgotten there is nothing to give back to. */
+static void heap_refund(struct sg_space *space, uint64_t owner, uint64_t size)
+{
+    pthread_rwlock_wrlock(&space->lock);
+    struct heap *heap = *find_heap_locked(space, owner);
+    if (heap)
+        heap->used -= size;
+    pthread_rwlock_unlock(&space->lock);
+}
+
 /* Only a range that has all the `kind` bits. */
-static int remove_range(struct sg_space *space, uint64_t base, unsigned kind, uint64_t *ret_size)
+static int remove_range(struct sg_space *space, uint64_t base, unsigned kind,
+                        struct range *ret_range)
 {
     int result = -ENOENT;
     pthread_rwlock_wrlock(&space->lock);
     size_t at = upper_bound(space, base);
     if (at > 0 && space->ranges[at - 1].start == base &&
         (space->ranges[at - 1].access & kind) == kind) {
-        *ret_size = space->ranges[at - 1].size;
+        *ret_range = space->ranges[at - 1];
         memmove(&space->ranges[at - 1], &space->ranges[at],
                 (space->count - at) * sizeof(*space->ranges));
         space->count--;
@@ -140,8 +189,8 @@ static int remove_range(struct sg_space *space, uint64_t base, unsigned kind, ui
 
 int sg_space_remove(struct sg_space *space, uint64_t base)
 {
-    uint64_t size;
-    return remove_range(space, base, 0, &size);
+    struct range range;
+    return remove_range(space, base, 0, &range);
 }
 
 void sg_space_set_heap_limit(struct sg_space *space, uint64_t bytes)
@@ -149,33 +198,73 @@ void sg_space_set_heap_limit(struct sg_space *space, uint64_t bytes)
     __atomic_store_n(&space->heap_limit, bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t heap_allocate(struct sg_space *space, uint64_t size)
+static void *add_to_heap(struct sg_space *space, uint64_t owner, uint64_t size)
 {
-    uint64_t limit = __atomic_load_n(&space->heap_limit, __ATOMIC_RELAXED);
-    if (size == 0 || size > limit)
+    void *memory = aligned_alloc(16, size);
+    struct range range = {.start = (uintptr_t)memory,
+                          .size = size,
+                          .access = SG_READ | SG_WRITE | FROM_HEAP,
+                          .owner = owner};
+    if (!memory)
+        return NULL;
+    memset(memory, 0, size);
+    pthread_rwlock_wrlock(&space->lock);
+    int error = add_locked(space, &range);
+    pthread_rwlock_unlock(&space->lock);
+    if (!error)
+        return memory;
+    free(memory);
+    return NULL;
+}
+
+uint64_t heap_allocate(struct sg_space *space, uint64_t owner, uint64_t size)
+{
+    if (size == 0 || size > __atomic_load_n(&space->heap_limit, __ATOMIC_RELAXED))
         return 0;
     size = (size + 15) & ~15ull;
-    if (__atomic_add_fetch(&space->heap_used, size, __ATOMIC_RELAXED) <= limit) {
-        void *memory = aligned_alloc(16, size);
-        if (memory) {
-            memset(memory, 0, size);
-            if (sg_space_add(space, (uintptr_t)memory, size, SG_READ | SG_WRITE | FROM_HEAP) == 0)
-                return (uintptr_t)memory;
-        }
-        free(memory);
-    }
-    __atomic_sub_fetch(&space->heap_used, size, __ATOMIC_RELAXED);
-    return 0;
+    if (!heap_charge(space, owner, size))
+        return 0;
+    void *memory = add_to_heap(space, owner, size);
+    if (!memory)
+        heap_refund(space, owner, size);
+    return (uintptr_t)memory;
 }
 
 bool heap_release(struct sg_space *space, uint64_t address)
 {
-    uint64_t size;
-    if (remove_range(space, address, FROM_HEAP, &size) < 0)
+    struct range range;
+    if (remove_range(space, address, FROM_HEAP, &range) < 0)
         return false;
-    __atomic_sub_fetch(&space->heap_used, size, __ATOMIC_RELAXED);
+    heap_refund(space, range.owner, range.size);
     free((void *)(uintptr_t)address);
     return true;
+}
+
+/* Those that stay move together. */
+static void free_ranges_locked(struct sg_space *space, uint64_t owner)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < space->count; i++) {
+        const struct range *range = &space->ranges[i];
+        if ((range->access & FROM_HEAP) && range->owner == owner)
+            free((void *)(uintptr_t)range->start);
+        else
+            space->ranges[kept++] = *range;
+    }
+    space->count = kept;
+}
+
+void sg_space_forget_owner(struct sg_space *space, uint64_t owner)
+{
+    pthread_rwlock_wrlock(&space->lock);
+    struct heap **at = find_heap_locked(space, owner), *heap = *at;
+    if (heap) {
+        *at = heap->next;
+        free_ranges_locked(space, owner);
+        __atomic_store_n(&space->generation, new_generation(), __ATOMIC_RELEASE);
+    }
+    pthread_rwlock_unlock(&space->lock);
+    free(heap);
 }
 
 const uint64_t *space_generation(const struct sg_space *space)

@@ -63,7 +63,8 @@ static uint64_t make_buffer(struct warp *warp, const struct insn *insn, unsigned
     read_extent(warp, insn->b, lane, buffer.grid);
     read_extent(warp, insn->c, lane, buffer.block);
     buffer.dynamic_shared = (uint32_t)frame_argument(warp, insn->p, lane);
-    uint64_t address = heap_allocate(grid->launch.space, sizeof(buffer) + buffer.params_size);
+    uint64_t address =
+        heap_allocate(grid->launch.space, grid->launch.owner, sizeof(buffer) + buffer.params_size);
     if (!address) {
         set_error(warp, DEVICE_MEMORY_ALLOCATION);
         return 0;
@@ -294,7 +295,8 @@ void run_device_malloc(struct warp *warp, const struct insn *insn)
     EACH_ACTIVE_LANE
     {
         uint64_t size = frame_argument(warp, insn->b, lane);
-        uint64_t memory = heap_allocate(grid_of(warp)->launch.space, size);
+        uint64_t memory =
+            heap_allocate(grid_of(warp)->launch.space, grid_of(warp)->launch.owner, size);
         uint32_t error = memory || !size ? DEVICE_SUCCESS : DEVICE_MEMORY_ALLOCATION;
 
         if (error == DEVICE_SUCCESS)

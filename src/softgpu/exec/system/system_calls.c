@@ -294,10 +294,11 @@ void run_assert_fail(struct warp *warp, const struct insn *insn)
 
 void run_malloc(struct warp *warp, const struct insn *insn)
 {
+    const struct sg_launch *launch = &warp->block->grid->launch;
     EACH_ACTIVE_LANE
     {
         uint64_t address =
-            heap_allocate(warp->block->grid->launch.space, frame_argument(warp, insn->a, lane));
+            heap_allocate(launch->space, launch->owner, frame_argument(warp, insn->a, lane));
         frame_set_result(warp, insn->d, lane, &address, sizeof(address));
     }
 }
