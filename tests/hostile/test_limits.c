@@ -143,6 +143,108 @@ static void variables_of_modules(void **state)
     peer_leave(&peer);
 }
 
+/* A module that declares so much, in words that are not the plainest ones. */
+static CUresult load_declaring(struct peer *peer, const char *declaration, uint64_t *ret_module)
+{
+    static unsigned number;
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             ".version 8.0\n.target sm_75\n.address_size 64\n%s\n// %u\n"
+             ".visible .entry fine()\n{\nret;\n}\n",
+             declaration, ++number);
+    return peer_load_module(peer, text, strlen(text) + 1, ret_module);
+}
+
+static void variables_however_they_are_written(void **state)
+{
+    static const char *const declarations[] = {
+        ".global .b8 a[5000*20000];",        ".global .b8 a[0x5f5e100];",
+        ".global .b8 a[/* 4 */ 100000000];", ".global .b8 a[4], b[100000000];",
+        ".visible.global .b8 a[100000000];", ".pragma \"nounroll\"; .global .b8 a[100000000];",
+        ".global .b8 $str$a[100000000];",
+    };
+    uint64_t module;
+    struct peer peer;
+
+    attach_with_limit(&peer);
+    for (unsigned i = 0; i < sizeof(declarations) / sizeof(*declarations); i++) {
+        assert_int_equal(load_declaring(&peer, declarations[i], &module), CUDA_ERROR_OUT_OF_MEMORY);
+        assert_int_equal(free_for(&peer), LIMIT);
+    }
+    assert_int_equal(load_declaring(&peer, ".global .b8 a[0x2000000];", &module), CUDA_SUCCESS);
+    assert_int_equal(free_for(&peer), LIMIT - 0x2000000);
+    peer_leave(&peer);
+}
+
+/* They have never been the client's, and take nothing from others. */
+static void loads_that_were_refused_leave_nothing(void **state)
+{
+    uint64_t module, address;
+    struct peer peer, other;
+
+    attach_with_limit(&peer);
+    assert_true(peer_attach(&other, hostile.server.socket));
+    const uint64_t before = free_for(&other);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(load_declaring(&peer, ".global .b8 a[0x6000000];", &module),
+                         CUDA_ERROR_OUT_OF_MEMORY);
+    assert_true(free_for(&other) >= before);
+    assert_int_equal(peer_make_granule(&other, GRANULE, &address), CUDA_SUCCESS);
+    peer_leave(&other);
+    peer_leave(&peer);
+}
+
+/* The client gives its modules up while it goes on. */
+static void modules_that_were_unloaded_leave_nothing(void **state)
+{
+    uint64_t module, function;
+    struct peer peer, other;
+
+    attach_with_limit(&peer);
+    assert_true(peer_attach(&other, hostile.server.socket));
+    for (unsigned i = 0; i < 60; i++) {
+        assert_int_equal(load_declaring(&peer, ".global .b8 a[0x1800000];", &module), CUDA_SUCCESS);
+        assert_int_equal(peer_find_function(&peer, module, "fine", &function), CUDA_SUCCESS);
+        assert_int_equal(unload(&peer, module), CUDA_SUCCESS);
+    }
+    assert_int_equal(peer_make_granule(&other, 40 * GRANULE, &module), CUDA_SUCCESS);
+    peer_leave(&other);
+    peer_leave(&peer);
+}
+
+/* The end of another client's session may take a moment. */
+static bool can_have_granule(struct peer *peer)
+{
+    uint64_t address;
+
+    for (unsigned i = 0; i < 500; i++) {
+        if (peer_make_granule(peer, GRANULE, &address) == CUDA_SUCCESS)
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
+/* A library that no client uses any more goes when another client has too little memory. */
+static void idle_libraries_give_way(void **state)
+{
+    uint64_t module, function, address;
+    struct peer peer, other;
+
+    assert_true(peer_attach(&peer, hostile.server.socket));
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(load_declaring(&peer, ".global .b8 a[0x1f00000];", &module), CUDA_SUCCESS);
+        assert_int_equal(peer_find_function(&peer, module, "fine", &function), CUDA_SUCCESS);
+    }
+    peer_leave(&peer);
+    assert_true(peer_attach(&other, hostile.server.socket));
+    while (free_for(&other) >= GRANULE)
+        assert_int_equal(peer_make_granule(&other, GRANULE, &address), CUDA_SUCCESS);
+    assert_true(can_have_granule(&other));
+    peer_leave(&other);
+}
+
 /* ---- waits ---- */
 
 static void wait_forever(struct peer *peer)
@@ -280,6 +382,10 @@ int main(void)
         HOSTILE_CASE(more_than_the_limit_at_a_time),
         HOSTILE_CASE(allocations_that_were_exported),
         HOSTILE_CASE(variables_of_modules),
+        HOSTILE_CASE(variables_however_they_are_written),
+        HOSTILE_CASE(loads_that_were_refused_leave_nothing),
+        HOSTILE_CASE(modules_that_were_unloaded_leave_nothing),
+        HOSTILE_CASE(idle_libraries_give_way),
         HOSTILE_CASE(a_wait_that_keeps_others_away),
         HOSTILE_CASE(a_wait_that_keeps_its_own_client_away),
         HOSTILE_CASE(waits_of_many_that_overlap),

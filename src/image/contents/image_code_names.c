@@ -100,12 +100,30 @@ static bool is_understood(const struct image_elf *elf, const struct image_symbol
     return image_section_is_harmless(name) || IS_ONE_OF(name, extra_sections);
 }
 
-bool image_code_names(const struct image_part *part, struct image_names *names)
+/* Whether they have names or not. */
+static uint64_t bytes_of_sections(const struct image_elf *elf)
+{
+    uint64_t bytes = 0;
+    Elf64_Shdr section;
+
+    for (unsigned i = 0; i < elf->header.e_shnum; i++) {
+        if (holds_variables(elf, i) && image_elf_section(elf, i, &section) &&
+            __builtin_add_overflow(bytes, section.sh_size, &bytes))
+            return IMAGE_BYTES_UNKNOWN;
+    }
+    return bytes;
+}
+
+bool image_code_names(const struct image_part *part, struct image_names *names, uint64_t *ret_bytes)
 {
     struct image_elf elf;
     struct image_symbols symbols;
 
-    if (!image_elf_open(part->bytes, part->size, &elf) || !image_symbols_open(&elf, &symbols))
+    *ret_bytes = IMAGE_BYTES_UNKNOWN;
+    if (!image_elf_open(part->bytes, part->size, &elf))
+        return false;
+    *ret_bytes = bytes_of_sections(&elf);
+    if (!image_symbols_open(&elf, &symbols))
         return false;
     for (unsigned i = 0, sections = 0; i < elf.header.e_shnum; i++) {
         sections += holds_variables(&elf, i);

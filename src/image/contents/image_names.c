@@ -98,11 +98,11 @@ static bool are_distinct(struct image_name *names, uint32_t count)
     return true;
 }
 
-bool image_part_names(const struct image_part *part, struct image_names *names)
+bool image_part_names(const struct image_part *part, struct image_names *names, uint64_t *ret_bytes)
 {
     uint32_t before = names->count;
-    bool complete =
-        part->kind == IMAGE_ELF ? image_code_names(part, names) : image_text_names(part, names);
+    bool complete = part->kind == IMAGE_ELF ? image_code_names(part, names, ret_bytes)
+                                            : image_text_names(part, names, ret_bytes);
 
     return complete &&
            (!names->count || are_distinct(names->names + before, names->count - before));

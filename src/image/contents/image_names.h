@@ -25,9 +25,14 @@ struct image_names {
     uint32_t count, capacity;
 };
 
+/* What stands for a number of bytes that cannot be known. */
+#define IMAGE_BYTES_UNKNOWN UINT64_MAX
+
 /* Adds the names of all variables that a part has: false when they cannot be known, or a variable
- * is of a kind whose state is not in its bytes. */
-bool image_part_names(const struct image_part *part, struct image_names *names);
+ * is of a kind whose state is not in its bytes. *ret_bytes is what all of them take in either case,
+ * or IMAGE_BYTES_UNKNOWN. */
+bool image_part_names(const struct image_part *part, struct image_names *names,
+                      uint64_t *ret_bytes);
 
 /* Keeps one of each name, in order: several parts for one device are variants of the same code. */
 void image_names_merge(struct image_names *names);
@@ -48,5 +53,7 @@ bool image_names_add(struct image_names *names, const char *name, size_t length,
                      bool constant);
 
 /* Adds those of machine code, and of PTX text: false as above. */
-bool image_code_names(const struct image_part *part, struct image_names *names);
-bool image_text_names(const struct image_part *part, struct image_names *names);
+bool image_code_names(const struct image_part *part, struct image_names *names,
+                      uint64_t *ret_bytes);
+bool image_text_names(const struct image_part *part, struct image_names *names,
+                      uint64_t *ret_bytes);

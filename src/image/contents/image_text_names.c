@@ -1,163 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Variables of PTX text: "{.visible} .global {.align N} {.v2} .type name{[size]} {= ...};". What
- * does not look like that makes all of it unknown; the size alone may stay unknown.
- */
-#include <ctype.h>
+/* Variables of PTX text, as the parser finds them that the software GPU runs PTX with. */
 #include <string.h>
 
 #include "image_names.h"
+#include "ptx.h"
 
-/* The text is followed to its end and no further. */
-struct cursor {
-    const char *next, *end;
-};
-
-static bool is_over(const struct cursor *cursor)
+static bool is_of_module(const struct ptx_symbol *symbol)
 {
-    return cursor->next == cursor->end;
+    return symbol->variable.space == PTX_GLOBAL || symbol->variable.space == PTX_CONST;
 }
 
-static void skip_blanks(struct cursor *cursor)
+/* Managed memory, textures and surfaces have a state that is not in their bytes. */
+static bool is_plain(const struct ptx_variable *variable)
 {
-    while (!is_over(cursor) && isspace((unsigned char)*cursor->next))
-        cursor->next++;
+    return !variable->is_managed && variable->type != PTX_OPAQUE;
 }
 
-static bool is_word(char c)
+/* The driver places a variable at a multiple of its alignment. */
+static void add_bytes(const struct ptx_variable *variable, uint64_t *bytes)
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+    uint64_t size = (variable->size + variable->align - 1) / variable->align * variable->align;
+
+    if (__builtin_add_overflow(*bytes, size, bytes))
+        *bytes = IMAGE_BYTES_UNKNOWN;
 }
 
-/* Letters, digits and what else names are made of; 0 when there are none. */
-static size_t take_word(struct cursor *cursor, const char **ret_word)
+/* False when they cannot all be known by name; their bytes count all the same. */
+static bool read_symbols(struct ptx_symbol *const *symbols, uint32_t count,
+                         struct image_names *names, uint64_t *bytes)
 {
-    *ret_word = cursor->next;
-    while (!is_over(cursor) && is_word(*cursor->next))
-        cursor->next++;
-    return (size_t)(cursor->next - *ret_word);
-}
+    bool complete = true;
 
-static bool is(const char *word, size_t length, const char *what)
-{
-    return length == strlen(what) && memcmp(word, what, length) == 0;
-}
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ptx_variable *variable = &symbols[i]->variable;
+        const char *name = symbols[i]->name;
 
-/* Decimal digits, and nothing behind them; 0 where it is anything else, or too much. */
-static uint64_t number_of(const char *word, size_t length)
-{
-    uint64_t number = 0;
-
-    if (length > 15)
-        return 0;
-    for (size_t i = 0; i < length; i++) {
-        if (!isdigit((unsigned char)word[i]))
-            return 0;
-        number = 10 * number + (uint64_t)(word[i] - '0');
-    }
-    return number;
-}
-
-/* ".u32" is 4 bytes, ".v2" twice what follows, ".f16x2" unknown; what else there is says nothing.
- */
-static void take_size(const char *word, size_t length, uint64_t *size)
-{
-    uint64_t number = length > 1 ? number_of(word + 1, length - 1) : 0;
-
-    if (word[0] == 'v' && number)
-        *size *= number;
-    else if (strchr("bsuf", word[0]) && number)
-        *size *= number / 8;
-    else if (strchr("bsuf", word[0]) && length > 1 && isdigit((unsigned char)word[1]))
-        *size = 0;
-}
-
-/* One directive between the space and the name; `.attribute` says that it is no plain variable. */
-static bool take_directive(struct cursor *cursor, uint64_t *size)
-{
-    const char *word;
-
-    cursor->next++;
-    size_t length = take_word(cursor, &word);
-    if (!length || is(word, length, "attribute") || is(word, length, "texref") ||
-        is(word, length, "samplerref") || is(word, length, "surfref"))
-        return false;
-    if (!is(word, length, "align")) {
-        take_size(word, length, size);
-        return true;
-    }
-    skip_blanks(cursor);
-    return take_word(cursor, &word) > 0;
-}
-
-static uint64_t dimension(const char *from, const char *to)
-{
-    while (from < to && isspace((unsigned char)*from))
-        from++;
-    while (from < to && isspace((unsigned char)to[-1]))
-        to--;
-    return number_of(from, (size_t)(to - from));
-}
-
-/* Behind the name comes a size, a value or the end; anything else may be a second name. */
-static bool ends_well(struct cursor *cursor, uint64_t *size)
-{
-    skip_blanks(cursor);
-    while (!is_over(cursor) && *cursor->next == '[') {
-        const char *close = memchr(cursor->next, ']', (size_t)(cursor->end - cursor->next));
-
-        if (!close)
-            return false;
-        if (__builtin_mul_overflow(*size, dimension(cursor->next + 1, close), size))
-            return false;
-        cursor->next = close + 1;
-        skip_blanks(cursor);
-    }
-    return !is_over(cursor) && (*cursor->next == ';' || *cursor->next == '=');
-}
-
-static bool read_declaration(struct cursor *cursor, bool constant, struct image_names *names)
-{
-    uint64_t size = 1;
-    const char *word;
-
-    skip_blanks(cursor);
-    while (!is_over(cursor) && *cursor->next == '.') {
-        if (!take_directive(cursor, &size))
-            return false;
-        skip_blanks(cursor);
-    }
-    size_t length = take_word(cursor, &word);
-    return length && ends_well(cursor, &size) &&
-           image_names_add(names, word, length, size, constant);
-}
-
-/* A space is named behind a blank where a variable is declared, and behind a name or a dot in an
- * instruction: "ld.global". */
-static bool read_declarations(const struct image_part *part, const char *space,
-                              struct image_names *names)
-{
-    bool constant = strcmp(space, ".const") == 0;
-    const char *start = part->bytes;
-    struct cursor cursor = {start, start + part->size};
-    size_t length = strlen(space);
-
-    for (;;) {
-        const char *found = memmem(cursor.next, (size_t)(cursor.end - cursor.next), space, length);
-
-        if (!found)
-            return true;
-        cursor.next = found + length;
-        if (found > start && isalnum((unsigned char)found[-1]))
+        if (!is_of_module(symbols[i]))
             continue;
-        if (!read_declaration(&cursor, constant, names))
-            return false;
+        add_bytes(variable, bytes);
+        complete = complete && is_plain(variable) &&
+                   image_names_add(names, name, strlen(name), variable->size,
+                                   variable->space == PTX_CONST);
     }
+    return complete;
 }
 
-bool image_text_names(const struct image_part *part, struct image_names *names)
+/* In a container, zeros follow the text. */
+static size_t text_size(const struct image_part *part)
 {
-    return !memmem(part->bytes, part->size, ".tex", 4) &&
-           !memmem(part->bytes, part->size, ".surf", 5) &&
-           read_declarations(part, ".global", names) && read_declarations(part, ".const", names);
+    const char *text = part->bytes;
+    size_t size = part->size;
+
+    while (size && text[size - 1] == '\0')
+        size--;
+    return size;
+}
+
+static bool has_textures(const struct image_part *part)
+{
+    return memmem(part->bytes, part->size, ".tex", 4) ||
+           memmem(part->bytes, part->size, ".surf", 5);
+}
+
+bool image_text_names(const struct image_part *part, struct image_names *names, uint64_t *ret_bytes)
+{
+    struct ptx_error error;
+    struct ptx_module *module = ptx_parse_declarations(part->bytes, text_size(part), &error);
+    bool complete;
+
+    *ret_bytes = IMAGE_BYTES_UNKNOWN;
+    if (!module)
+        return false;
+    *ret_bytes = 0;
+    complete = read_symbols(module->variables, module->variable_count, names, ret_bytes);
+    for (uint32_t i = 0; i < module->function_count; i++) {
+        const struct ptx_function *function = module->functions[i];
+
+        complete &= read_symbols(function->variables, function->variable_count, names, ret_bytes);
+    }
+    ptx_module_destroy(module);
+    return complete && !has_textures(part);
 }

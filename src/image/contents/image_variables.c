@@ -26,17 +26,31 @@ static bool code_has_variables(const struct image_part *part)
     return false;
 }
 
-/* A space is named behind a blank where a variable is declared, and behind a name or a dot in an
- * instruction: "ld.global". */
+static bool is_of_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
+
+/* An instruction begins with a letter, "ld.global", and a declaration with a dot, as in
+ * ".visible.global". */
+static bool is_of_opcode(const char *text, const char *space)
+{
+    const char *start = space;
+
+    while (start > text && is_of_word(start[-1]))
+        start--;
+    return isalpha((unsigned char)*start);
+}
+
 static bool declares(const char *text, size_t size, const char *space)
 {
     size_t length = strlen(space);
-    const char *end = text + size, *found;
+    const char *end = text + size, *found = text;
 
-    while ((found = memmem(text, (size_t)(end - text), space, length))) {
-        if (found == text || !isalnum((unsigned char)found[-1]))
+    while ((found = memmem(found, (size_t)(end - found), space, length))) {
+        if (!is_of_opcode(text, found))
             return true;
-        text = found + length;
+        found += length;
     }
     return false;
 }

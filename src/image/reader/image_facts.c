@@ -24,6 +24,7 @@ struct header {
     uint32_t flags;
     uint32_t count, callers;
     uint32_t texts_size;
+    uint64_t variable_bytes;
     uint64_t size; /* of the whole message: one that was cut is seen */
 };
 
@@ -56,10 +57,23 @@ static bool note_callers(const struct image_part *part, struct image_facts *fact
            image_part_callers(part, &facts->callers);
 }
 
+/* One of the chosen parts is loaded, or else all of them are linked. */
+static void add_bytes(const struct look *look, uint64_t bytes)
+{
+    uint64_t *all = &look->facts->variable_bytes;
+
+    if (look->choice)
+        *all = bytes > *all ? bytes : *all;
+    else if (__builtin_add_overflow(*all, bytes, all))
+        *all = IMAGE_BYTES_UNKNOWN;
+}
+
 static bool look_at(void *context, const struct image_part *part)
 {
     struct look *look = context;
     struct image_facts *facts = look->facts;
+    uint64_t bytes;
+    bool named;
 
     if (image_part_prints(part)) {
         facts->prints = true;
@@ -70,7 +84,9 @@ static bool look_at(void *context, const struct image_part *part)
     if (!image_part_has_variables(part))
         return false;
     facts->has_variables = true;
-    look->complete = look->choice && look->complete && image_part_names(part, &facts->names);
+    named = image_part_names(part, &facts->names, &bytes);
+    look->complete = look->choice && look->complete && named;
+    add_bytes(look, bytes);
     return false;
 }
 
@@ -91,6 +107,8 @@ static void conclude(const struct look *look)
     facts->has_texts = facts->prints && look->complete_texts;
     facts->has_names = facts->names.count > 0;
     facts->has_variables = facts->has_variables && (facts->has_names || !look->complete);
+    if (!facts->has_variables)
+        facts->variable_bytes = 0;
 }
 
 void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts)
@@ -114,7 +132,10 @@ void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_
 
 void image_facts_assume(struct image_facts *ret_facts)
 {
-    *ret_facts = (struct image_facts){.prints = true, .allocates = true, .has_variables = true};
+    *ret_facts = (struct image_facts){.prints = true,
+                                      .allocates = true,
+                                      .has_variables = true,
+                                      .variable_bytes = IMAGE_BYTES_UNKNOWN};
 }
 
 void image_facts_fini(struct image_facts *facts)
@@ -163,6 +184,7 @@ int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t
                  (facts->has_texts ? HAS_TEXTS : 0) | (has_callers ? HAS_CALLERS : 0),
         .count = names->count,
         .callers = callers->count,
+        .variable_bytes = facts->variable_bytes,
         .texts_size = (uint32_t)texts,
         .size = sizeof(header) + names_size(names) + names_size(callers) + texts};
     char *message = malloc(header.size);
@@ -234,6 +256,7 @@ static bool agrees(const struct header *header, size_t size)
     return header->size == size && size <= IMAGE_FACTS_MAX && !(header->flags & ~ALL_FLAGS) &&
            header->count <= IMAGE_NAMES_MAX && has_names == (header->count > 0) &&
            (!has_names || (header->flags & HAS_VARIABLES)) &&
+           (!header->variable_bytes || (header->flags & HAS_VARIABLES)) &&
            header->texts_size <= (has_texts ? IMAGE_TEXTS_MAX : 0) &&
            (!has_texts || (header->flags & PRINTS)) &&
            header->callers <= (has_callers ? IMAGE_NAMES_MAX : 0);
@@ -250,6 +273,7 @@ int image_facts_parse(const void *message, size_t size, struct image_facts *ret_
                                 .allocates = header.flags & ALLOCATES,
                                 .has_variables = header.flags & HAS_VARIABLES,
                                 .has_names = header.flags & HAS_NAMES,
+                                .variable_bytes = header.variable_bytes,
                                 .has_texts = header.flags & HAS_TEXTS,
                                 .has_callers = header.flags & HAS_CALLERS};
     int error = parse_names(&cursor, header.count, &facts.names);

@@ -14,10 +14,11 @@
 #define IMAGE_FACTS_MAX (4u << 20)
 
 struct image_facts {
-    bool prints;        /* kernels may call printf */
-    bool allocates;     /* kernels may allocate on the device's own heap */
-    bool has_variables; /* there may be variables that outlive a kernel */
-    bool has_names;     /* and these are all of them: */
+    bool prints;             /* kernels may call printf */
+    bool allocates;          /* kernels may allocate on the device's own heap */
+    bool has_variables;      /* there may be variables that outlive a kernel */
+    uint64_t variable_bytes; /* what they take, or IMAGE_BYTES_UNKNOWN */
+    bool has_names;          /* these are all of them: */
     struct image_names names;
     bool has_texts; /* it prints, and all formats that stand in it are among these: */
     struct image_texts texts;

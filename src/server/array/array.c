@@ -104,12 +104,21 @@ static CUresult clear(const struct array *array)
     return result;
 }
 
+static CUresult create_or_reclaim(struct session *session, struct array *array)
+{
+    CUresult result = create_driver(array);
+
+    return result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim(session, array->device)
+               ? create_driver(array)
+               : result;
+}
+
 static CUresult create_and_clear(struct session *session, struct array *array)
 {
     CUresult result = session_enter(session, array->device);
 
     if (result == CUDA_SUCCESS && !array_spare_take(array))
-        result = create_driver(array);
+        result = create_or_reclaim(session, array);
     if (result != CUDA_SUCCESS)
         return result;
     result = clear(array);

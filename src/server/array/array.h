@@ -39,6 +39,9 @@ bool array_spare_take(struct array *array);
 /* Keeps the driver's part of an array that no client uses, or destroys it. */
 void array_spare_keep(struct session *session, const struct array *array);
 
+/* Destroys all that are kept for the device: false when there was none. */
+bool array_spares_give_way(struct session *session, const struct device *device);
+
 /* ---- array_clear.c ---- */
 
 /* Fills an array, or a level of one with mipmaps, with zeroes. The driver reuses memory inside a

@@ -81,3 +81,13 @@ void array_spare_keep(struct session *session, const struct array *array)
     list_append(&arrays->spares, &spare->link);
     arrays->spare_bytes += array->charged;
 }
+
+bool array_spares_give_way(struct session *session, const struct device *device)
+{
+    struct array oldest;
+    bool any = false;
+
+    for (; make_room(device->arrays, SPARE_BYTES_MAX, &oldest); any = true)
+        array_destroy_driver(session, &oldest);
+    return any;
+}

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "memory.h"
+
 int server_arrays_init(struct server *server)
 {
     for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
@@ -17,6 +19,7 @@ int server_arrays_init(struct server *server)
         list_init(&arrays->spares);
         server->devices.device[i].arrays = arrays;
     }
+    memory_add_reclaimer(server, array_spares_give_way);
     return 0;
 }
 

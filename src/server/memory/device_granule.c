@@ -144,7 +144,7 @@ static CUresult make_memory(struct session *session, const struct device *device
 
     if (take_spare(session, granule))
         return CUDA_SUCCESS;
-    return memory_create(session, granule->size, &prop, &granule->handle);
+    return memory_create(session, device, granule->size, &prop, &granule->handle);
 }
 
 static bool is_where(const CUmemLocation *location, const struct granule *granule)

@@ -157,17 +157,22 @@ CUresult memory_grant(const struct session *session, unsigned device, uint64_t a
     return driver.cuMemSetAccess(address, size, access, count);
 }
 
-static bool reclaim(struct server *server)
+bool memory_reclaim(struct session *session, const struct device *device)
 {
-    return server->memory->reclaim && server->memory->reclaim(server);
+    const struct server_memory *memory = session->server->memory;
+    bool any = false;
+
+    for (unsigned i = 0; i < memory->reclaimer_count; i++)
+        any |= memory->reclaimers[i](session, device);
+    return any;
 }
 
-CUresult memory_create(struct session *session, uint64_t size, const CUmemAllocationProp *prop,
-                       CUmemGenericAllocationHandle *ret_handle)
+CUresult memory_create(struct session *session, const struct device *device, uint64_t size,
+                       const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *ret_handle)
 {
     CUresult result = driver.cuMemCreate(ret_handle, size, prop, 0);
 
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && reclaim(session->server))
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim(session, device))
         result = driver.cuMemCreate(ret_handle, size, prop, 0);
     return result;
 }

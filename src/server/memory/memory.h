@@ -53,10 +53,14 @@ void memory_refund(struct session *session, unsigned device, uint64_t size);
  * sees whether it closes them when it gives memory back. */
 bool memory_may_export(struct session *session, unsigned device, uint64_t size);
 
-/* Creates memory of the driver's. Where a device has too little, the reclaimer is asked first. What
+/* The driver has too little memory of a device, whose context is current: frees what serves no
+ * client now, which may wait for all streams. False when there was none. */
+bool memory_reclaim(struct session *session, const struct device *device);
+
+/* Creates memory of the driver's. Where a device has too little, memory_reclaim() comes first. What
  * the driver says. */
-CUresult memory_create(struct session *session, uint64_t size, const CUmemAllocationProp *prop,
-                       CUmemGenericAllocationHandle *ret_handle);
+CUresult memory_create(struct session *session, const struct device *device, uint64_t size,
+                       const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *ret_handle);
 
 /* Gives access to mapped memory of the client: to the device that has it, and to those that the
  * client has enabled peer access for. What the driver says. */
@@ -97,8 +101,8 @@ uint64_t memory_refusals(const struct session *session);
 
 /* ---- the parts of the server and of a session: memory_state.c ---- */
 
-/* Frees device memory that serves no client now: false when there was none. */
-typedef bool memory_reclaimer(struct server *server);
+/* As memory_reclaim(), for one kind of memory. */
+typedef bool memory_reclaimer(struct session *session, const struct device *device);
 
 /* Whether a stream of the client waits for a value in [address, address + size). */
 typedef bool memory_guard(struct session *session, uint64_t address, uint64_t size);
@@ -109,9 +113,10 @@ struct page_lock_options;
 int server_memory_init(struct server *server, const struct page_lock_options *options);
 void server_memory_fini(struct server *server);
 
-/* Sets the function that is asked when a device has too little memory. Before there are
- * sessions. */
-void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim);
+/* Adds one of at most MEMORY_RECLAIMERS functions that are asked when a device has too little
+ * memory. Before there are sessions. */
+#define MEMORY_RECLAIMERS 2u
+void memory_add_reclaimer(struct server *server, memory_reclaimer *reclaim);
 
 /* Sets the function that says which memory must stay: a wait in memory that has gone would never
  * end, or be a fault. Before there are sessions. */

@@ -2,6 +2,7 @@
 /* The memory subsystem's part of the server and of a session. */
 #include "memory_state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -32,9 +33,10 @@ struct windows *server_windows(struct server *server)
     return &server->memory->windows;
 }
 
-void memory_set_reclaimer(struct server *server, memory_reclaimer *reclaim)
+void memory_add_reclaimer(struct server *server, memory_reclaimer *reclaim)
 {
-    server->memory->reclaim = reclaim;
+    assert(server->memory->reclaimer_count < MEMORY_RECLAIMERS);
+    server->memory->reclaimers[server->memory->reclaimer_count++] = reclaim;
 }
 
 void memory_set_guard(struct server *server, memory_guard *is_awaited)

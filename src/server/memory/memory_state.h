@@ -20,7 +20,8 @@ struct server_memory {
     struct windows windows;
     struct reserve_area reserve_area;
     struct page_locker page_locker;
-    memory_reclaimer *reclaim;
+    memory_reclaimer *reclaimers[MEMORY_RECLAIMERS];
+    unsigned reclaimer_count;
     memory_guard *is_awaited;
     pthread_mutex_t
         limits_lock; /* context_limit.c: held from the check for clients to the setting */

@@ -24,7 +24,7 @@ struct cached {
     bool loading;
     atomic_bool is_loaded;      /* into the context: a kernel or variable has been asked for */
     bool has_state;             /* a variable that its kernels may write */
-    uint64_t variable_bytes;    /* of its variables, as far as its image tells */
+    uint64_t variable_bytes;    /* of its variables on the device, or IMAGE_BYTES_UNKNOWN */
     struct variables variables; /* IN_TURN */
     unsigned users;
     uint64_t size;

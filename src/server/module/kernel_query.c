@@ -2,7 +2,9 @@
 /* See kernel_query.h. */
 #include "kernel_query.h"
 
+#include "cached.h"
 #include "function.h"
+#include "memory.h"
 
 #define PARAMS_MAX 1000u
 
@@ -65,20 +67,31 @@ static CUresult find_function(const struct cached *cached, const char *name,
     return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
 }
 
+/* The driver takes memory for the library with its first kernel. */
+static CUresult find_when_calm(struct cached *cached, struct session *session, const char *name,
+                               CUfunction *ret_function)
+{
+    struct calm calm;
+    CUresult result = cached_query_begin(cached, session, "cuKernelGetFunction", &calm);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = find_function(cached, name, ret_function);
+    cached_query_end(cached, session, result, &calm);
+    return result;
+}
+
 /* Another client may ask for the same kernel at the same time. The first client's record is
  * kept, because no client can have changed an attribute before that. */
 CUresult kernel_query(struct cached *cached, struct session *session, const char *name,
                       struct known_kernel **ret_known)
 {
-    struct calm calm;
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
+    CUresult result = find_when_calm(cached, session, name, &kernel.driver);
 
-    CUresult result = cached_query_begin(cached, session, "cuKernelGetFunction", &calm);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = find_function(cached, name, &kernel.driver);
-    cached_query_end(cached, session, result, &calm);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && session && memory_reclaim(session, cached->device))
+        result = find_when_calm(cached, session, name, &kernel.driver);
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)

@@ -11,6 +11,7 @@
 #include "image_check.h"
 #include "image_store.h"
 #include "loader.h"
+#include "memory.h"
 
 static void add_option(struct library *library, CUjit_option option, uintptr_t value)
 {
@@ -51,22 +52,32 @@ bool library_put(struct library *library)
 
 /* The client has to be told now what is wrong with an image. NVIDIA's driver counts the kernels of
  * PTX text that does not compile, and compiles it when it is asked for the module. */
-static CUresult compile(struct session *session, const struct device *device, CUlibrary library,
-                        bool is_text)
+static CUresult get_module(CUlibrary library, struct session *session, const struct device *device)
 {
-    unsigned kernels = 0;
     CUmodule module = NULL;
     struct calm calm;
-    CUresult result = driver.cuLibraryGetKernelCount(&kernels, library);
+    CUresult result = session ? calm_begin(session, device, "cuLibraryGetModule", &calm)
+                              : calm_begin_at_once(device, "cuLibraryGetModule", &calm);
 
-    if (result == CUDA_SUCCESS && is_text)
-        result = session ? calm_begin(session, device, "cuLibraryGetModule", &calm)
-                         : calm_begin_at_once(device, "cuLibraryGetModule", &calm);
-    if (result != CUDA_SUCCESS || !is_text)
+    if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuLibraryGetModule(&module, library);
     calm_end(session, device, &calm);
     return result;
+}
+
+CUresult library_compile(const struct library *library, struct session *session,
+                         const struct device *device)
+{
+    unsigned kernels = 0;
+    CUresult result = driver.cuLibraryGetKernelCount(&kernels, library->driver);
+
+    if (result != CUDA_SUCCESS || !image_is_text(library->code.bytes, library->code.size))
+        return result;
+    result = get_module(library->driver, session, device);
+    return result == CUDA_ERROR_OUT_OF_MEMORY && session && memory_reclaim(session, device)
+               ? get_module(library->driver, session, device)
+               : result;
 }
 
 static CUresult give_to_driver(struct library *library, const void *code)
@@ -78,18 +89,14 @@ static CUresult give_to_driver(struct library *library, const void *code)
                                     library->option_count, &is_kept, &yes, 1);
 }
 
-CUresult library_load(struct library *library, struct session *session, const struct device *device)
+CUresult library_load(struct library *library)
 {
     const struct compiled_image *code = &library->code;
-    CUresult result;
 
     if (image_is_bundle(code->bytes, code->size) &&
         !image_wrap(code->bytes, code->size, &library->wrapper))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = give_to_driver(library, library->wrapper ? library->wrapper : code->bytes);
-    return result != CUDA_SUCCESS
-               ? result
-               : compile(session, device, library->driver, image_is_text(code->bytes, code->size));
+    return give_to_driver(library, library->wrapper ? library->wrapper : code->bytes);
 }
 
 void library_destroy(struct library *library)

@@ -51,12 +51,16 @@ struct library {
 struct library *library_create(struct stored_image *image, const void *options,
                                uint32_t options_size);
 
-/* Loads `code`, which the caller has made of the image, and compiles it at once, so that errors are
- * reported now. On the session's thread, and the device's context is current. PTX waits for a calm
- * moment (calm.h), unless `session` is NULL because no client is busy. What the driver says;
- * messages of the compiler are in `log`. */
-CUresult library_load(struct library *library, struct session *session,
-                      const struct device *device);
+/* Loads `code`, which the caller has made of the image. The driver takes no memory of a device for
+ * it yet. The device's context is current. What the driver says. */
+CUresult library_load(struct library *library);
+
+/* Compiles PTX that has been loaded at once, so that errors are reported now, and the driver takes
+ * memory for its variables. On the session's thread, and the device's context is current. PTX waits
+ * for a calm moment (calm.h), unless `session` is NULL because no client is busy. What the driver
+ * says; messages of the compiler are in `log`. */
+CUresult library_compile(const struct library *library, struct session *session,
+                         const struct device *device);
 
 /* Another use of a library that the caller uses. */
 struct library *library_use(struct library *library);

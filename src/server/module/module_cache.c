@@ -17,6 +17,7 @@
 #include "device.h"
 #include "image_reader.h"
 #include "log.h"
+#include "memory.h"
 #include "session.h"
 
 const struct library *cached_library(const struct cached *cached)
@@ -71,9 +72,43 @@ void module_cache_set_compiler(struct module_cache *cache, const struct ptx_comp
     cache->compiler = compiler;
 }
 
+/* More than any device has, and little enough to be added up. */
+#define DEVICE_BYTES_MAX (1ull << 40)
+
+/* Of the image, of copies of its variables, and of the variables themselves on the device. */
 static uint64_t kept_bytes(const struct cached *cached)
 {
-    return cached->size + cached->variables.bytes;
+    uint64_t on_device =
+        cached->variable_bytes < DEVICE_BYTES_MAX ? cached->variable_bytes : DEVICE_BYTES_MAX;
+
+    return cached->size + cached->variables.bytes + on_device;
+}
+
+CUresult variables_charge(struct session *session, const struct device *device, uint64_t bytes,
+                          uint64_t *ret_charged)
+{
+    unsigned ordinal = (unsigned)device->ordinal;
+
+    if (bytes == IMAGE_BYTES_UNKNOWN) {
+        bytes = session->limits.memory[ordinal];
+        if (bytes)
+            session_log_error(session, "cuLibraryLoadData: how large the variables are cannot be "
+                                       "told from the image, so they count as the whole memory "
+                                       "limit");
+    }
+    if (!bytes)
+        return CUDA_SUCCESS;
+    if (!memory_charge(session, ordinal, bytes))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    *ret_charged = bytes;
+    return CUDA_SUCCESS;
+}
+
+static CUresult charge(const struct image_request *request, uint64_t bytes)
+{
+    return request->charged
+               ? variables_charge(request->session, request->device, bytes, request->charged)
+               : CUDA_SUCCESS;
 }
 
 /* The library itself goes later: calls that wait for all streams are made when no client is
@@ -101,11 +136,6 @@ bool module_cache_has_retired(struct module_cache *cache)
 bool module_cache_is_crowded(struct module_cache *cache)
 {
     return retired_is_crowded(&cache->retired);
-}
-
-bool module_cache_give_way(struct module_cache *cache)
-{
-    return retired_give_way(&cache->retired);
 }
 
 void module_cache_fini(struct module_cache *cache)
@@ -230,7 +260,7 @@ static CUresult load(const struct module_cache *cache, struct cached *cached,
                             device_compute_capability(cached->device), &library->code);
 
     if (result == CUDA_SUCCESS) {
-        result = library_load(library, session, cached->device);
+        result = library_load(library);
         keep_log(library->log, LIBRARY_LOG_SIZE, ret_log);
         if (result != CUDA_SUCCESS)
             report_driver(session, library->log);
@@ -274,12 +304,23 @@ static CUresult looked_into(int error, struct session *session)
     return error == -EBADMSG ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+static CUresult compile(const struct cached *cached, struct session *session,
+                        struct image_log *ret_log)
+{
+    CUresult result = library_compile(cached->library, session, cached->device);
+
+    keep_log(cached->library->log, LIBRARY_LOG_SIZE, ret_log);
+    return result;
+}
+
 /* The image is looked into by another process (image_reader.h) while the driver loads it: both
- * expand it, which takes most of the time. */
+ * expand it, which takes most of the time. The client is charged before the driver takes memory of
+ * the device. */
 static CUresult load_and_look(const struct module_cache *cache, struct cached *cached,
-                              struct session *session, struct image_log *ret_log,
+                              const struct image_request *request, struct image_log *ret_log,
                               struct image_facts *ret_facts)
 {
+    struct session *session = request->session;
     const struct stored_image *image = cached->image;
     const struct image_source source = {image->fd, image->bytes, image->size};
     struct image_question question;
@@ -290,17 +331,11 @@ static CUresult load_and_look(const struct module_cache *cache, struct cached *c
     CUresult looked = looked_into(image_reader_end(cache->reader, &question, ret_facts), session);
     if (looked != CUDA_SUCCESS)
         image_facts_assume(ret_facts);
-    return result != CUDA_SUCCESS ? result : looked;
-}
-
-static uint64_t bytes_of_all(const struct image_names *names)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < names->count; i++)
-        if (__builtin_add_overflow(bytes, names->names[i].size, &bytes))
-            return UINT64_MAX;
-    return bytes;
+    if (result == CUDA_SUCCESS)
+        result = looked;
+    if (result == CUDA_SUCCESS)
+        result = charge(request, ret_facts->variable_bytes);
+    return result == CUDA_SUCCESS ? compile(cached, session, ret_log) : result;
 }
 
 /* What compilers add beside the code, texts and tables, is the same for all clients. */
@@ -310,16 +345,15 @@ static bool is_for_all(const struct image_facts *facts)
            (facts->has_names && !facts->prints && !image_names_first_variable(&facts->names));
 }
 
-/* For a library with variables: it may be kept for other clients if all of these are known.
- * Libraries that print are not, because the driver's buffer may hold output of their client. One
- * that is no other client's does not need its image any more. */
+/* For a library with variables: it may be kept for other clients if all of these are known, and few
+ * enough to be copied. Libraries that print are not, because the driver's buffer may hold output of
+ * their client. One that is no other client's does not need its image any more. */
 static void make_own(struct cached *cached, struct image_facts *facts, bool for_others)
 {
-    bool known = for_others && facts->has_names;
+    bool known = for_others && facts->has_names && facts->variable_bytes <= VARIABLES_BYTES_MAX;
 
     cached->sharing = known && !facts->prints ? IN_TURN : FOR_ONE;
     cached->has_state = !known || !image_names_are_constant(&facts->names);
-    cached->variable_bytes = facts->has_names ? bytes_of_all(&facts->names) : 0;
     if (cached->sharing == IN_TURN) {
         cached->variables.names = facts->names;
         facts->names = (struct image_names){0};
@@ -343,6 +377,7 @@ static void settle(struct module_cache *cache, struct cached *cached, struct ima
     if (facts->has_texts)
         cached->library->formats = print_formats_create(facts->texts.bytes, facts->texts.size);
     cached->library->may_allocate = facts->allocates;
+    cached->variable_bytes = facts->variable_bytes;
     if (cached->loading && !for_all)
         list_remove(&cached->link);
     if (result == CUDA_SUCCESS && !for_all) {
@@ -364,15 +399,28 @@ static void tell(const struct cached *cached)
 }
 
 static CUresult load_new(struct module_cache *cache, struct cached *cached, bool for_others,
-                         struct session *session, struct image_log *ret_log)
+                         const struct image_request *request, struct image_log *ret_log)
 {
     struct image_facts facts;
-    CUresult result = load_and_look(cache, cached, session, ret_log, &facts);
+    CUresult result = load_and_look(cache, cached, request, ret_log, &facts);
 
     settle(cache, cached, &facts, for_others, result);
     image_facts_fini(&facts);
     if (result == CUDA_SUCCESS)
         tell(cached);
+    return result;
+}
+
+static CUresult take_found(struct module_cache *cache, const struct image_request *request,
+                           struct cached *cached, struct cached **ret_cached)
+{
+    CUresult result = charge(request, cached->variable_bytes);
+
+    log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
+    if (result != CUDA_SUCCESS)
+        module_cache_put(cache, cached);
+    else
+        *ret_cached = cached;
     return result;
 }
 
@@ -388,9 +436,8 @@ CUresult module_cache_get(struct module_cache *cache, const struct image_request
     if (!cached)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (found)
-        log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
-    else
-        result = load_new(cache, cached, for_others, request->session, ret_log);
+        return take_found(cache, request, cached, ret_cached);
+    result = load_new(cache, cached, for_others, request, ret_log);
     if (result != CUDA_SUCCESS)
         cached_destroy(cache, cached);
     else
@@ -446,6 +493,26 @@ static void destroy_evicted(struct module_cache *cache, struct list *evicted)
         log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
         cached_destroy(cache, victim);
     }
+}
+
+static void take_idle_out(struct module_cache *cache, struct list *ret_evicted)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
+
+    list_for_each_safe (struct cached, cached, &cache->entries, link) {
+        if (!cached->users)
+            take_out_locked(cache, cached, ret_evicted);
+    }
+}
+
+bool module_cache_give_way(struct module_cache *cache)
+{
+    struct list evicted;
+
+    list_init(&evicted);
+    take_idle_out(cache, &evicted);
+    destroy_evicted(cache, &evicted);
+    return retired_give_way(&cache->retired);
 }
 
 /* ---- when no client is left ---- */
@@ -516,20 +583,23 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
     destroy_evicted(cache, &evicted);
 }
 
-static bool has_room(const struct list *parked)
+static bool has_room(const struct list *parked, const struct cached *more)
 {
+    uint64_t bytes = more->variable_bytes;
     unsigned count = 0;
 
-    list_for_each (struct cached, cached, parked, link)
+    list_for_each (struct cached, cached, parked, link) {
+        bytes += cached->variable_bytes;
         count++;
-    return count < MODULE_CACHE_PARKED_MAX;
+    }
+    return count < MODULE_CACHE_PARKED_MAX && bytes <= MODULE_CACHE_PARKED_BYTES;
 }
 
 void module_cache_park(struct module_cache *cache, struct cached *cached, struct list *parked)
 {
     if (!cached || cached->sharing != IN_TURN) {
         module_cache_put(cache, cached);
-    } else if (has_room(parked)) {
+    } else if (has_room(parked, cached)) {
         list_append(parked, &cached->link);
     } else {
         cached_destroy(cache, cached);

@@ -18,14 +18,16 @@
 #include "list.h"
 #include "retired.h"
 
-/* Bytes of images of idle libraries. */
+/* Bytes of idle libraries, of their images and of their variables on the devices. */
 #define MODULE_CACHE_IDLE_BYTES (512ull << 20)
 
 /* How many idle libraries are kept: a small one costs far more memory than its image has bytes. */
 #define MODULE_CACHE_IDLE_MAX 1024u
 
-/* How many libraries with variables a client may have unloaded that wait for its end. */
+/* How many libraries with variables a client may have unloaded that wait for its end, and bytes of
+ * these variables, which nobody is charged for. */
 #define MODULE_CACHE_PARKED_MAX 64u
+#define MODULE_CACHE_PARKED_BYTES (8ull << 20)
 
 /* How many idle copies of a library with variables are kept when no client is left, for the next
  * clients that start together. */
@@ -56,6 +58,7 @@ struct image_request {
     struct stored_image *image;
     const void *options;
     uint32_t options_size;
+    uint64_t *charged; /* what the session is charged for variables; NULL: nothing is */
 };
 
 /* A buffer for what the compiler says; `size` is what was written. */
@@ -76,7 +79,8 @@ void module_cache_fini(struct module_cache *cache);
 
 /* The library of an image, loaded now if it is not there. The device's context is current. What the
  * driver says of a load, what compiled_image.h says of a compilation, CUDA_ERROR_OUT_OF_MEMORY, or
- * CUDA_ERROR_INVALID_IMAGE when the process that looked into the image failed. */
+ * CUDA_ERROR_INVALID_IMAGE when the process that looked into the image failed. *request->charged is
+ * then the caller's to refund, whatever comes of the load. */
 CUresult module_cache_get(struct module_cache *cache, const struct image_request *image,
                           struct cached **ret_cached, struct image_log *ret_log);
 
@@ -104,8 +108,8 @@ bool module_cache_is_crowded(struct module_cache *cache);
  * stream waits for a value. */
 bool module_cache_unload(struct module_cache *cache);
 
-/* There is too little memory: waits, and unloads all retired libraries. False when there was
- * none. */
+/* There is too little memory: waits, and unloads all libraries that no client uses. False when
+ * there was none. */
 bool module_cache_give_way(struct module_cache *cache);
 
 /* There are no clients: of the libraries with variables on a device some copies of each image stay.
@@ -125,7 +129,13 @@ bool cached_is_shared(const struct cached *cached);
  */
 bool cached_has_variables(const struct cached *cached);
 
-/* Bytes of its variables on the device, as far as its image tells. */
+/* Charges the session for variables of a library on a device: of so many bytes that the image
+ * tells, or all that the client may have when that is IMAGE_BYTES_UNKNOWN. CUDA_ERROR_OUT_OF_MEMORY
+ * beyond its limit. */
+CUresult variables_charge(struct session *session, const struct device *device, uint64_t bytes,
+                          uint64_t *ret_charged);
+
+/* Bytes of its variables on the device, or IMAGE_BYTES_UNKNOWN. */
 uint64_t cached_variable_bytes(const struct cached *cached);
 
 /* Whether its kernels may keep state for their next launch, which is then this client's. */

@@ -7,9 +7,10 @@
 
 #include "memory.h"
 
-static bool reclaim(struct server *server)
+static bool reclaim(struct session *session, const struct device *device)
 {
-    return module_cache_give_way(server_module_cache(server));
+    (void)device;
+    return module_cache_give_way(server_module_cache(session->server));
 }
 
 int server_modules_init(struct server *server, bool keeps_libraries)
@@ -19,7 +20,7 @@ int server_modules_init(struct server *server, bool keeps_libraries)
         return -ENOMEM;
     module_cache_init(&server->modules->cache, server->devices.quiesce, keeps_libraries);
     list_init(&server->modules->observers);
-    memory_set_reclaimer(server, reclaim);
+    memory_add_reclaimer(server, reclaim);
     return 0;
 }
 

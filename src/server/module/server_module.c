@@ -71,19 +71,6 @@ static struct module *module_create(const struct device *device)
     return module;
 }
 
-/* The driver makes them with the library's first kernel, and code itself is shared and small. */
-static CUresult charge_variables(struct session *session, struct module *module)
-{
-    uint64_t bytes = cached_variable_bytes(module->cached);
-
-    if (!bytes)
-        return CUDA_SUCCESS;
-    if (!memory_charge(session, (unsigned)module->device->ordinal, bytes))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    module->charged = bytes;
-    return CUDA_SUCCESS;
-}
-
 static CUresult open_library(struct session *session, const struct wire_cuLibraryLoadData *in,
                              struct module *module, struct stored_image *image,
                              struct wire_cuLibraryLoadData_reply *ret_out)
@@ -92,14 +79,13 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
                                     .device = module->device,
                                     .image = image,
                                     .options = in->options,
-                                    .options_size = in->options_size};
+                                    .options_size = in->options_size,
+                                    .charged = &module->charged};
     struct image_log log = {.text = ret_out->error_log, .capacity = ret_out->error_log_capacity};
     CUresult result =
         module_cache_get(server_module_cache(session->server), &request, &module->cached, &log);
 
     ret_out->error_log_size = log.size;
-    if (result == CUDA_SUCCESS)
-        result = charge_variables(session, module);
     if (result != CUDA_SUCCESS)
         return result;
     module->formats = module_library(module)->formats;
@@ -183,7 +169,8 @@ static CUresult join(struct session *session, uint64_t handle, const struct modu
     if (result == CUDA_SUCCESS)
         module->formats = module_library(module)->formats;
     if (result == CUDA_SUCCESS)
-        result = charge_variables(session, module);
+        result = variables_charge(session, device, cached_variable_bytes(module->cached),
+                                  &module->charged);
     if (result == CUDA_SUCCESS)
         result = enter_module(session, handle, module);
     if (result != CUDA_SUCCESS)

@@ -51,9 +51,10 @@ struct parser {
     uint32_t scope_count;
     uint32_t scope; /* the innermost; 0 is the module */
     uint32_t depth;
-    const char *opcode; /* of the instruction whose operands are parsed */
-    bool in_call;       /* where '(' begins a list */
-    bool in_prototype;  /* whose parameters have no names that count */
+    const char *opcode;     /* of the instruction whose operands are parsed */
+    bool declarations_only; /* bodies are skipped, and initial values may name anything */
+    bool in_call;           /* where '(' begins a list */
+    bool in_prototype;      /* whose parameters have no names that count */
     struct call_result *results;
     uint32_t result_count;
     struct name_entry *names;

@@ -85,11 +85,12 @@ static void parse_dimensions(struct parser *parser, uint32_t ret_values[3])
     }
 }
 
+/* A variable may be declared on the same line. */
 static void skip_values(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
     while (lexer->token.kind == TOKEN_STRING || lexer->token.kind == TOKEN_INTEGER ||
-           lexer_is(lexer, ','))
+           lexer->token.kind == TOKEN_NAME || lexer_is(lexer, ',') || lexer_is(lexer, '+'))
         lexer_next(lexer);
     lexer_accept(lexer, ';');
 }
@@ -195,6 +196,39 @@ static void parse_signature(struct parser *parser, bool is_entry)
     parser->scope = scope;
 }
 
+static bool names_module_space(const struct lexer *lexer)
+{
+    return lexer_is_directive(lexer, "global") || lexer_is_directive(lexer, "const") ||
+           lexer_is_directive(lexer, "tex");
+}
+
+/* A statement, or a part of one. An opcode like ld.global declares nothing. */
+static void skip_in_body(struct parser *parser, unsigned *depth)
+{
+    struct lexer *lexer = &parser->lexer;
+    enum ptx_space space;
+    if (names_module_space(lexer) && parse_space(parser, &space)) {
+        parse_variables(parser, space, false);
+        return;
+    }
+    if (lexer->token.kind == TOKEN_NAME)
+        lexer_extend_opcode(lexer);
+    *depth += lexer_is(lexer, '{');
+    *depth -= lexer_is(lexer, '}');
+    lexer_next(lexer);
+}
+
+static void skip_body(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    for (unsigned depth = 1; depth && !lexer->failed;) {
+        if (lexer->token.kind == TOKEN_END)
+            lexer_fail(lexer, "a function does not end");
+        else
+            skip_in_body(parser, &depth);
+    }
+}
+
 void parse_function(struct parser *parser, bool is_entry)
 {
     struct lexer *lexer = &parser->lexer;
@@ -202,10 +236,12 @@ void parse_function(struct parser *parser, bool is_entry)
     if (lexer->failed)
         return;
     parse_performance_directives(parser, parser->function);
-    if (lexer_accept(lexer, '{'))
-        parse_body(parser);
-    else
+    if (!lexer_accept(lexer, '{'))
         lexer_expect(lexer, ';');
+    else if (parser->declarations_only)
+        skip_body(parser);
+    else
+        parse_body(parser);
     if (!lexer->failed)
         scope_leave(parser);
     parser->function = NULL;
@@ -315,12 +351,11 @@ static void parse_top_level(struct parser *parser)
         parse_target(parser);
     else if (lexer_accept_directive(lexer, "address_size"))
         parse_address_size(parser);
-    else if (lexer_is_directive(lexer, "file") || lexer_is_directive(lexer, "loc"))
-        lexer_skip_line(lexer);
     else if (lexer_is_directive(lexer, "section"))
         skip_braces(parser);
-    else if (lexer_is_directive(lexer, "pragma"))
-        lexer_skip_line(lexer);
+    else if (lexer_accept_directive(lexer, "file") || lexer_accept_directive(lexer, "loc") ||
+             lexer_accept_directive(lexer, "pragma"))
+        skip_values(parser);
     else if (parse_space(parser, &space))
         parse_variables(parser, space, is_extern);
     else if (!lexer_accept(lexer, ';'))
@@ -344,13 +379,15 @@ static void parse_all(struct parser *parser)
         lexer_fail(&parser->lexer, "there is no .version: this is not PTX");
 }
 
-struct ptx_module *ptx_parse(const char *text, size_t size, struct ptx_error *ret_error)
+static struct ptx_module *parse(const char *text, size_t size, bool declarations_only,
+                                struct ptx_error *ret_error)
 {
     struct ptx_module *module = calloc(1, sizeof(*module));
     *ret_error = (struct ptx_error){.text = "out of memory"};
     if (!module)
         return NULL;
-    struct parser parser = {.module = module, .arena = &module->arena};
+    struct parser parser = {
+        .module = module, .arena = &module->arena, .declarations_only = declarations_only};
     if (size > PTX_MAX_TEXT) {
         memcpy(ret_error->text, "the text is too large", 22);
         free(module);
@@ -367,6 +404,17 @@ struct ptx_module *ptx_parse(const char *text, size_t size, struct ptx_error *re
         return NULL;
     }
     return module;
+}
+
+struct ptx_module *ptx_parse(const char *text, size_t size, struct ptx_error *ret_error)
+{
+    return parse(text, size, false, ret_error);
+}
+
+struct ptx_module *ptx_parse_declarations(const char *text, size_t size,
+                                          struct ptx_error *ret_error)
+{
+    return parse(text, size, true, ret_error);
 }
 
 void ptx_module_destroy(struct ptx_module *module)

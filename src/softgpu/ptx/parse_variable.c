@@ -248,10 +248,10 @@ static void put_address(struct parser *parser, struct initializer *init, uint32_
         lexer_next(lexer);
         lexer_expect(lexer, '(');
     }
-    struct name_entry entry;
+    struct name_entry entry = {0};
     bool found = lexer->token.kind == TOKEN_NAME &&
                  scope_find(parser, parser->scope, lexer->token.text, lexer->token.length, &entry);
-    if (!found || entry.is_register) {
+    if ((!found && !parser->declarations_only) || entry.is_register) {
         lexer_fail(lexer, "an initial value names something that is not declared");
         return;
     }
@@ -338,9 +338,27 @@ static void size_from_values(struct ptx_variable *variable, const struct initial
         variable->size = init->offset;
 }
 
+/* Up to the comma or semicolon behind it. */
+static void skip_initializer(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    for (unsigned depth = 0; !lexer->failed && lexer->token.kind != TOKEN_END;) {
+        if (depth == 0 && (lexer_is(lexer, ',') || lexer_is(lexer, ';')))
+            return;
+        depth += lexer_is(lexer, '{');
+        if (lexer_is(lexer, '}') && depth-- == 0)
+            lexer_fail(lexer, "an initial value ends twice");
+        lexer_next(lexer);
+    }
+}
+
 static void parse_initializer(struct parser *parser, struct ptx_variable *variable)
 {
     struct initializer init = {.variable = variable, .element_size = ptx_type_size(variable->type)};
+    if (parser->declarations_only && variable->size) {
+        skip_initializer(parser);
+        return;
+    }
     if (variable->size == 0)
         variable->size = MAX_VARIABLE_SIZE;
     parse_initial(parser, &init);

@@ -187,6 +187,11 @@ struct ptx_error {
 
 /* NULL on failure, and *ret_error says why. The text need not end with NUL. */
 struct ptx_module *ptx_parse(const char *text, size_t size, struct ptx_error *ret_error);
+
+/* The same without the code of functions, which may be anything: for the variables. */
+struct ptx_module *ptx_parse_declarations(const char *text, size_t size,
+                                          struct ptx_error *ret_error);
+
 void ptx_module_destroy(struct ptx_module *module);
 
 unsigned ptx_type_size(enum ptx_type type);

@@ -45,20 +45,17 @@ static void declarations_in_text(void **state)
                                     "cvta.to.global.u64 %rd2, %rd1;\n}\n"),
                         "p q");
     assert_string_equal(in_text(PTX ".const .v2 .f32 m[2][3];\n"), "m");
+    assert_string_equal(in_text(PTX ".global .u32 a, b;\n"), "a b");
 }
 
-/* Of the only variable; UINT64_MAX when it cannot be known whether there is one. */
+/* Of all variables; IMAGE_BYTES_UNKNOWN when that cannot be known. */
 static uint64_t size_in(const char *text)
 {
     struct image_facts facts;
 
     image_facts_read(text, strlen(text), 90, &facts);
-    if (!facts.has_names)
-        return UINT64_MAX;
-    assert_int_equal(facts.names.count, 1);
-    uint64_t size = facts.names.names[0].size;
     image_facts_fini(&facts);
-    return size;
+    return facts.variable_bytes;
 }
 
 static void sizes_in_text(void **state)
@@ -68,12 +65,39 @@ static void sizes_in_text(void **state)
     assert_int_equal(size_in(PTX ".global .align 64 .b8 z[50331648];\n"), 50331648);
     assert_int_equal(size_in(PTX ".const .v2 .f32 m[2][ 3 ];\n"), 48);
     assert_int_equal(size_in(PTX ".global .f64 d;\n"), 8);
-    /* Not known. */
-    assert_int_equal(size_in(PTX ".global .f16x2 h;\n"), 0);
+    assert_int_equal(size_in(PTX ".global .f16x2 h;\n"), 4);
     assert_int_equal(size_in(PTX ".extern .global .b8 e[];\n"), 0);
-    assert_int_equal(size_in(PTX ".global .b8 e[N];\n"), 0);
+    assert_int_equal(size_in(PTX ".entry k() {\nld.global.u32 %r1, [%rd1];\n}\n"), 0);
+}
+
+/* As the driver reads them, however they are written. */
+static void sizes_that_are_not_plain(void **state)
+{
+    (void)state;
+    assert_int_equal(size_in(PTX ".global .b8 a[5000*10000];\n"), 50000000);
+    assert_int_equal(size_in(PTX ".global .b8 a[0x2faf080];\n"), 50000000);
+    assert_int_equal(size_in(PTX ".global .b8 a[/* 4 */ 50000000 // 4\n];\n"), 50000000);
+    assert_int_equal(size_in(PTX ".global .b8 a[4], b[50000000];\n"), 50000004);
+    assert_int_equal(size_in(PTX ".global /* .u8 */ .u32 a [10] [10] = {1, 2};\n"), 400);
+    assert_int_equal(size_in(PTX ".global .align 4 .b8 a[] = {1, 2, 3};\n"), 4);
+    assert_int_equal(size_in(PTX ".global .align 4096 .b8 a, b;\n"), 8192);
+    assert_int_equal(size_in(PTX ".visible.global .b8 a[50000000];\n"), 50000000);
+    assert_int_equal(size_in(PTX ".global .attribute(.managed) .b8 a[50000000];\n"), 50000000);
+    assert_int_equal(size_in(PTX ".pragma \"nounroll\"; .global .b8 a[50000000];\n"), 50000000);
+    assert_int_equal(size_in(PTX ".file 1 \"a.cu\", 5, 7 .global .b8 a[50000000];\n"), 50000000);
+    assert_int_equal(size_in(PTX ".func f() {\nwhat.is.this {%r1, 5};\n"
+                                 "L: .global .b8 a[50000000];\n}\n"),
+                     50000000);
+}
+
+static void sizes_that_cannot_be_known(void **state)
+{
+    (void)state;
+    assert_int_equal(size_in(PTX ".global .b8 e[N];\n"), IMAGE_BYTES_UNKNOWN);
+    assert_int_equal(size_in(PTX ".global .what e;\n"), IMAGE_BYTES_UNKNOWN);
     assert_int_equal(size_in(PTX ".global .b64 e[999999999999999][999999999999999];\n"),
-                     UINT64_MAX);
+                     IMAGE_BYTES_UNKNOWN);
+    assert_int_equal(size_in(PTX ".global .b8 a[4]; .entry k() {\n"), IMAGE_BYTES_UNKNOWN);
 }
 
 /* Rather no names than too few. */
@@ -81,7 +105,6 @@ static void text_that_is_not_understood(void **state)
 {
     (void)state;
     assert_string_equal(in_text(PTX ".global .attribute(.managed) .align 4 .u32 m = 9;\n"), "-");
-    assert_string_equal(in_text(PTX ".global .u32 a, b;\n"), "-");
     assert_string_equal(in_text(PTX ".global .u32 a;\n.global .u32 a;\n"), "-");
     assert_string_equal(in_text(PTX ".global .texref t;\n"), "-");
     assert_string_equal(in_text(PTX ".tex .u32 t;\n.global .u32 a;\n"), "-");
@@ -287,7 +310,8 @@ static struct image_facts facts_of(const unsigned char *bytes, size_t size)
 static void only_what_the_device_gets_counts(void **state)
 {
     static const char plain[] = PTX ".entry k() {}\n",
-                      full[] = PTX ".global .u32 a;\ncall vprintf; call malloc;\n";
+                      full[] = PTX ".global .u32 a;\n"
+                                   ".func f() {\ncall vprintf; call malloc;\n}\n";
     struct stored_image code = make_code(), strange = code;
     const struct image_entry_header for_90 = {.kind = IMAGE_ELF, .sm = 90},
                                     for_100 = {.kind = IMAGE_ELF, .sm = 100};
@@ -408,6 +432,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declarations_in_text),
         cmocka_unit_test(sizes_in_text),
+        cmocka_unit_test(sizes_that_are_not_plain),
+        cmocka_unit_test(sizes_that_cannot_be_known),
         cmocka_unit_test(text_that_is_not_understood),
         cmocka_unit_test(a_bundle_is_not_understood),
         cmocka_unit_test(symbols_of_code),

@@ -26,7 +26,7 @@
 #define CPU_SECONDS 1
 
 static const char text[] = ".version 8.0\n.visible .global .align 4 .u32 counter;\n"
-                           ".const .align 8 .u64 table;\ncall vprintf;\n"
+                           ".const .align 8 .u64 table;\n.func f() {\ncall vprintf;\n}\n"
                            ".global .b8 $str[3] = {104, 105, 10};\n"
                            ".global .b8 $str$1[2] = {37, 100};\n";
 

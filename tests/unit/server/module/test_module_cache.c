@@ -189,8 +189,7 @@ static void the_driver_gets_the_parts_of_a_bundle(void **state)
     library->code = (struct compiled_image){.bytes = bundle, .size = sizeof(bundle)};
     quick_load = driver.cuLibraryLoadData;
     driver.cuLibraryLoadData = load_bundle;
-    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0]),
-                     CUDA_SUCCESS);
+    assert_int_equal(library_load(library), CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "load l1; ");
     library_destroy(library);
 }

@@ -57,8 +57,7 @@ static struct library *load(struct fixture *fixture)
 {
     struct library *library = make_library(fixture);
 
-    assert_int_equal(library_load(library, fixture->session, &fixture->server.devices.device[0]),
-                     CUDA_SUCCESS);
+    assert_int_equal(library_load(library), CUDA_SUCCESS);
     return library;
 }
 
@@ -144,7 +143,7 @@ static CUresult create(struct fixture *fixture)
 
     fake_trace();
     fake.refusal = CUDA_ERROR_OUT_OF_MEMORY;
-    return memory_create(fixture->session, 7, &prop, &handle);
+    return memory_create(fixture->session, &fixture->server.devices.device[0], 7, &prop, &handle);
 }
 
 static void they_are_unloaded_when_memory_is_short(void **state)
