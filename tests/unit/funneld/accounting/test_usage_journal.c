@@ -104,10 +104,11 @@ static void test_a_user_has_a_share(void **state)
 static void test_subordinate_users_share_it(void **state)
 {
     add(OTHER);
-    for (unsigned i = 0; i < 130000; i++)
-        add_of(100000 + i % 1000, FLOODER);
+    for (unsigned i = 0; i < 150000; i++)
+        add_of(100000 + i / 5000, FLOODER);
     add(OTHER);
     assert_int_equal(look_for(OTHER).lines, 2);
+    usage_journal_close(&daemon_state);
 }
 
 static void test_lines_wait_for_the_disk(void **state)
