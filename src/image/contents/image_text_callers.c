@@ -129,8 +129,8 @@ static int compare(const void *a, const void *b)
 static unsigned uses_of_word(const struct functions *functions, const char *word, size_t length)
 {
     const struct function key = {.name = word, .length = length};
-    const struct function *found = bsearch(&key, functions->each, functions->count,
-                                           sizeof(*functions->each), compare);
+    const struct function *found =
+        bsearch(&key, functions->each, functions->count, sizeof(*functions->each), compare);
 
     if (is(word, length, ".callprototype")) /* a call through a pointer */
         return IMAGE_USES_UNKNOWN;

@@ -32,7 +32,7 @@ static const char *in_text(const char *text)
     return callers_in(IMAGE_PTX, text, strlen(text));
 }
 
-#define SYSTEM                                                     \
+#define SYSTEM                                                                \
     ".extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);\n" \
     ".extern .func (.param .b64 r) malloc (.param .b64 a);\n"
 
@@ -109,8 +109,8 @@ static struct code make_code(void)
 
     memcpy(code.header.e_ident, ELFMAG, SELFMAG);
     code.header.e_ident[EI_CLASS] = ELFCLASS64;
-    code.sections[1] = section(0, SHT_STRTAB, offsetof(struct code, section_names),
-                               sizeof(code.section_names));
+    code.sections[1] =
+        section(0, SHT_STRTAB, offsetof(struct code, section_names), sizeof(code.section_names));
     code.sections[2] = section(0, SHT_SYMTAB, offsetof(struct code, symbols), sizeof(code.symbols));
     code.sections[2].sh_link = 3;
     code.sections[3] = section(0, SHT_STRTAB, offsetof(struct code, names), sizeof(code.names));
@@ -169,10 +169,8 @@ static void test_code_that_says_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels_of_ptx),
-        cmocka_unit_test(test_functions_of_ptx),
-        cmocka_unit_test(test_kernels_of_code),
-        cmocka_unit_test(test_other_calls_of_code),
+        cmocka_unit_test(test_kernels_of_ptx),         cmocka_unit_test(test_functions_of_ptx),
+        cmocka_unit_test(test_kernels_of_code),        cmocka_unit_test(test_other_calls_of_code),
         cmocka_unit_test(test_code_that_says_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
