@@ -11,16 +11,22 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "clock.h"
 #include "wire_calls.h"
 
 #define KEPT_MAX (1u << 20)
 
 atomic_bool printf_output_is_kept;
+uint64_t printf_output_empty_pause_ns = 2 * NS_PER_MS;
 
 struct kept_output {
     char *bytes; /* NULL until output is kept for the first time */
     size_t size;
 };
+
+/* Atomic, and about: threads that ask at the same time may count once. */
+static atomic_uint empty_answers;          /* since there was output */
+static atomic_uint_fast64_t last_question; /* clock_ns() */
 
 static struct {
     pthread_mutex_t lock; /* of the thread that takes and writes output */
@@ -36,7 +42,35 @@ void printf_output_init(void)
     for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
         output.kept[kind].size = 0;
     printf_output_is_kept = false;
+    empty_answers = 0;
 }
+
+/* ---- how often the server is asked ---- */
+
+bool printf_output_is_due(void)
+{
+    if (atomic_load_explicit(&empty_answers, memory_order_relaxed) < PRINTF_EMPTY_MOST)
+        return true;
+    return clock_ns() - atomic_load_explicit(&last_question, memory_order_relaxed) >=
+           printf_output_empty_pause_ns;
+}
+
+static void count_question(void)
+{
+    unsigned empty = atomic_load_explicit(&empty_answers, memory_order_relaxed);
+
+    if (empty < PRINTF_EMPTY_MOST)
+        atomic_store_explicit(&empty_answers, empty + 1, memory_order_relaxed);
+    else
+        atomic_store_explicit(&last_question, clock_ns(), memory_order_relaxed);
+}
+
+static void note_output(void)
+{
+    atomic_store_explicit(&empty_answers, 0, memory_order_relaxed);
+}
+
+/* ---- writing and keeping ---- */
 
 static FILE *file_of(enum region_output kind)
 {
@@ -69,6 +103,7 @@ void printf_output_write_all(void)
 {
     OUTPUT_LOCKED;
 
+    note_output();
     channel_mark_output_seen(&client->channel);
     for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
         write_out_locked(kind);
@@ -113,6 +148,7 @@ void printf_output_keep(void)
 {
     OUTPUT_LOCKED;
 
+    note_output();
     channel_mark_output_seen(&client->channel);
     atomic_store_explicit(&printf_output_is_kept, true, memory_order_relaxed);
     for (unsigned kind = 0; kind < OUTPUT_KINDS; kind++)
@@ -124,6 +160,7 @@ void printf_output_collect_all(void)
     struct wire_fnPrintfCollect in = {.again = 0};
     struct wire_fnPrintfCollect_reply out = {.more = 1};
 
+    count_question();
     while (out.more && wire_fnPrintfCollect(&client->channel, &in, &out) == CUDA_SUCCESS) {
         printf_output_write();
         in.again = 1;
@@ -134,6 +171,7 @@ void printf_output_order(void)
 {
     const struct wire_fnPrintfTake in = {};
 
+    count_question();
     channel_lock(&client->channel);
     wire_fnPrintfTake(&client->channel, &in);
     channel_unlock(&client->channel);

@@ -11,7 +11,8 @@
 
 #include "client.h"
 
-extern atomic_bool printf_output_is_kept; /* atomic */
+extern atomic_bool printf_output_is_kept;     /* atomic */
+extern uint64_t printf_output_empty_pause_ns; /* only tests change it */
 
 /* Called once while attaching. */
 void printf_output_init(void);
@@ -41,11 +42,24 @@ static inline void printf_output_write(void)
         printf_output_write_all();
 }
 
-/* Called wherever a thread of the program has synchronized, once: three loads where nothing is
- * printed. */
-static inline void printf_output_collect(void)
+/* Whether to ask the server. Where kernels may print and never do, each answer costs as much as a
+ * short kernel: after PRINTF_EMPTY_MOST of them without output, it is asked every 2 ms at most,
+ * until there is some. */
+#define PRINTF_EMPTY_MOST 256u
+bool printf_output_is_due(void);
+
+/* Called where output is to come out at all events: three loads where nothing is printed. */
+static inline void printf_output_collect_now(void)
 {
     if (channel_output_pending(&client->channel))
+        printf_output_collect_all();
+    printf_output_write();
+}
+
+/* Called wherever a thread of the program has synchronized, once. */
+static inline void printf_output_collect(void)
+{
+    if (channel_output_pending(&client->channel) && printf_output_is_due())
         printf_output_collect_all();
     printf_output_write();
 }
@@ -57,8 +71,10 @@ static inline void printf_output_collect_promptly(void)
 {
     if (!channel_output_pending(&client->channel) || ring_is_drained(&client->channel.ring))
         printf_output_collect();
-    else
+    else if (printf_output_is_due())
         printf_output_collect_later();
+    else
+        printf_output_write();
 }
 
 /* Called before the region is given up. */
@@ -71,7 +87,7 @@ static inline void printf_output_take(void)
 /* Called wherever a thread of the program only asks and hears that work is done. */
 static inline void printf_output_ask(void)
 {
-    if (channel_output_pending(&client->channel))
+    if (channel_output_pending(&client->channel) && printf_output_is_due())
         printf_output_order();
     printf_output_take();
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_thread.h"
 #include "recovery_hook.h"
@@ -236,6 +237,7 @@ CUresult client_cuLibraryUnload(CUlibrary handle)
     }
     image_fini(&library->image);
     free(library);
+    printf_output_collect_now(); /* cudart unloads when the program ends */
     return CUDA_SUCCESS;
 }
 

@@ -75,7 +75,7 @@ CUresult client_cuModuleUnload(CUmodule hmod)
     if (!module || module->library)
         return CUDA_ERROR_INVALID_HANDLE;
     module_unload(module);
-    printf_output_collect();
+    printf_output_collect_now();
     return CUDA_SUCCESS;
 }
 

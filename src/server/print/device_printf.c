@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "driver_output.h"
+#include "log.h"
 #include "print_state.h"
 #include "server_dispatch.h"
 
@@ -186,6 +187,19 @@ bool device_printf_settle(struct session *session)
 
 /* ---- the end ---- */
 
+/* A client that has not printed for long is not asked each time that it waits. */
+static void log_left_output(const struct session *session)
+{
+    const struct backlog *backlog = &session->printf->backlog;
+    size_t size = backlog->size - backlog->start;
+
+    if (size)
+        log_line("Client " CLIENT_FORMAT " has ended before it asked for this device printf "
+                 "output: %.*s",
+                 CLIENT_ARGS(session), size < PRINTF_LOGGED_MAX ? (int)size : PRINTF_LOGGED_MAX,
+                 backlog->text + backlog->start);
+}
+
 /* A last collection brings in what its kernels printed, so that it is not taken for another
  * client's. */
 void device_printf_forget(struct session *session)
@@ -193,6 +207,7 @@ void device_printf_forget(struct session *session)
     collect_all(session);
     for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
         remove_client(&session->printf->clients[i]);
+    log_left_output(session);
     backlog_drop(&session->printf->backlog);
 }
 

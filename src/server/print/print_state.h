@@ -13,6 +13,8 @@
 #include "device_printf.h"
 #include "stream.h"
 
+#define PRINTF_LOGGED_MAX 1024 /* bytes of output in one line of the log */
+
 /* A session in one context. It is in the context's list while its kernels may print, or may have
  * printed what is not collected yet. The session's own thread changes it, with `lock`, and reads it
  * without. */

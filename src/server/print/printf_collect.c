@@ -14,8 +14,6 @@
 #include "format_match.h"
 #include "log.h"
 
-#define LOGGED_MAX 1024 /* bytes of output in one line of the log */
-
 /* What was written, and the contexts that it may be of. */
 struct output {
     struct server_printf *printer;
@@ -151,7 +149,7 @@ static size_t distribute_record(const struct output *output, size_t at)
 
 static void log_rest(const struct output *output, size_t at)
 {
-    char line[LOGGED_MAX];
+    char line[PRINTF_LOGGED_MAX];
     size_t size = 0;
 
     while (at < output->writes.size) {

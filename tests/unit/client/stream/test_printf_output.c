@@ -168,6 +168,46 @@ static void test_waiting_for_an_event_waits_for_nothing_else(void **state)
     assert_int_equal(client_cuEventDestroy_v2(event), CUDA_SUCCESS);
 }
 
+/* Each question gets an empty answer. */
+static void *answer_all(void *unused)
+{
+    for (unsigned i = 0; i < PRINTF_EMPTY_MOST;) {
+        struct ring_message command = next_command();
+
+        if (channel_kind_op(command.kind) != WIRE_fnPrintfCollect)
+            continue;
+        answer(command, 0);
+        i++;
+    }
+    return NULL;
+}
+
+/* Until there is some, then it is asked each time again. */
+static void test_who_never_prints_is_not_asked_each_time(void **state)
+{
+    struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
+    pthread_t server;
+
+    assert_int_equal(client_cuStreamSynchronize((CUstream)stream->handle), CUDA_SUCCESS);
+    printf_output_init();
+    printf_output_empty_pause_ns = UINT64_MAX;
+    channel_server_set_output_pending(fixture.server, true);
+    assert_int_equal(pthread_create(&server, NULL, answer_all, NULL), 0);
+    for (unsigned i = 0; i < PRINTF_EMPTY_MOST; i++)
+        assert_int_equal(client_cuStreamSynchronize((CUstream)stream->handle), CUDA_SUCCESS);
+    pthread_join(server, NULL);
+    last_command();
+    assert_int_equal(client_cuStreamSynchronize((CUstream)stream->handle), CUDA_SUCCESS);
+    assert_int_equal(client_cuStreamQuery((CUstream)stream->handle), CUDA_SUCCESS);
+    assert_int_equal(last_command(), 0);
+    print("hello\n");
+    assert_int_equal(client_cuStreamQuery((CUstream)stream->handle), CUDA_SUCCESS);
+    assert_int_equal(last_command(), 0);
+    assert_int_equal(client_cuStreamQuery((CUstream)stream->handle), CUDA_SUCCESS);
+    assert_int_equal(last_command(), WIRE_fnPrintfTake);
+    printf_output_init();
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -179,6 +219,7 @@ int main(void)
         CASE(test_synchronizing_has_the_output_collected),
         CASE(test_asking_waits_for_nothing),
         CASE(test_waiting_for_an_event_waits_for_nothing_else),
+        CASE(test_who_never_prints_is_not_asked_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
