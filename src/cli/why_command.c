@@ -233,7 +233,7 @@ static int error_of_name(const char *name)
     for (int error = 1; error < 1000; error++) {
         const char *known = cuda_error_name((CUresult)error);
 
-        if (known && !strcmp(known, name))
+        if (known && !strcasecmp(known, name))
             return error;
     }
     return 0;

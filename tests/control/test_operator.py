@@ -256,6 +256,7 @@ class Operator(Started):
         self.assertNotIn("an older one", done.stdout)
         self.assertNotIn("a later one", done.stdout)
         self.assertEqual(self.funnel("why", "4100003").returncode, 1)
+        self.assertIn("CUDA_ERROR_ILLEGAL_ADDRESS (700)", self.funnel("why", "cuda_error_illegal_address").stdout)
 
     def test_wrong_words_to_manage(self):
         self.assertIn("there is no user nobody-of-this-name",
