@@ -17,6 +17,7 @@
 #include "text.h"
 #include "usage_sums.h"
 #include "usage_totals.h"
+#include "user_rate.h"
 
 #define FILE_NAME "usage.jsonl"
 #define FILE_BYTES_MAX (16 << 20)
@@ -128,31 +129,13 @@ static bool write_waiting(const struct daemon *daemon)
 
 /* ---- the share of a user ---- */
 
-#define SHARES 256u /* users whose numbers end alike have one together */
-#define SHARE_BYTES (4u << 20)
-#define SHARE_BYTES_A_SECOND                                            \
-    128u /* that become free again: in a week as much as all files have \
-          */
-
-static struct share {
-    uint64_t used, since; /* bytes; clock_ns() of the last look */
-} shares[SHARES];
-
-/* The daemon's own user, who is its operator, may have all. */
-static bool take_share(uid_t owner, size_t size)
+/* So many lines at once, which are some 4 MiB, and in a week as many as all files have. The
+ * daemon's own user, who is its operator, may have all. */
+static bool take_share(uid_t owner)
 {
-    struct share *share = &shares[owner % SHARES];
-    uint64_t seconds = (clock_ns() - share->since) / NS_PER_SEC;
-    uint64_t free_again = seconds * SHARE_BYTES_A_SECOND;
+    static struct user_rate lines = {.interval_ns = 6 * NS_PER_SEC, .burst = 5000};
 
-    if (owner == 0 || owner == geteuid())
-        return true;
-    share->used -= free_again < share->used ? free_again : share->used;
-    share->since += seconds * NS_PER_SEC;
-    if (share->used + size > SHARE_BYTES)
-        return false;
-    share->used += size;
-    return true;
+    return owner == 0 || owner == geteuid() || user_rate_take(&lines, owner, clock_ns());
 }
 
 /* ---- clients ---- */
@@ -180,8 +163,7 @@ static bool add_line(const struct daemon *daemon, const struct usage_line *line)
     if (!text)
         return false;
     usage_line_add(text, line);
-    bool added = take_share(line->who->owner, evbuffer_get_length(text)) &&
-                 (write_now(daemon, text) || wait_for_disk(text));
+    bool added = take_share(line->who->owner) && (write_now(daemon, text) || wait_for_disk(text));
     evbuffer_free(text);
     return added;
 }

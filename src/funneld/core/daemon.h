@@ -2,7 +2,7 @@
 /*
  * The state of funneld that its subsystems share. The daemon runs one event loop: it accepts
  * connections, starts and watches servers, and hands programs over to them. It never loads a GPU
- * driver and keeps no state of clients that a server holds.
+ * driver. It knows who the clients of servers are (client_record.h), and asks servers what they do.
  */
 #pragma once
 
