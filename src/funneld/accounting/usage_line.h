@@ -15,6 +15,6 @@ struct usage_line {
     unsigned clients, failed; /* so many together; and of them ended by an error */
 };
 
-/* Appends it as JSON, with its newline. Of several clients only the user and the server are told.
- */
+/* Appends it as JSON, with its newline. Of several clients only the user and the server, if it is
+ * one, are told. */
 void usage_line_add(struct evbuffer *out, const struct usage_line *line);

@@ -15,10 +15,10 @@
 
 struct usage_sum {
     struct list link;
-    uint64_t began; /* clock_ns() */
-    char server[SERVER_NAME_MAX];
+    uint64_t began;               /* clock_ns() */
+    char server[SERVER_NAME_MAX]; /* "" = several */
     struct server_ready ready;
-    struct server_identity who; /* of the first client */
+    struct server_identity who; /* of the first client, but for the user, who is its owner */
     struct server_client_gone gone;
     int64_t ended;
     unsigned clients, failed;
@@ -41,8 +41,7 @@ static bool has_devices(const struct usage_sum *sum, const struct server_ready *
 static struct usage_sum *find(const struct usage_line *line)
 {
     list_for_each (struct usage_sum, sum, &sums, link)
-        if (sum->who.uid == line->who->uid && !strcmp(sum->server, line->server) &&
-            has_devices(sum, line->ready))
+        if (sum->who.uid == line->who->owner && has_devices(sum, line->ready))
             return sum;
     return NULL;
 }
@@ -57,6 +56,7 @@ static struct usage_sum *usage_sum_create(const struct usage_line *line)
     text_copy(sum->server, sizeof(sum->server), line->server);
     sum->ready = *line->ready;
     sum->who = *line->who;
+    sum->who.uid = line->who->owner;
     list_append(&sums, &sum->link);
     count++;
     return sum;
@@ -77,6 +77,8 @@ bool usage_sums_add(const struct usage_line *line)
         sum = usage_sum_create(line);
     if (!sum)
         return false;
+    if (strcmp(sum->server, line->server))
+        sum->server[0] = '\0';
     usage_add(&sum->gone.usage, &line->gone->usage);
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         if (line->gone->memory_peak[i] > sum->gone.memory_peak[i])
