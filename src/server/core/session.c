@@ -119,9 +119,7 @@ static bool may_log_bytes(struct error_budget *error_budget, uint64_t now, uint6
     return true;
 }
 
-/* Counts an error: false when the client has used up its budget, and `ret_last` with the last
- * one. */
-static bool may_log_error(struct error_budget *error_budget, uint64_t bytes, bool *ret_last)
+bool error_budget_take(struct error_budget *error_budget, uint64_t bytes, bool *ret_last)
 {
     uint64_t now = clock_ns();
 
@@ -144,7 +142,8 @@ void session_log_error(struct session *session, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(session->reason, sizeof(session->reason), format, arguments);
     va_end(arguments);
-    if (!may_log_error(&session->error_budget, strlen(session->reason) + LOG_STAMP_BYTES, &last))
+    if (!error_budget_take(&session->error_budget, strlen(session->reason) + LOG_STAMP_BYTES,
+                           &last))
         return;
     log_line("Client " CLIENT_FORMAT ": %s%s", CLIENT_ARGS(session), session->reason,
              last ? " (no more of its mistakes are logged for a while)" : "");

@@ -122,6 +122,10 @@ const struct device *session_find_device(struct session *session, const char *ca
  * then this does not return. */
 void session_check(struct session *session, CUresult result);
 
+/* Counts a line of so many bytes: false when the budget is used up, and `ret_last` with the last
+ * line. The budget is the caller's, or guarded by its lock. */
+bool error_budget_take(struct error_budget *error_budget, uint64_t bytes, bool *ret_last);
+
 /* Logs an error of the client: which call, which argument, which limit. */
 void session_log_error(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

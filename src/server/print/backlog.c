@@ -2,26 +2,58 @@
 /* A buffer that grows, and is freed when it is empty; see backlog.h. */
 #include "backlog.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Several times the buffer that a driver keeps for one context. */
-#define BACKLOG_MAX ((size_t)64 << 20)
+/* Capacity of all buffers that are larger than what each client has of its own. Atomic: each buffer
+ * is guarded by another lock. */
+static atomic_size_t shared;
 
-static bool make_room(struct backlog *backlog, size_t size)
+static size_t shared_of(size_t capacity)
 {
-    size_t capacity = backlog->capacity ? backlog->capacity : 1u << 16;
+    return capacity > BACKLOG_OWN ? capacity : 0;
+}
 
-    while (capacity < backlog->size + size)
-        capacity *= 2;
-    if (capacity == backlog->capacity)
+static void count_capacity(size_t before, size_t after)
+{
+    atomic_fetch_add_explicit(&shared, shared_of(after) - shared_of(before), memory_order_relaxed);
+}
+
+static bool take_capacity(size_t before, size_t after)
+{
+    count_capacity(before, after);
+    if (after <= BACKLOG_OWN ||
+        (after <= BACKLOG_MAX &&
+         atomic_load_explicit(&shared, memory_order_relaxed) <= BACKLOGS_SHARED))
         return true;
-    char *text = capacity <= BACKLOG_MAX ? realloc(backlog->text, capacity) : NULL;
-    if (!text)
+    count_capacity(after, before);
+    return false;
+}
+
+static bool grow(struct backlog *backlog, size_t capacity)
+{
+    char *text;
+
+    if (!take_capacity(backlog->capacity, capacity))
         return false;
+    text = realloc(backlog->text, capacity);
+    if (!text) {
+        count_capacity(capacity, backlog->capacity);
+        return false;
+    }
     backlog->text = text;
     backlog->capacity = capacity;
     return true;
+}
+
+static bool make_room(struct backlog *backlog, size_t size)
+{
+    size_t capacity = backlog->capacity ? backlog->capacity : BACKLOG_OWN;
+
+    while (capacity < backlog->size + size)
+        capacity *= 2;
+    return capacity == backlog->capacity || grow(backlog, capacity);
 }
 
 bool backlog_add(struct backlog *backlog, const char *text, size_t size)
@@ -46,6 +78,7 @@ void backlog_deliver(struct backlog *backlog, struct channel_server *channel,
 
 void backlog_drop(struct backlog *backlog)
 {
+    count_capacity(backlog->capacity, 0);
     free(backlog->text);
     *backlog = (struct backlog){0};
 }

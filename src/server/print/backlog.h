@@ -10,6 +10,12 @@
 
 #include "channel.h"
 
+/* Bytes that each client has of its own; that one has at most, several times the buffer that a
+ * driver keeps for one context; and of all that have more than their own. */
+#define BACKLOG_OWN ((size_t)64 << 10)
+#define BACKLOG_MAX ((size_t)64 << 20)
+#define BACKLOGS_SHARED ((size_t)256 << 20)
+
 struct backlog {
     char *text;
     size_t start, size, capacity; /* text[start .. size) is not delivered yet */
@@ -21,7 +27,7 @@ static inline bool backlog_empty(const struct backlog *backlog)
     return backlog->start == backlog->size;
 }
 
-/* False beyond 64 MiB, or when out of memory; then nothing of this output is kept. */
+/* False beyond the limits, or when out of memory; then nothing of this output is kept. */
 bool backlog_add(struct backlog *backlog, const char *text, size_t size);
 
 /* Writes to the client's region as much as there is space for. */

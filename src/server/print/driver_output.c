@@ -18,13 +18,17 @@
 
 #include "cleanup.h"
 #include "log.h"
+#include "session.h"
 
 /* Several times the buffer that a driver keeps for one context. */
 #define WRITES_MAX ((size_t)64 << 20)
 
+#define LOGGED_LINE 128 /* bytes, about, of a line in the log */
+
 static struct {
     pthread_mutex_t lock; /* taken inside calls of a driver, so no such call is made with it */
     struct driver_writes out[DEVICE_CONTEXTS_MAX + 1], errors;
+    struct error_budget lost; /* of lines about what was not kept */
 } captured = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local unsigned source = DRIVER_OUTPUT_UNKNOWN;
@@ -77,8 +81,10 @@ void driver_writes_fini(struct driver_writes *writes)
 static void keep(struct driver_writes *writes, const char *text, size_t size)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&captured.lock);
+    bool last;
 
-    if (size && !driver_writes_add(writes, text, size))
+    if (size && !driver_writes_add(writes, text, size) &&
+        error_budget_take(&captured.lost, LOGGED_LINE, &last))
         log_line("No client reads its device printf output: %zu bytes are lost", size);
 }
 

@@ -32,6 +32,7 @@ struct printf_context {
 
 struct server_printf {
     pthread_mutex_t lock;
+    struct error_budget unknown; /* of lines about output of unknown clients; under `lock` */
     struct printf_context contexts[DEVICE_CONTEXTS_MAX]; /* by device->index */
 };
 
@@ -41,6 +42,7 @@ struct session_printf {
     bool is_mixed;        /* under the server's `lock`: the log says so */
     pthread_mutex_t lock; /* guards what follows */
     struct backlog backlog;
+    struct error_budget lost; /* of lines about output that was not kept */
 };
 
 /* Whether the client's kernels may print in that context. Session thread. */

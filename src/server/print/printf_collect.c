@@ -14,6 +14,8 @@
 #include "format_match.h"
 #include "log.h"
 
+#define LOGGED_LINE 128 /* bytes, about, of a line in the log without output */
+
 /* What was written, and the contexts that it may be of. */
 struct output {
     struct server_printf *printer;
@@ -84,14 +86,22 @@ static size_t fit_unknown_locked(const struct output *output, size_t at)
 
 /* ---- giving ---- */
 
+static void log_loss_locked(struct session *session, size_t size)
+{
+    bool last;
+
+    if (error_budget_take(&session->printf->lost, LOGGED_LINE, &last))
+        log_line("Client " CLIENT_FORMAT " does not read its device printf output: %zu bytes are "
+                 "lost%s",
+                 CLIENT_ARGS(session), size, last ? ", and more may be that are not logged" : "");
+}
+
 static void keep_text(struct session *session, const char *text, size_t size)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->printf->lock);
 
     if (!backlog_add(&session->printf->backlog, text, size))
-        log_line("Client " CLIENT_FORMAT " does not read its device printf output: %zu bytes are "
-                 "lost",
-                 CLIENT_ARGS(session), size);
+        log_loss_locked(session, size);
 }
 
 static void give(const struct output *output, struct record record, struct session *session)
@@ -147,6 +157,14 @@ static size_t distribute_record(const struct output *output, size_t at)
     return end;
 }
 
+static bool may_log(struct server_printf *printer, size_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
+    bool last;
+
+    return error_budget_take(&printer->unknown, LOGGED_LINE + size, &last);
+}
+
 static void log_rest(const struct output *output, size_t at)
 {
     char line[PRINTF_LOGGED_MAX];
@@ -161,7 +179,8 @@ static void log_rest(const struct output *output, size_t at)
         memcpy(line + size, text, length);
         size += length;
     }
-    log_line("Device printf output of an unknown client: %.*s", (int)size, line);
+    if (may_log(output->printer, size))
+        log_line("Device printf output of an unknown client: %.*s", (int)size, line);
 }
 
 static void distribute(struct output *output)

@@ -64,12 +64,38 @@ static void test_is_bounded(void **state)
     free(text);
 }
 
+#define CLIENTS 512
+
+/* Also the last of many clients finds space, and all together have no more than is allowed. */
+static void test_all_are_bounded(void **state)
+{
+    static struct backlog backlogs[CLIENTS];
+    char *text = calloc(1, BACKLOG_OWN);
+    size_t all = 0, one = 0;
+
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        assert_true(backlog_add(&backlogs[i], text, BACKLOG_OWN));
+        while (backlog_add(&backlogs[i], text, BACKLOG_OWN))
+            continue;
+        all += backlogs[i].capacity;
+    }
+    assert_true(all <= BACKLOGS_SHARED + CLIENTS * BACKLOG_OWN);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        backlog_drop(&backlogs[i]);
+    while (backlog_add(&backlogs[0], text, BACKLOG_OWN))
+        one += BACKLOG_OWN;
+    assert_int_equal(one, BACKLOG_MAX);
+    backlog_drop(&backlogs[0]);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_delivers_in_parts),
         cmocka_unit_test(test_waits_for_a_client_that_does_not_read),
         cmocka_unit_test(test_is_bounded),
+        cmocka_unit_test(test_all_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
