@@ -13,12 +13,18 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "clock.h"
 #include "driver_output.h"
 #include "log.h"
 #include "print_state.h"
 #include "server_dispatch.h"
 
 #define FAULT_TIMEOUT_S 1
+
+/* How often, and after how long, output is asked for again while others print. */
+#define FLUSHES_MORE 3u
+#define FLUSH_PAUSE_NS (20 * NS_PER_US)
+#define PRINTED_LATELY_NS (100 * NS_PER_MS)
 
 int server_printf_init(struct server *server)
 {
@@ -104,6 +110,46 @@ static void remove_client(struct printf_client *client)
     print_format_set_fini(&client->formats);
 }
 
+static CUresult flush_held(struct server_printf *printer, const struct device *device)
+{
+    struct printf_context *context = &printer->contexts[device->index];
+
+    driver_output_is_of(device->index);
+    CUresult result = driver.cuStreamSynchronize(device->watch);
+    driver_output_is_of(DRIVER_OUTPUT_UNKNOWN);
+    if (printf_distribute_held(printer, device->index))
+        context->printed_at = clock_ns();
+    return result;
+}
+
+static bool others_print(struct server_printf *printer, const struct printf_client *client,
+                         const struct printf_context *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&printer->lock);
+
+    list_for_each (struct printf_client, other, &context->clients, link)
+        if (other != client)
+            return context->printed_at && clock_ns() - context->printed_at < PRINTED_LATELY_NS;
+    return false;
+}
+
+/* NVIDIA's driver stops at a record that a running kernel has begun and not completed yet, and the
+ * client's own records may stand behind it. No call tells, so output is asked for again. */
+static CUresult flush_all_held(struct server_printf *printer, const struct device *device,
+                               const struct printf_client *client)
+{
+    const struct timespec pause = {.tv_nsec = FLUSH_PAUSE_NS};
+    CUresult result = flush_held(printer, device);
+
+    for (unsigned i = 0; i < FLUSHES_MORE && result == CUDA_SUCCESS &&
+                         others_print(printer, client, &printer->contexts[device->index]);
+         i++) {
+        nanosleep(&pause, NULL);
+        result = flush_held(printer, device);
+    }
+    return result;
+}
+
 /* Kernels that are done only now may have printed more, so whether they are is asked first. */
 static CUresult collect_in(struct printf_client *client, const struct device *device)
 {
@@ -116,10 +162,7 @@ static CUresult collect_in(struct printf_client *client, const struct device *de
     bool done = print_marks_are_reached(session, device);
     _cleanup_mutex_ pthread_mutex_t *collecting =
         mutex_hold(&printer->contexts[device->index].collecting);
-    driver_output_is_of(device->index);
-    result = driver.cuStreamSynchronize(device->watch);
-    driver_output_is_of(DRIVER_OUTPUT_UNKNOWN);
-    printf_distribute_held(printer, device->index);
+    result = flush_all_held(printer, device, client);
     if (done)
         remove_client(client);
     return result;

@@ -27,6 +27,7 @@ struct printf_client {
 
 struct printf_context {
     pthread_mutex_t collecting;
+    uint64_t printed_at; /* clock_ns() when output came last; under `collecting` */
     struct list clients; /* struct printf_client */
 };
 
@@ -53,9 +54,9 @@ static inline bool printf_client_may_print(const struct printf_client *client)
 
 /* ---- printf_collect.c ---- */
 
-/* Gives what the driver has written of a context to the clients whose kernels printed it. The
- * caller holds the context's `collecting`. */
-void printf_distribute_held(struct server_printf *printer, unsigned context);
+/* Gives what the driver has written of a context to the clients whose kernels printed it: whether
+ * there was anything. The caller holds the context's `collecting`. */
+bool printf_distribute_held(struct server_printf *printer, unsigned context);
 
 /* Puts what is kept for a client into its region, as far as there is space: whether that was all.
  */

@@ -195,15 +195,18 @@ static void distribute(struct output *output)
 }
 
 /* What was written in calls of other purposes comes first, because it is older. */
-void printf_distribute_held(struct server_printf *printer, unsigned context)
+bool printf_distribute_held(struct server_printf *printer, unsigned context)
 {
     struct output unknown = {.printer = printer, .last = DEVICE_CONTEXTS_MAX - 1};
     struct output known = {.printer = printer, .first = context, .last = context};
 
     driver_output_take(DRIVER_OUTPUT_UNKNOWN, &unknown.writes);
+    bool any = unknown.writes.size > 0;
     distribute(&unknown);
     driver_output_take(context, &known.writes);
+    any |= known.writes.size > 0;
     distribute(&known);
+    return any;
 }
 
 bool printf_deliver(struct session *session)
