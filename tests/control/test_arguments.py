@@ -38,6 +38,7 @@ KINDS = {
     "BOOLEAN": ("false", ["", "yes", "1", LONG]),
     "PARTITION": ("large", ["a-b", "a/b", "../x", "x" * 65]),
     "CHUNKS": ("1", NUMBER + ["0", "4097"]),
+    "TIMESLICE": ("75", NUMBER + ["101", "1.5"]),
     "FEATURE": ("memacct", ["memory", "-1", HUGE, LONG]),
     "OBJECT": ("1", NUMBER + ["0", LONG]),
 }
@@ -51,7 +52,7 @@ def commands():
         yield name, "".join(strings)
     listed = (ROOT / "src/control/command_list_v3.h").read_text()
     for name, grammar in re.findall(
-            r'^COMMAND_V3\(\w+, "([^"]+)", \w+,\s*((?:"[^"]*"\s*)+),', listed, re.M):
+            r'^COMMAND_V3\(\s*\w+, "([^"]+)", \w+,\s*((?:"[^"]*"\s*)+),', listed, re.M):
         yield name, "".join(re.findall(r'"([^"]*)"', grammar))
 
 
@@ -121,7 +122,7 @@ class Arguments(harness.TestCase):
         listed = (ROOT / "src/control/command_list.h").read_text()
         version3 = (ROOT / "src/control/command_list_v3.h").read_text()
         self.assertEqual(names, set(re.findall(r"^COMMAND\(\s*(\w+)", listed, re.M)) |
-                         set(re.findall(r'^COMMAND_V3\(\w+, "([^"]+)"', version3, re.M)))
+                         set(re.findall(r'^COMMAND_V3\(\s*\w+, "([^"]+)"', version3, re.M)))
         kinds = {kind for _, grammar in commands() for _, kind, _ in slots(grammar) if kind}
         self.assertEqual(kinds, set(KINDS))
 

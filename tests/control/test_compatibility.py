@@ -90,7 +90,7 @@ class Complete(unittest.TestCase):
 
     def test_every_command(self):
         self.contains_all(re.findall(r"^COMMAND\((\w+),", read("src/control/command_list.h"), re.M))
-        self.contains_all(re.findall(r'^COMMAND_V3\(\w+, "([^"]+)",', read("src/control/command_list_v3.h"),
+        self.contains_all(re.findall(r'^COMMAND_V3\(\s*\w+, "([^"]+)",', read("src/control/command_list_v3.h"),
                                      re.M))
 
     def test_every_option(self):
@@ -102,12 +102,14 @@ class Complete(unittest.TestCase):
     def test_every_variable(self):
         """Those of MPS are rows; they and Funnel's own are in environment.md."""
         text = "".join(sources())
-        names = set(re.findall(r'"(CUDA_(?:MPS|VISIBLE|DEVICE)_[A-Z_]+)"', text))
+        names = set(re.findall(r'"(CUDA_(?:MPS_[A-Z_]+|VISIBLE_DEVICES|DEVICE_MAX_CONNECTIONS))"',
+                               text))
         self.assertGreater(len(names), 8)
         for name in names:
             self.assertTrue(any(name in subject for subject in described()), name)
         environment = read("docs/environment.md")
-        for name in names | set(re.findall(r'"(FUNNEL_[A-Z_]+)"', text)):
+        others = r'"(FUNNEL_[A-Z_]+|CUDA_DEVICE_\w+_LIMIT|GPU_MEMORY_LIMIT)"'
+        for name in names | set(re.findall(others, text)):
             if name != "CUDA_DEVICE_MAX_CONNECTIONS":  # which no program of Funnel reads
                 self.assertIn(f"`{name}`", environment)
 
