@@ -223,18 +223,25 @@ static unsigned list_resources(const struct partitions *partitions,
 }
 
 /* With a session in a calm moment, else at once. */
+static CUresult begin_create(struct session *session, const struct device *device,
+                             struct calm *calm)
+{
+    const char *call = "cuGreenCtxCreate";
+
+    return session ? calm_begin(session, device, call, calm)
+                   : calm_begin_at_once(device, call, calm);
+}
+
 static CUresult make_green(const struct partitions *partitions, struct session *session,
                            struct partition *partition)
 {
-    const char *call = "cuGreenCtxCreate";
     struct calm calm;
     CUdevResource parts[SM_GROUPS_MAX];
     unsigned count = list_resources(partitions, partition, parts);
     CUdevResourceDesc description = NULL;
     CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, count);
     if (result == CUDA_SUCCESS)
-        result = session ? calm_begin(session, partition->device, call, &calm)
-                         : calm_begin_at_once(partition->device, call, &calm);
+        result = begin_create(session, partition->device, &calm);
     if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
@@ -258,9 +265,33 @@ static CUresult complete(struct partitions *partitions, struct session *session,
     return CUDA_SUCCESS;
 }
 
+/* Measuring makes green contexts, and the driver keeps device memory for each that there was. So a
+ * server without partitions does not measure. */
+static CUresult order_groups(struct partitions *partitions, struct session *session)
+{
+    struct sm_groups *groups = &partitions->groups;
+    struct calm calm;
+
+    if (atomic_load(&groups->is_ordered))
+        return CUDA_SUCCESS;
+    CUresult result = begin_create(session, partitions->device, &calm);
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&partitions->lock);
+    if (!atomic_load(&groups->is_ordered))
+        sm_groups_order(groups, partitions->device);
+    pthread_mutex_unlock(&partitions->lock);
+    calm_end(session, partitions->device, &calm);
+    return CUDA_SUCCESS;
+}
+
 static CUresult take(struct partitions *partitions, struct session *session, struct span span,
                      unsigned sm_count, struct partition **ret_partition)
 {
+    CUresult result = order_groups(partitions, session);
+
+    if (result != CUDA_SUCCESS)
+        return result;
     return complete(partitions, session, claim(partitions, span, sm_count), ret_partition);
 }
 
@@ -338,8 +369,11 @@ CUresult partitions_take_groups(struct partitions *partitions, struct session *s
                                 const struct partition *within, const uint8_t *groups,
                                 unsigned count, struct partition **ret_partition)
 {
-    struct partition *partition = list_groups(partitions, within, groups, count), *same;
+    CUresult result = order_groups(partitions, session);
 
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct partition *partition = list_groups(partitions, within, groups, count), *same;
     if (!partition)
         return CUDA_ERROR_OUT_OF_MEMORY;
     pthread_mutex_lock(&partitions->lock);

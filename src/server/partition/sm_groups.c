@@ -133,7 +133,7 @@ static void use_cluster_groups_alone(struct sm_groups *groups, const struct devi
     groups->cluster_size = 1;
 }
 
-static void order(struct sm_groups *groups, const struct device *device)
+void sm_groups_order(struct sm_groups *groups, const struct device *device)
 {
     struct layout layout;
     uint16_t home[SM_GROUPS_MAX] = {0};
@@ -145,6 +145,7 @@ static void order(struct sm_groups *groups, const struct device *device)
         sort_groups(groups, home);
     else
         use_cluster_groups_alone(groups, device, result);
+    atomic_store(&groups->is_ordered, true);
 }
 
 void sm_groups_init(struct sm_groups *groups, const struct device *device)
@@ -156,8 +157,8 @@ void sm_groups_init(struct sm_groups *groups, const struct device *device)
         groups->count = 0;
         log_line("Device %d cannot be divided: SM shares are not enforced", device->ordinal);
     } else if (find_cluster_groups(groups, device, &all)) {
-        order(groups, device);
-    } else {
-        groups->cluster_count = 0;
+        return;
     }
+    groups->cluster_count = 0;
+    atomic_store(&groups->is_ordered, true);
 }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,7 +23,12 @@ struct sm_groups {
     unsigned cluster_count;    /* of cluster groups */
     unsigned cluster_size;     /* of a cluster group, in groups */
     unsigned least, scheduled; /* the smallest part with co-scheduling, and its multiples */
+    atomic_bool is_ordered;    /* those of cluster groups do come first */
 };
+
+/* Measures where the groups lie, and orders them, before the first partition is made. One thread at
+ * a time; the calls on the device may wait for kernels. */
+void sm_groups_order(struct sm_groups *groups, const struct device *device);
 
 /* Divides the device. Before any other thread uses it. */
 void sm_groups_init(struct sm_groups *groups, const struct device *device);

@@ -208,7 +208,10 @@ static struct partitions *setup_device(struct fixture *fixture)
     driver.cuStreamSynchronize = synchronize;
     driver.cuStreamDestroy_v2 = destroy_stream;
     refusal = CUDA_SUCCESS;
+    made = gone = 0;
     partitions_init(&fixture->server.partitions[0], device);
+    assert_int_equal(made, 0); /* a server without partitions makes no green context */
+    sm_groups_order(&fixture->server.partitions[0].groups, device);
     made = gone = 0;
     return &fixture->server.partitions[0];
 }
@@ -335,6 +338,7 @@ static void a_device_that_cannot_be_measured_has_shares_of_cluster_groups(void *
 
     is_blocked = true;
     partitions_init(partitions, partitions->device);
+    sm_groups_order(&partitions->groups, partitions->device);
     is_blocked = false;
     assert_int_equal(partitions_grant(partitions, 1000), 8);
     assert_int_equal(partitions_grant(partitions, 5000), 64);
