@@ -57,7 +57,6 @@ static void buffer_is_in_use(void)
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuCtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 16 << 20));
     EXPECT(CUDA_SUCCESS, cuCtxGetLimit(&size, CU_LIMIT_PRINTF_FIFO_SIZE));
     IS_TRUE(size >= 12 << 20);
-    EXPECT(CUDA_SUCCESS, cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 12 << 20));
 }
 
 int main(void)
