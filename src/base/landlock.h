@@ -26,7 +26,8 @@ struct landlock_ruleset {
  * abstract Unix sockets of theirs. */
 int landlock_begin(struct landlock_ruleset *ruleset);
 
-/* Grants rights to a path. A path that does not exist is skipped. 0 or -errno. */
+/* Grants rights to a path. A path that does not exist, or that the caller may not reach, is
+ * skipped. 0 or -errno. */
 int landlock_allow(const struct landlock_ruleset *ruleset, const char *path,
                    enum landlock_rights rights);
 
