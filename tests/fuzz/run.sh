@@ -78,7 +78,8 @@ start build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cud
 start build fuzz_fatbin -I"$image" -I"$image/expand" -I"$root/src/softgpu/fatbin" \
     "$root"/src/softgpu/fatbin/*.c "$image"/*.c "$image"/expand/*.c -lzstd -llz4
 start build fuzz_image -I"$image" -I"$image/expand" -I"$image/contents" -I"$image/reader" \
-    "$image"/*.c "$image"/expand/*.c "$image"/contents/*.c "$image/reader/image_facts.c" -lzstd -llz4
+    -I"$root/src/softgpu/ptx" "$root"/src/softgpu/ptx/*.c "$image"/*.c "$image"/expand/*.c \
+    "$image"/contents/*.c "$image/reader/image_facts.c" -lzstd -llz4
 start build fuzz_toml -I"$root/src/funneld/config" "$root"/src/funneld/config/toml*.c
 cli=$root/src/cli
 # shellcheck disable=SC2086 # words of pkg-config

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a program pays for Funnel's library where no daemon runs: measure_passthrough.py BUILD [DRIVER].
+"""What a program pays for Funnel's library where no daemon runs: passthrough.py BUILD [DRIVER].
 
-Runs tests/fleet/call_cost alternately on a driver library and on Funnel's, which passes calls on to it,
+Runs bench/call_cost alternately on a driver library and on Funnel's, which passes calls on to it,
 and prints start, a short call and a queued launch for both. DRIVER is NVIDIA's libcuda.so.1, or
 without it the software GPU. The least of many runs counts, since a busy machine only adds.
 """
@@ -25,7 +25,7 @@ def environment(folder, driver, pipe):
 
 def run(build, environment_, *arguments):
     began = str(time.monotonic() * 1e3)
-    done = subprocess.run([build / "tests/fleet/call_cost", began, *arguments], env=environment_,
+    done = subprocess.run([build / "bench/call_cost", began, *arguments], env=environment_,
                           stdout=subprocess.PIPE, text=True, check=True, timeout=120)
     return [float(word) for word in done.stdout.split()]
 
