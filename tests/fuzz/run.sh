@@ -85,8 +85,9 @@ cli=$root/src/cli
 # shellcheck disable=SC2086 # words of pkg-config
 start build fuzz_answers -DFUNNEL_VERSION='"fuzz"' \
     $(pkg-config --cflags --libs jansson 2>/dev/null && echo -DHAVE_JANSSON) \
-    -I"$cli" -I"$root/src/control" "$cli"/client_[crt]*.c "$cli"/view_[jlt]*.c "$cli/snapshot.c" \
-    "$cli/top_sample.c" "$cli/cli.c" "$root"/src/control/*.c
+    -I"$cli/core" -I"$cli/views" -I"$cli/top" -I"$root/src/control" "$cli"/views/client_*.c \
+    "$cli"/views/view_[jlt]*.c "$cli/core/snapshot.c" "$cli/core/cli.c" "$cli/top/top_sample.c" \
+    "$root"/src/control/*.c
 start build fuzz_http -I"$root/src/funneld/http" "$root/src/funneld/http/http_parse.c"
 funneld=$root/src/funneld
 # shellcheck disable=SC2086 # words of pkg-config
