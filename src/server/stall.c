@@ -43,12 +43,6 @@ struct stall {
 
 /* ---- each client ---- */
 
-/* Partner: set_at_rest() in worker.c. */
-static bool is_at_rest(const struct session *session)
-{
-    return atomic_load_explicit(&session->at_rest, memory_order_relaxed);
-}
-
 /* NULL = in nothing that could take long. Where a client ends, its thread waits for its kernels,
  * which is no call. */
 static const char *current_call(const struct session *session, uint32_t *ret_position)
@@ -58,7 +52,7 @@ static const char *current_call(const struct session *session, uint32_t *ret_pos
     *ret_position = NO_POSITION;
     if (session->phase == SESSION_DONE)
         return NULL;
-    if (session->phase == SESSION_ATTACHING || session->stop || is_at_rest(session))
+    if (session->phase == SESSION_ATTACHING || session->stop || session_is_at_rest(session))
         return name;
     uint32_t op = channel_server_last_op(session->channel, ret_position);
     return name ? name : wire_op_name(op);

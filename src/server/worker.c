@@ -60,17 +60,11 @@ static bool run_one(struct session *session)
     return true;
 }
 
-/* What the thread has put into streams is there when it is at rest. Partners: stall.c, calm.c. */
-static void set_at_rest(struct session *session, bool at_rest)
-{
-    atomic_store_explicit(&session->at_rest, at_rest, memory_order_release);
-}
-
 static void wait_for_command(struct session *session)
 {
-    set_at_rest(session, true);
+    session_set_at_rest(session, true);
     channel_server_wait(session->channel, IDLE_WAIT_NS);
-    set_at_rest(session, false);
+    session_set_at_rest(session, false);
 }
 
 /* Another session is about to make a call that waits for all streams. Partner: calm.c. */

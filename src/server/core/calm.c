@@ -64,11 +64,9 @@ void calm_hold(struct calm *calm, struct session *session, uint64_t until)
     atomic_fetch_add_explicit(&session->holders, 1, memory_order_release);
 }
 
-/* Partners: set_at_rest() in worker.c and stream_pace.c. */
-static bool is_at_rest(const struct session *session)
+static bool adds_no_work(const struct session *session)
 {
-    return session->phase != SESSION_SERVING || session->stop ||
-           atomic_load_explicit(&session->at_rest, memory_order_acquire);
+    return session->phase != SESSION_SERVING || session->stop || session_is_at_rest(session);
 }
 
 static bool are_at_rest(struct server *server, const struct calm *calm)
@@ -76,7 +74,7 @@ static bool are_at_rest(struct server *server, const struct calm *calm)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each (struct session, session, &server->sessions, link) {
-        if (holds(calm, session->id) && !is_at_rest(session))
+        if (holds(calm, session->id) && !adds_no_work(session))
             return false;
     }
     return true;

@@ -193,12 +193,6 @@ static bool may_be_given_more(const struct stream *stream)
     return pace->in_flight < (is_strict ? pace->limit : limit_of_several(pace));
 }
 
-/* Partners: stall.c, calm.c. */
-static void set_at_rest(struct session *session, bool at_rest)
-{
-    atomic_store_explicit(&session->at_rest, at_rest, memory_order_release);
-}
-
 static void pause_for(uint64_t ns)
 {
     const struct timespec pause = {.tv_nsec = (long)ns};
@@ -273,12 +267,12 @@ void streams_stay_held(struct session *session)
 {
     if (!streams_are_held(session))
         return;
-    set_at_rest(session, true);
+    session_set_at_rest(session, true);
     while (streams_are_held(session)) {
         pause_for(HELD_PAUSE_NS);
         look_at_marks(session);
     }
-    set_at_rest(session, false);
+    session_set_at_rest(session, false);
 }
 
 static void set_awaits_turn(struct session *session, bool awaits)
@@ -288,11 +282,11 @@ static void set_awaits_turn(struct session *session, bool awaits)
 
 static void wait_for_turn(struct stream *stream)
 {
-    set_at_rest(stream->session, true);
+    session_set_at_rest(stream->session, true);
     set_awaits_turn(stream->session, true);
     await_marks(stream);
     set_awaits_turn(stream->session, false);
-    set_at_rest(stream->session, false);
+    session_set_at_rest(stream->session, false);
     streams_stay_held(stream->session);
 }
 
