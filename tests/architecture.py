@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the tree to ARCHITECTURE.md: tests/architecture.py [BUILD].
+"""Holds the tree to docs/design/folders.md: tests/architecture.py [BUILD].
 
 The table of folders there is what the code is checked against, so the two cannot drift apart.
 With a build folder, the libraries that each final program links are checked too.
@@ -12,7 +12,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "ARCHITECTURE.md"
+PAGE = ROOT / "docs/design/folders.md"
+# Pages whose names of files and functions are checked.
+PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/design").glob("*.md"))]
 MOST_LINES = 800
 
 # What a folder may use besides our own, and how its headers begin.
@@ -173,8 +175,8 @@ def main():
     if not errors:
         errors += include_errors(table)
     errors += [*name_errors(), *file_errors()]
-    for path in (PAGE, PAGE.with_name("CONTRIBUTING.md")):
-        errors += page_errors(path.name, path.read_text())
+    for path in PAGES:
+        errors += page_errors(path.relative_to(ROOT), path.read_text())
     if len(sys.argv) > 1:
         build = pathlib.Path(sys.argv[1])
         errors += [*link_errors(table, build), *export_errors(build)]

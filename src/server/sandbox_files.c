@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVIDIA's driver 580 was seen to open these files and no others (docs/threat-model.md). Home
+ * NVIDIA's driver 580 was seen to open these files and no others (docs/sandbox.md). Home
  * directories, /tmp and the files of other processes are not among them.
  */
 #include "sandbox_files.h"

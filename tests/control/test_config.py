@@ -103,7 +103,7 @@ class Config(harness.TestCase):
                           ["-", "7", "58", "-", "unallocated"]])
 
     def test_example_of_the_documentation(self):
-        with open(os.path.join(harness.HERE, "../../docs/funnel.md")) as file:
+        with open(os.path.join(harness.HERE, "../../docs/servers.md")) as file:
             text = file.read()
         example = text[text.index("    schema_version"):text.index("It is given to the daemon")]
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-a",

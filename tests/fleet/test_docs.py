@@ -13,6 +13,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else ROOT / "build"
+FOLDERS = ["api", "bench", "docs", "examples", "packaging", "src", "tests", "tools"]
 PAGES = ["containers", "kubernetes", "slurm-mpi", "moving-from-mps", "troubleshooting", "upgrading"]
 
 
@@ -68,6 +69,44 @@ class Commands(unittest.TestCase):
             for name in re.findall(r"`checklist\.(\w+)`", text_of(page)):
                 self.assertIn(f"def test_{name}(",
                               (ROOT / "tests/control/test_checklist.py").read_text())
+
+
+def anchors(page):
+    """The names by which links reach the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+
+
+class Links(unittest.TestCase):
+    def all_links(self):
+        """(page, target) of each link in each page of the tree."""
+        pages = [page for folder in FOLDERS for page in sorted((ROOT / folder).rglob("*.md"))]
+        for page in [*ROOT.glob("*.md"), *pages]:
+            text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if not re.match(r"[a-z]+:", target):
+                    yield page, target
+
+    def test_files_and_headings(self):
+        """Links inside of the tree lead to files, and to headings that these have."""
+        broken, seen = [], 0
+        for page, target in self.all_links():
+            name, _, anchor = target.partition("#")
+            file = page.parent / name if name else page
+            if not file.exists() or (anchor and anchor not in anchors(file)):
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+            seen += 1
+        self.assertEqual(broken, [])
+        self.assertGreater(seen, 100)
+
+    def test_pages_in_code(self):
+        """Comments and messages name pages that are there."""
+        for folder in FOLDERS:
+            for path in (ROOT / folder).rglob("*"):
+                if path.suffix in (".c", ".h", ".py", ".build", ".api"):
+                    for name in re.findall(r"\bdocs/[a-z0-9/-]+\.md", path.read_text()):
+                        self.assertTrue((ROOT / name).exists(), f"{path}: {name}")
 
 
 class Manifests(unittest.TestCase):

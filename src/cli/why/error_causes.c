@@ -96,7 +96,7 @@ static const struct error_cause causes[] = {
     {710, 710, "A kernel's assert() failed.", "The program's standard error has the message."},
     {711, 711, "Too many devices or memories are shared between devices.", "Enable fewer."},
     {712, 713, "The memory is registered already, or is not.",
-     "Register each range once; see docs/funnel.md on memory that programs register."},
+     "Register each range once; see docs/differences.md on memory that programs register."},
     {714, 718,
      "A kernel failed: its stack, an instruction, an address or the program counter was wrong.",
      "funnel log --server names the kernel; run the program by itself under compute-sanitizer."},
