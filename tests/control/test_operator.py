@@ -431,6 +431,15 @@ class Users(harness.TestCase):
             shown = self.funnel_as(user, "log", *arguments)
             self.assertEqual((shown.returncode, shown.stdout), (1, ""))
 
+    def test_large_user_ids_in_json(self):
+        """Those above 2^31 are numbers of users as well; they were printed as negative ones."""
+        uid = 3000000000
+        self.start("--device", "soft")
+        self.client_of(uid)
+        status = self.funnel_json("status")
+        self.assertEqual([server["uid"] for server in status["servers"]], [uid])
+        self.assertEqual([client["uid"] for client in status["clients"]], [uid])
+
     def test_one_server_for_all_users(self):
         """A user sees that server, and of its programs only the user's own."""
         self.start("--multiuser-server", "--device", "soft")

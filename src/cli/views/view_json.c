@@ -62,20 +62,20 @@ static json_t *code_cache_json(const struct server_code_cache *cache)
 {
     if (!*cache->path)
         return json_null();
-    return json_pack("{s:o, s:i, s:I, s:i, s:i}", "path",
-                     text_value(cache->path, sizeof(cache->path)), "entries", cache->entries,
-                     "bytes", (json_int_t)cache->bytes, "loaded", cache->loaded, "used",
-                     cache->used);
+    return json_pack("{s:o, s:I, s:I, s:I, s:I}", "path",
+                     text_value(cache->path, sizeof(cache->path)), "entries",
+                     (json_int_t)cache->entries, "bytes", (json_int_t)cache->bytes, "loaded",
+                     (json_int_t)cache->loaded, "used", (json_int_t)cache->used);
 }
 
 static json_t *server_json(const struct command_server *server)
 {
     json_t *json = json_pack(
-        "{s:s, s:s, s:i, s:i, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o, s:i, "
+        "{s:s, s:s, s:i, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o, s:i, "
         "s:b, "
         "s:I, s:o}",
         "name", server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
-        server->uid, "state", snapshot_state_name(server), "driver",
+        (json_int_t)server->uid, "state", snapshot_state_name(server), "driver",
         snapshot_driver_name(server->driver), "driver_version", server->driver_version, "devices",
         server->device_count, "clients", server->client_count, "max_clients", server->max_clients,
         "since", (json_int_t)server->since, "sm_centipercent", server->sm_centipercent, "priority",
@@ -178,11 +178,11 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
 {
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
-        "{s:i, s:i, s:i, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
+        "{s:i, s:I, s:I, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
         "s:o, s:o, s:o, s:I, s:o, s:I}",
-        "pid", row->identity.pid, "id", row->id, "uid", row->identity.uid, "server",
-        client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name, "namespace",
-        row->identity.space, "command",
+        "pid", row->identity.pid, "id", (json_int_t)row->id, "uid", (json_int_t)row->identity.uid,
+        "server", client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name,
+        "namespace", row->identity.space, "command",
         text_value(row->identity.command, sizeof(row->identity.command)), "group",
         text_value(row->identity.group, sizeof(row->identity.group)), "since",
         (json_int_t)row->identity.since, "state",
@@ -277,8 +277,8 @@ static json_t *status_json(const struct snapshot *snapshot, const struct paths *
     const struct command_daemon *daemon = &snapshot->daemon;
 
     return json_pack(
-        "{s:i, s:i, s:o, s:I, s:o, s:s, s:o, s:i, s:b, s:b, s:b, s:o, s:o, s:o, s:o}", "pid",
-        daemon->pid, "uid", daemon->uid, "version",
+        "{s:i, s:I, s:o, s:I, s:o, s:s, s:o, s:i, s:b, s:b, s:b, s:o, s:o, s:o, s:o}", "pid",
+        daemon->pid, "uid", (json_int_t)daemon->uid, "version",
         text_value(daemon->version, sizeof(daemon->version)), "since", (json_int_t)daemon->since,
         "device", text_value(daemon->device, sizeof(daemon->device)), "pipe_directory", paths->pipe,
         "log_directory", text_value(daemon->log_directory, sizeof(daemon->log_directory)),
