@@ -53,8 +53,8 @@ static uint64_t kernels_bytes(const struct code_directory *directory, const char
     return fstatat(directory->fd, file, &info, AT_SYMLINK_NOFOLLOW) ? 0 : (uint64_t)info.st_size;
 }
 
-static int add(const struct code_directory *directory, struct code_list *list, const char *file,
-               const struct stat *info)
+static int add_entry(const struct code_directory *directory, struct code_list *list,
+                     const char *file, const struct stat *info)
 {
     if (list->count == ENTRIES_MAX)
         return 0;
@@ -81,7 +81,7 @@ static int look_at(const struct code_directory *directory, struct code_list *lis
     if (!ending || fstatat(directory->fd, file, &info, AT_SYMLINK_NOFOLLOW))
         return 0;
     if (!strcmp(ending, "code"))
-        return add(directory, list, file, &info);
+        return add_entry(directory, list, file, &info);
     if (!belongs_to_entry(directory, file, ending))
         delete_old(directory, file, &info);
     return 0;

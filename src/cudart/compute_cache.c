@@ -18,7 +18,7 @@ struct numbers {
     uint32_t kind, sm, flags, source_size;
 };
 
-static char *append(char *to, const void *bytes, size_t size)
+static char *append_bytes(char *to, const void *bytes, size_t size)
 {
     memcpy(to, bytes, size);
     return to + size;
@@ -31,7 +31,7 @@ static size_t size_of(const char *text)
 
 static char *append_text(char *to, const char *text)
 {
-    return append(to, text ? text : "", size_of(text));
+    return append_bytes(to, text ? text : "", size_of(text));
 }
 
 /* The source is LLVM's bitcode, a text or machine code. `kind` says what is made of it, `host` for
@@ -51,9 +51,9 @@ static CUresult create_key(struct compute_key **ret_key, uint32_t kind, const vo
     if (!key)
         return CUDA_ERROR_OUT_OF_MEMORY;
     key->size = all;
-    char *end = append(key->bytes, &numbers, sizeof(numbers));
+    char *end = append_bytes(key->bytes, &numbers, sizeof(numbers));
     end = append_text(append_text(append_text(end, options), host), compiler);
-    append(end, source, size);
+    append_bytes(end, source, size);
     *ret_key = key;
     return CUDA_SUCCESS;
 }
@@ -65,15 +65,16 @@ static CUresult destroy_key(struct compute_key *key)
 }
 
 /* The caller frees the data by the last function of the table. */
-static CUresult find(const struct compute_key *key, uint32_t flags, void **ret_data,
-                     uint32_t *ret_size)
+static CUresult find_code(const struct compute_key *key, uint32_t flags, void **ret_data,
+                          uint32_t *ret_size)
 {
     if (!key || !ret_data || !ret_size)
         return CUDA_ERROR_INVALID_VALUE;
     return compute_store_find(key, ret_data, ret_size) == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-static CUresult add(const struct compute_key *key, uint32_t flags, const void *data, uint32_t size)
+static CUresult add_code(const struct compute_key *key, uint32_t flags, const void *data,
+                         uint32_t size)
 {
     if (!key || !data)
         return CUDA_ERROR_INVALID_VALUE;
@@ -87,6 +88,6 @@ static CUresult free_data(void *data)
 }
 
 const table_word compute_cache_table[7] = {
-    [0] = TABLE_SIZE(7), [1] = create_key,   [2] = destroy_key, [3] = find,
-    [4] = add,           [5] = UNKNOWN_SLOT, [6] = free_data,
+    [0] = TABLE_SIZE(7), [1] = create_key,   [2] = destroy_key, [3] = find_code,
+    [4] = add_code,      [5] = UNKNOWN_SLOT, [6] = free_data,
 };

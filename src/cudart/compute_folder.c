@@ -99,7 +99,7 @@ struct files {
     uint64_t bytes;
 };
 
-static void note(struct files *files, int folder, const char *name)
+static void note_file(struct files *files, int folder, const char *name)
 {
     _cleanup_fd_ int fd = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;
@@ -132,7 +132,7 @@ static void list_files(struct files *files, int folder)
         return;
     }
     for (struct dirent *entry; (entry = readdir(listing));)
-        note(files, folder, entry->d_name);
+        note_file(files, folder, entry->d_name);
     closedir(listing);
 }
 

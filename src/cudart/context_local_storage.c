@@ -89,7 +89,7 @@ static CUresult insert_locked(CUcontext context, void *key, void *value, destruc
 }
 
 /* A key that is there already keeps its old value. */
-static CUresult put(CUcontext context, void *key, void *value, destructor *destroy)
+static CUresult put_value(CUcontext context, void *key, void *value, destructor *destroy)
 {
     CUresult result = resolve(&context);
 
@@ -127,7 +127,7 @@ static CUresult delete (CUcontext context, void *key)
     return entry ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-static bool remember(CUcontext context, void *key)
+static bool remember_key(CUcontext context, void *key)
 {
     struct entry *entry;
 
@@ -150,13 +150,13 @@ static bool is_remembered(CUcontext context, const void *key)
 }
 
 /* A missing key leaves ret_value as it was. */
-static CUresult get(void **ret_value, CUcontext context, void *key)
+static CUresult get_value(void **ret_value, CUcontext context, void *key)
 {
     CUresult result = resolve(&context);
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!is_remembered(context, key) && !remember(context, key))
+    if (!is_remembered(context, key) && !remember_key(context, key))
         return CUDA_ERROR_INVALID_HANDLE;
     *ret_value = remembered.value;
     return CUDA_SUCCESS;
@@ -202,4 +202,4 @@ void cudart_context_gone(CUcontext context)
     }
 }
 
-const table_word context_local_storage_table[4] = {put, delete, get, NULL};
+const table_word context_local_storage_table[4] = {put_value, delete, get_value, NULL};

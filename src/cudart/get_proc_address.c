@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Which of two rows comes first; the order of the table. */
-static int compare(const struct entry_point *a, const struct entry_point *b)
+static int compare_entry_points(const struct entry_point *a, const struct entry_point *b)
 {
     int order = strcmp(a->name, b->name);
 
@@ -27,7 +27,7 @@ static const struct entry_point *last_not_after(const struct entry_point *table,
     while (first < end) {
         size_t middle = first + (end - first) / 2;
 
-        if (compare(&table[middle], wanted) <= 0)
+        if (compare_entry_points(&table[middle], wanted) <= 0)
             first = middle + 1;
         else
             end = middle;
@@ -35,8 +35,8 @@ static const struct entry_point *last_not_after(const struct entry_point *table,
     return first ? &table[first - 1] : NULL;
 }
 
-static const struct entry_point *find(const struct entry_point *table, size_t count,
-                                      const char *name, uint8_t flag, int version)
+static const struct entry_point *find_entry_point(const struct entry_point *table, size_t count,
+                                                  const char *name, uint8_t flag, int version)
 {
     struct entry_point wanted = {.name = name, .flag = flag, .version = version};
     const struct entry_point *row = last_not_after(table, count, &wanted);
@@ -50,9 +50,9 @@ static const struct entry_point *find_with_flag(const struct entry_point *table,
                                                 const char *name, uint8_t flag, int version)
 {
     if (flag == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM &&
-        find(table, count, name, flag, INT32_MAX))
-        return find(table, count, name, flag, version);
-    return find(table, count, name, CU_GET_PROC_ADDRESS_DEFAULT, version);
+        find_entry_point(table, count, name, flag, INT32_MAX))
+        return find_entry_point(table, count, name, flag, version);
+    return find_entry_point(table, count, name, CU_GET_PROC_ADDRESS_DEFAULT, version);
 }
 
 CUresult cudart_get_proc_address(const struct entry_point *table, size_t count, const char *symbol,
@@ -66,7 +66,7 @@ CUresult cudart_get_proc_address(const struct entry_point *table, size_t count, 
         version > driver_version)
         return CUDA_ERROR_INVALID_VALUE;
     row = find_with_flag(table, count, symbol, (uint8_t)flags, version);
-    if (!row && find(table, count, symbol, CU_GET_PROC_ADDRESS_DEFAULT, INT32_MAX))
+    if (!row && find_entry_point(table, count, symbol, CU_GET_PROC_ADDRESS_DEFAULT, INT32_MAX))
         status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
     else if (!row)
         status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

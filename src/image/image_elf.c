@@ -11,7 +11,7 @@ bool image_is_elf(const void *bytes)
     return strncmp(bytes, ELFMAG, SELFMAG) == 0;
 }
 
-static bool within(uint64_t offset, uint64_t length, uint64_t size)
+static bool range_is_within(uint64_t offset, uint64_t length, uint64_t size)
 {
     return offset <= size && length <= size - offset;
 }
@@ -24,7 +24,8 @@ static bool read_header(const void *bytes, size_t size, Elf64_Ehdr *ret_header)
     memcpy(ret_header, bytes, sizeof(*ret_header));
     return image_is_elf(bytes) && ret_header->e_ident[EI_CLASS] == ELFCLASS64 &&
            ret_header->e_shentsize == sizeof(Elf64_Shdr) &&
-           within(ret_header->e_shoff, (uint64_t)ret_header->e_shnum * sizeof(Elf64_Shdr), size);
+           range_is_within(ret_header->e_shoff, (uint64_t)ret_header->e_shnum * sizeof(Elf64_Shdr),
+                           size);
 }
 
 static Elf64_Shdr section_at(const void *bytes, const Elf64_Ehdr *header, unsigned index)
@@ -43,7 +44,8 @@ static bool sections_are_sound(const void *bytes, size_t size, const Elf64_Ehdr 
     for (unsigned i = 0; i < header->e_shnum; i++) {
         Elf64_Shdr section = section_at(bytes, header, i);
 
-        if (section.sh_type != SHT_NOBITS && !within(section.sh_offset, section.sh_size, size))
+        if (section.sh_type != SHT_NOBITS &&
+            !range_is_within(section.sh_offset, section.sh_size, size))
             return false;
     }
     return true;
@@ -54,7 +56,7 @@ bool image_elf_is_sound(const void *bytes, size_t size)
     Elf64_Ehdr header;
 
     return read_header(bytes, size, &header) &&
-           within(header.e_phoff, (uint64_t)header.e_phnum * header.e_phentsize, size) &&
+           range_is_within(header.e_phoff, (uint64_t)header.e_phnum * header.e_phentsize, size) &&
            (!header.e_shnum || header.e_shstrndx < header.e_shnum) &&
            sections_are_sound(bytes, size, &header);
 }
@@ -63,7 +65,7 @@ bool image_elf_is_sound(const void *bytes, size_t size)
 
 bool image_elf_holds(const struct image_elf *elf, const Elf64_Shdr *section)
 {
-    return within(section->sh_offset, section->sh_size, elf->size);
+    return range_is_within(section->sh_offset, section->sh_size, elf->size);
 }
 
 bool image_elf_open(const void *bytes, size_t size, struct image_elf *ret_elf)

@@ -61,7 +61,7 @@ static const void *first_container(const struct image_wrapper *wrapper)
 }
 
 /* The size of a bundle: the first container, and all inputs, with their padding. */
-static int measure(const void *first, const void *const *inputs, size_t *ret_size)
+static int measure_containers(const void *first, const void *const *inputs, size_t *ret_size)
 {
     size_t all = 0;
 
@@ -80,7 +80,7 @@ static int measure(const void *first, const void *const *inputs, size_t *ret_siz
     return 0;
 }
 
-static char *append(char *bytes, const void *container)
+static char *append_container(char *bytes, const void *container)
 {
     size_t size;
 
@@ -90,11 +90,11 @@ static char *append(char *bytes, const void *container)
     return bytes + padded(size);
 }
 
-static void gather(const void *first, const void *const *inputs, char *bytes)
+static void gather_containers(const void *first, const void *const *inputs, char *bytes)
 {
-    bytes = append(bytes, first);
+    bytes = append_container(bytes, first);
     for (; *inputs; inputs++)
-        bytes = append(bytes, *inputs);
+        bytes = append_container(bytes, *inputs);
 }
 
 int image_gather_inputs(const void *code, void **ret_bytes, size_t *ret_size)
@@ -107,12 +107,12 @@ int image_gather_inputs(const void *code, void **ret_bytes, size_t *ret_size)
     if (!read_wrapper(code, &wrapper))
         return -EINVAL;
     first = first_container(&wrapper);
-    if (measure(first, wrapper.inputs, &size))
+    if (measure_containers(first, wrapper.inputs, &size))
         return -EINVAL;
     bytes = malloc(size);
     if (!bytes)
         return -ENOMEM;
-    gather(first, wrapper.inputs, bytes);
+    gather_containers(first, wrapper.inputs, bytes);
     *ret_bytes = bytes;
     *ret_size = size;
     return 0;

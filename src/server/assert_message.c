@@ -40,7 +40,7 @@ static size_t bare_name(const char *function, const char *end, const char **ret_
     return (size_t)(stop - begin);
 }
 
-static bool names(const char *function, const char *end, const char *kernel)
+static bool names_kernel(const char *function, const char *end, const char *kernel)
 {
     const char *begin;
     char name[NAME_MAX_SIZE];
@@ -58,7 +58,7 @@ bool assert_message_names(const char *text, const char *kernel)
     const char *end;
 
     for (; (end = strstr(text, BEHIND_FUNCTION)); text = end + 1) {
-        if (names(function_before(text, end), end, kernel))
+        if (names_kernel(function_before(text, end), end, kernel))
             return true;
     }
     return false;

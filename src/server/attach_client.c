@@ -40,8 +40,8 @@ void attach_refuse(int socket, CUresult status, const char *format, ...)
 }
 
 /* The log gets the same message as the client. */
-__attribute__((format(printf, 3, 4))) static void refuse(const struct session *session,
-                                                         CUresult status, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+refuse_client(const struct session *session, CUresult status, const char *format, ...)
 {
     char text[sizeof(((struct welcome *)NULL)->text)];
     va_list arguments;
@@ -87,11 +87,11 @@ static bool check_hello(struct session *session)
 
     if (hello->version == HELLO_VERSION && hello->api_hash == WIRE_API_HASH)
         return true;
-    refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
-           "client library and server differ (%u.%016llx and %u.%016llx): restart the "
-           "daemon after an update",
-           hello->version, (unsigned long long)hello->api_hash, HELLO_VERSION,
-           (unsigned long long)WIRE_API_HASH);
+    refuse_client(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                  "client library and server differ (%u.%016llx and %u.%016llx): restart the "
+                  "daemon after an update",
+                  hello->version, (unsigned long long)hello->api_hash, HELLO_VERSION,
+                  (unsigned long long)WIRE_API_HASH);
     return false;
 }
 
@@ -101,8 +101,8 @@ static bool open_channel(struct session *session)
     int error = channel_server_create(&channel);
 
     if (error) {
-        refuse(session, CUDA_ERROR_OUT_OF_MEMORY, "the server cannot create shared memory: %s",
-               strerror(-error));
+        refuse_client(session, CUDA_ERROR_OUT_OF_MEMORY,
+                      "the server cannot create shared memory: %s", strerror(-error));
         return false;
     }
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
@@ -110,7 +110,8 @@ static bool open_channel(struct session *session)
     return true;
 }
 
-static struct attach_offer describe(const struct session *session, const struct window *window)
+static struct attach_offer describe_offer(const struct session *session,
+                                          const struct window *window)
 {
     const struct devices *devices = window->devices;
 
@@ -166,7 +167,7 @@ static bool needs_own_table(const struct session *session)
 
 static bool send_offer(struct session *session, const struct window *window)
 {
-    struct attach_offer offer = describe(session, window);
+    struct attach_offer offer = describe_offer(session, window);
     _cleanup_fd_ int own_table = -1;
 
     if (needs_own_table(session) && make_own_table(session, &own_table))
@@ -234,16 +235,16 @@ static bool find_own_window(struct session *session, uint64_t base)
     struct window *window = NULL;
 
     if (!window_claim_is_proven(session->server->life->claims, &session->life->hello)) {
-        refuse(
+        refuse_client(
             session, CUDA_ERROR_MPS_CONNECTION_FAILED,
             "no earlier server of this daemon has given this client the window that it asks for");
         return false;
     }
     CUresult result = take_window(session, base, &window);
     if (result != CUDA_SUCCESS) {
-        refuse(session, result,
-               "the window that the client had with the previous server is taken: %s",
-               driver_error_name(result));
+        refuse_client(session, result,
+                      "the window that the client had with the previous server is taken: %s",
+                      driver_error_name(result));
         return false;
     }
     if (offer_window(session, window) != ATTACH_OK)
@@ -264,8 +265,8 @@ static bool find_any_window(struct session *session)
         struct window *window = NULL;
         CUresult result = take_window(session, 0, &window);
         if (result != CUDA_SUCCESS) {
-            refuse(session, result, "the server has no free window of addresses: %s",
-                   driver_error_name(result));
+            refuse_client(session, result, "the server has no free window of addresses: %s",
+                          driver_error_name(result));
             break;
         }
         verdict = offer_window(session, window);
@@ -273,8 +274,8 @@ static bool find_any_window(struct session *session)
             refused[tries++] = window;
     }
     if (verdict == ATTACH_TAKEN && tries == ATTACH_TRIES)
-        refuse(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
-               "the addresses of %u windows are taken in this process", ATTACH_TRIES);
+        refuse_client(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                      "the addresses of %u windows are taken in this process", ATTACH_TRIES);
     while (tries)
         windows_put_back(windows, refused[--tries]);
     return session->window;
@@ -307,8 +308,8 @@ static bool take_sm_share(struct session *session, unsigned device)
     CUresult result = sm_share_open(session, device, &sm_count);
 
     if (result != CUDA_SUCCESS) {
-        refuse(session, result, "no partition of device %u with %u multiprocessors: %s", device,
-               sm_count, driver_error_name(result));
+        refuse_client(session, result, "no partition of device %u with %u multiprocessors: %s",
+                      device, sm_count, driver_error_name(result));
         return false;
     }
     if (sm_share_own(session, device)->partition && session->limits.fixed_count)

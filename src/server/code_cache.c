@@ -139,7 +139,7 @@ static bool may_suit(const struct code_cache *cache, const char *name)
     return found;
 }
 
-static void load(struct code_cache *cache, const char *name)
+static void load_entry(struct code_cache *cache, const char *name)
 {
     struct code_kernels kernels = {0};
     struct code_entry entry = {0};
@@ -166,14 +166,14 @@ static void load_next(struct code_cache *cache)
 {
     if (cache->next == cache->pending.count || is_busy(cache->server))
         return;
-    load(cache, cache->pending.entries[cache->next++].name);
+    load_entry(cache, cache->pending.entries[cache->next++].name);
     if (cache->next == cache->pending.count)
         log_end(cache);
 }
 
 /* ---- saving ---- */
 
-static void look(struct code_cache *cache)
+static void list_entries(struct code_cache *cache)
 {
     struct code_list list;
 
@@ -195,7 +195,7 @@ static void merge_kernels(const struct code_cache *cache, const char *name,
     free(known.names);
 }
 
-static int save(struct code_cache *cache, struct unsaved_library *library)
+static int save_library(struct code_cache *cache, struct unsaved_library *library)
 {
     const struct code_entry entry = {
         .origin = origin_of(cache->server, library->compute_capability, library->image->owner),
@@ -213,7 +213,7 @@ static int save(struct code_cache *cache, struct unsaved_library *library)
 }
 
 /* A full disk is no error: the code is in memory. */
-static void report(struct code_cache *cache, int error)
+static void report_error(struct code_cache *cache, int error)
 {
     if (error && !cache->failed)
         log_line("Code of programs cannot be saved in %s: %s", cache->directory.path,
@@ -228,12 +228,12 @@ static void save_all_locked(struct code_cache *cache, uint64_t deadline)
     bool saved = false;
 
     while (clock_ns() < deadline && module_cache_next_unsaved(modules, &library)) {
-        report(cache, save(cache, &library));
+        report_error(cache, save_library(cache, &library));
         unsaved_library_fini(&library);
         saved = true;
     }
     if (saved)
-        look(cache);
+        list_entries(cache);
 }
 
 static void save_all(struct code_cache *cache)
@@ -252,7 +252,7 @@ static bool is_finished(struct code_cache *cache)
     return cache->finished;
 }
 
-static void prepare(struct code_cache *cache)
+static void prepare_directory(struct code_cache *cache)
 {
     unsigned deleted = code_marks_settle(&cache->directory);
 
@@ -260,7 +260,7 @@ static void prepare(struct code_cache *cache)
         log_line("Deleted %u entries of %s: a server has ended while it loaded them", deleted,
                  cache->directory.path);
     code_list_read(&cache->directory, &cache->pending);
-    look(cache);
+    list_entries(cache);
 }
 
 static void pause_thread(const struct code_cache *cache)
@@ -272,12 +272,12 @@ static void pause_thread(const struct code_cache *cache)
         NULL);
 }
 
-static void *run(void *context)
+static void *run_code_cache(void *context)
 {
     struct code_cache *cache = context;
     uint64_t saved_at = clock_ns();
 
-    prepare(cache);
+    prepare_directory(cache);
     while (!is_finished(cache)) {
         load_next(cache);
         if (clock_ns() - saved_at >= SAVE_NS) {
@@ -322,7 +322,7 @@ int code_cache_start(struct server *server)
     pthread_mutex_init(&cache->lock, NULL);
     pthread_mutex_init(&cache->save_lock, NULL);
     text_copy(cache->seen.path, sizeof(cache->seen.path), cache->directory.path);
-    int error = pthread_create(&thread, NULL, run, cache);
+    int error = pthread_create(&thread, NULL, run_code_cache, cache);
     if (error) {
         code_directory_close(&cache->directory);
         free(cache);

@@ -57,7 +57,7 @@ static struct channel_load measure_locked(struct server *server)
     };
 }
 
-static void tell(struct session *session, struct channel_load load)
+static void tell_client(struct session *session, struct channel_load load)
 {
     struct channel_load *told = &session->life->load.told;
 
@@ -75,5 +75,5 @@ void copy_load_update(struct server *server)
     spin_shorten(load.lacks_cpus);
     server_launch_set_crowded(server, load.lacks_cpus);
     list_for_each (struct session, session, &server->sessions, link)
-        tell(session, load);
+        tell_client(session, load);
 }

@@ -210,7 +210,7 @@ static void answer_status(struct server *server, uint32_t request)
     send_message(server, &end);
 }
 
-static void answer(struct server *server, uint32_t request, CUresult status)
+static void answer_request(struct server *server, uint32_t request, CUresult status)
 {
     struct server_result result;
 
@@ -271,8 +271,8 @@ static void on_termination_poll(void *context, int timer_fd)
         log_line(
             "Client %d is terminated, but its kernels still run: their resources stay allocated",
             termination->pid);
-    answer(termination->server, termination->request,
-           done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT);
+    answer_request(termination->server, termination->request,
+                   done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT);
     termination_destroy(termination);
 }
 
@@ -315,7 +315,7 @@ static void terminate_clients(struct server *server, const struct server_termina
         status = CUDA_SUCCESS;
     }
     if (status != CUDA_SUCCESS || !answer_when_done(server, order))
-        answer(server, order->header.request, status);
+        answer_request(server, order->header.request, status);
 }
 
 static void set_limits(struct server *server, const struct server_set_limits *order)
@@ -334,7 +334,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
         log_line("Client " CLIENT_FORMAT ": limits are now %s", CLIENT_ARGS(session), text);
         status = CUDA_SUCCESS;
     }
-    answer(server, order->header.request, status);
+    answer_request(server, order->header.request, status);
 }
 
 static void dispatch_message(struct server *server, const union server_any *order, int *fd)

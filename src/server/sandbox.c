@@ -146,55 +146,60 @@ struct filter {
     unsigned short count;
 };
 
-static void put(struct filter *filter, struct sock_filter instruction)
+static void put_instruction(struct filter *filter, struct sock_filter instruction)
 {
     filter->code[filter->count++] = instruction;
 }
 
-static void load(struct filter *filter, size_t offset)
+static void add_load(struct filter *filter, size_t offset)
 {
-    put(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset));
+    put_instruction(filter,
+                    (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)offset));
 }
 
-static void answer(struct filter *filter, unsigned action)
+static void add_answer(struct filter *filter, unsigned action)
 {
-    put(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
+    put_instruction(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, action));
 }
 
 /* Refuses the call with `error`. */
-static void refuse(struct filter *filter, int number, int error)
+static void refuse_call(struct filter *filter, int number, int error)
 {
-    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1));
-    answer(filter, SECCOMP_RET_ERRNO | (unsigned)error);
+    put_instruction(
+        filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1));
+    add_answer(filter, SECCOMP_RET_ERRNO | (unsigned)error);
 }
 
 /* Allows the call where the low half of an argument passes the test, and refuses it elsewhere. */
 static void allow_if(struct filter *filter, int number, unsigned argument, unsigned short test,
                      unsigned value)
 {
-    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 4));
-    load(filter, offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t));
-    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 1, 0));
-    answer(filter, SECCOMP_RET_ERRNO | EPERM);
-    answer(filter, SECCOMP_RET_ALLOW);
+    put_instruction(
+        filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 4));
+    add_load(filter, offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t));
+    put_instruction(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 1, 0));
+    add_answer(filter, SECCOMP_RET_ERRNO | EPERM);
+    add_answer(filter, SECCOMP_RET_ALLOW);
 }
 
-static void build(struct filter *filter)
+static void build_filter(struct filter *filter)
 {
-    load(filter, offsetof(struct seccomp_data, arch));
-    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
-    answer(filter, SECCOMP_RET_ERRNO | EPERM);
-    load(filter, offsetof(struct seccomp_data, nr));
+    add_load(filter, offsetof(struct seccomp_data, arch));
+    put_instruction(filter,
+                    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
+    add_answer(filter, SECCOMP_RET_ERRNO | EPERM);
+    add_load(filter, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
     /* The calls of the x32 ABI would pass a list of numbers. */
-    put(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 0, 1));
-    answer(filter, SECCOMP_RET_ERRNO | EPERM);
+    put_instruction(filter,
+                    (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_CALLS, 0, 1));
+    add_answer(filter, SECCOMP_RET_ERRNO | EPERM);
 #endif
     for (size_t i = 0; i < REFUSED; i++)
-        refuse(filter, refused[i], EPERM);
+        refuse_call(filter, refused[i], EPERM);
 #ifdef SYS_clone3
     /* Its flags lie in memory; the C library uses clone() where this is missing. */
-    refuse(filter, SYS_clone3, ENOSYS);
+    refuse_call(filter, SYS_clone3, ENOSYS);
 #endif
     allow_if(filter, SYS_clone, 0, BPF_JSET, CLONE_THREAD);
     allow_if(filter, SYS_socket, 0, BPF_JEQ, AF_UNIX);
@@ -202,7 +207,7 @@ static void build(struct filter *filter)
     allow_if(filter, SYS_kill, 1, BPF_JEQ, 0);
     allow_if(filter, SYS_tgkill, 0, BPF_JEQ, (unsigned)getpid());
     allow_if(filter, SYS_prlimit64, 0, BPF_JEQ, 0);
-    answer(filter, SECCOMP_RET_ALLOW);
+    add_answer(filter, SECCOMP_RET_ALLOW);
 }
 
 /* Other threads get the filter, and no_new_privs, as well. */
@@ -226,7 +231,7 @@ void sandbox_seal(void)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #ifdef ARCHITECTURE
     struct filter filter = {.count = 0};
-    build(&filter);
+    build_filter(&filter);
     int error = install(&filter);
     if (error)
         log_line("The kernel takes no filter of system calls (%s): the server runs without one",

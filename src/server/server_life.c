@@ -157,8 +157,8 @@ static const char *refusal_reason(const struct server *server, const struct serv
                : NULL;
 }
 
-static void refuse(struct server *server, const struct server_client *who, int socket,
-                   CUresult status, const char *why)
+static void refuse_client(struct server *server, const struct server_client *who, int socket,
+                          CUresult status, const char *why)
 {
     log_line("Client {PID: %d} is refused with status %d: %s (%u clients of at most %u)",
              who->identity.pid, status, why, server->life->session_count,
@@ -182,12 +182,12 @@ void server_take_client(struct server *server, const struct server_client *who, 
     const char *why = refusal_reason(server, who, &status);
 
     if (why) {
-        refuse(server, who, socket, status, why);
+        refuse_client(server, who, socket, status, why);
         return;
     }
     struct session *session = session_create(server, who, who->id);
     if (!session) {
-        refuse(server, who, socket, CUDA_ERROR_OUT_OF_MEMORY, "the server is out of memory");
+        refuse_client(server, who, socket, CUDA_ERROR_OUT_OF_MEMORY, "the server is out of memory");
         return;
     }
     session->socket = socket;
@@ -198,8 +198,8 @@ void server_take_client(struct server *server, const struct server_client *who, 
     session->life->hang_up = loop_watch_changes(server->life->loop, socket, on_hang_up, session);
     if (!session->life->hang_up || session_start(session)) {
         remove_session(server, session);
-        refuse(server, who, fd_steal(&session->socket), CUDA_ERROR_OUT_OF_MEMORY,
-               "the server is out of threads");
+        refuse_client(server, who, fd_steal(&session->socket), CUDA_ERROR_OUT_OF_MEMORY,
+                      "the server is out of threads");
         session_destroy(session);
     }
 }

@@ -299,7 +299,8 @@ static int start_ptx_compiler(struct server_life *life, char *why, size_t why_si
     return error;
 }
 
-static int start(struct server *server, const struct options *options, char *why, size_t why_size)
+static int start_server(struct server *server, const struct options *options, char *why,
+                        size_t why_size)
 {
     int error = start_ptx_compiler(server->life, why, why_size);
 
@@ -351,7 +352,7 @@ int server_main(int argc, char **argv)
     start_image_reader(server.life);
     server.life->control_fd = options.control_fd;
 
-    if (start(&server, &options, why, sizeof(why))) {
+    if (start_server(&server, &options, why, sizeof(why))) {
         log_line("Server cannot start: %s", why);
         daemon_link_failed(options.control_fd, CUDA_ERROR_SYSTEM_NOT_READY, why);
         return 1;

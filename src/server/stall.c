@@ -58,7 +58,7 @@ static const char *current_call(const struct session *session, uint32_t *ret_pos
     return name ? name : wire_op_name(op);
 }
 
-static void sample(struct session *session, uint64_t now)
+static void sample_session(struct session *session, uint64_t now)
 {
     struct session_call *last = &session->life->call;
     uint32_t position;
@@ -207,7 +207,7 @@ static void beat(struct server *server)
     uint64_t now = clock_ns();
 
     list_for_each (struct session, session, &server->sessions, link)
-        sample(session, now);
+        sample_session(session, now);
     struct stall stall = find_stall(server);
     server_message_init(&heartbeat, SERVER_HEARTBEAT, 0);
     heartbeat.waiting = stall.waiting;

@@ -57,7 +57,7 @@ struct session_trace {
 
 /* ---- the server's part ---- */
 
-static void release(struct server *server, struct trace *trace)
+static void release_trace(struct server *server, struct trace *trace)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
@@ -154,7 +154,7 @@ void server_trace_tick(struct server *server)
     server->life->trace = NULL;
     pthread_mutex_unlock(&server->lock);
     tell_sessions(server);
-    release(server, trace);
+    release_trace(server, trace);
 }
 
 /* ---- records ---- */
@@ -470,7 +470,7 @@ struct session_trace *session_trace_begin(struct session *session)
         return NULL;
     made = is_wanted(trace, session) ? calloc(1, sizeof(*made)) : NULL;
     if (!made) {
-        release(session->server, trace);
+        release_trace(session->server, trace);
         return NULL;
     }
     made->session = session;
@@ -494,6 +494,6 @@ void session_trace_end(struct session_trace *trace)
     for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
         if (trace->bases[i].event)
             driver.cuEventDestroy_v2(trace->bases[i].event);
-    release(server, trace->trace);
+    release_trace(server, trace->trace);
     free(trace);
 }

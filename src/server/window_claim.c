@@ -44,7 +44,7 @@ static bool has_token(const struct hello *hello)
     return !is_same_token(hello->token, none);
 }
 
-/* Pairs with place(), which stores the state after the rest. */
+/* Pairs with set_state(), which stores the state after the rest. */
 static bool is_set(const struct claim *claim)
 {
     return atomic_load_explicit(&claim->state, memory_order_acquire) == CLAIM_SET;
@@ -56,12 +56,12 @@ static bool take_place(struct claim *claim, uint32_t from)
 }
 
 /* Gives a place up that take_place() has taken, with what it holds now. */
-static void place(struct claim *claim, enum claim_state state)
+static void set_state(struct claim *claim, enum claim_state state)
 {
     atomic_store_explicit(&claim->state, state, memory_order_release);
 }
 
-static struct claim *find(struct claims *claims, const struct hello *hello, uint64_t base)
+static struct claim *find_claim(struct claims *claims, const struct hello *hello, uint64_t base)
 {
     if (!claims || !has_token(hello))
         return NULL;
@@ -76,7 +76,7 @@ static struct claim *find(struct claims *claims, const struct hello *hello, uint
 
 bool window_claim_is_proven(struct claims *claims, const struct hello *hello)
 {
-    return find(claims, hello, hello->window_base);
+    return find_claim(claims, hello, hello->window_base);
 }
 
 /* Clients that never come back leave theirs behind. */
@@ -97,14 +97,14 @@ static struct claim *take_free(struct claims *claims)
             continue;
         if (is_stale(claim))
             return claim;
-        place(claim, CLAIM_SET);
+        set_state(claim, CLAIM_SET);
     }
     return NULL;
 }
 
 void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t base, int32_t pid)
 {
-    if (!claims || !has_token(hello) || find(claims, hello, base))
+    if (!claims || !has_token(hello) || find_claim(claims, hello, base))
         return;
     struct claim *claim = take_free(claims);
     if (!claim)
@@ -112,15 +112,15 @@ void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t
     claim->pid = pid;
     claim->base = base;
     memcpy(claim->token, hello->token, sizeof(claim->token));
-    place(claim, CLAIM_SET);
+    set_state(claim, CLAIM_SET);
 }
 
 void window_claim_drop(struct claims *claims, const struct hello *hello, uint64_t base)
 {
-    struct claim *claim = find(claims, hello, base);
+    struct claim *claim = find_claim(claims, hello, base);
 
     if (!claim || !take_place(claim, CLAIM_SET))
         return;
     memset(claim->token, 0, sizeof(claim->token));
-    place(claim, CLAIM_FREE);
+    set_state(claim, CLAIM_FREE);
 }

@@ -34,8 +34,8 @@ static CUresult find_free(CUstream handle, CUstreamCaptureMode mode,
     return (*ret_stream)->capture ? CUDA_ERROR_ILLEGAL_STATE : CUDA_SUCCESS;
 }
 
-static CUresult begin(struct capture_stream *stream, struct graph *graph, bool is_own_graph,
-                      CUstreamCaptureMode mode)
+static CUresult begin_capture(struct capture_stream *stream, struct graph *graph, bool is_own_graph,
+                              CUstreamCaptureMode mode)
 {
     struct capture *capture = calloc(1, sizeof(*capture));
 
@@ -67,7 +67,7 @@ CUresult graph_cuStreamBeginCapture_v2(CUstream hStream, CUstreamCaptureMode mod
     struct graph *graph = graph_new(true);
     if (!graph)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = begin(stream, graph, true, mode);
+    result = begin_capture(stream, graph, true, mode);
     if (result)
         graph_free(graph);
     return result;
@@ -110,7 +110,7 @@ CUresult graph_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
         return CUDA_ERROR_INVALID_VALUE;
     result = add_tails(&stream->tails, graph, dependencies, dependencyData, numDependencies);
     if (!result)
-        result = begin(stream, graph, false, mode);
+        result = begin_capture(stream, graph, false, mode);
     if (result)
         capture_tails_clear(&stream->tails);
     return result;
@@ -284,7 +284,7 @@ CUresult graph_cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *c
                                            NULL);
 }
 
-static bool holds(const struct capture_tails *tails, CUgraphNode node)
+static bool tails_contain(const struct capture_tails *tails, CUgraphNode node)
 {
     for (size_t i = 0; i < tails->count; i++) {
         if (tails->nodes[i] == node)
@@ -299,7 +299,7 @@ static void forget_removed(const struct capture_tails *before, const struct capt
     for (size_t i = 0; i < before->count; i++) {
         struct graph_node *node = graph_node_get(before->nodes[i]);
 
-        if (node && !holds(after, before->nodes[i]))
+        if (node && !tails_contain(after, before->nodes[i]))
             node->has_to_be_joined = false;
     }
 }

@@ -77,7 +77,7 @@ void capture_join(struct capture *capture, struct capture_stream *stream)
     list_append(&capture->streams, &stream->in_capture);
 }
 
-static void leave(struct capture_stream *stream)
+static void leave_capture(struct capture_stream *stream)
 {
     list_remove(&stream->in_capture);
     stream->capture = NULL;
@@ -89,7 +89,7 @@ void capture_end(struct capture *capture)
     struct graph *graph = capture_graph(capture);
 
     list_for_each_safe (struct capture_stream, stream, &capture->streams, in_capture)
-        leave(stream);
+        leave_capture(stream);
     if (graph)
         graph->is_captured_into = false;
     capture_tails_clear(&capture->orphans);
@@ -106,7 +106,7 @@ void capture_abandon(struct capture *capture)
     graph_free(graph);
 }
 
-static struct capture *find(uint64_t id)
+static struct capture *find_capture(uint64_t id)
 {
     list_for_each (struct capture, capture, &captures, in_all) {
         if (capture->id == id)
@@ -158,7 +158,7 @@ static CUresult append_with(struct capture_stream *stream, struct graph_work *wo
     return capture_tails_add(&stream->tails, graph_node_handle(node), NULL);
 }
 
-static CUresult append(struct capture_stream *stream, struct graph_work *work)
+static CUresult append_node(struct capture_stream *stream, struct graph_work *work)
 {
     return append_with(stream, work, NULL);
 }
@@ -204,7 +204,7 @@ CUresult capture_copy_locked(struct capture_stream *stream, const CUDA_MEMCPY3D 
     struct graph_work work;
     CUresult result = graph_work_copy_box(copy, stream->context, &work);
 
-    return result ? result : append(stream, &work);
+    return result ? result : append_node(stream, &work);
 }
 
 CUresult capture_fill_locked(struct capture_stream *stream, const CUDA_MEMSET_NODE_PARAMS *fill)
@@ -212,7 +212,7 @@ CUresult capture_fill_locked(struct capture_stream *stream, const CUDA_MEMSET_NO
     struct graph_work work;
     CUresult result = graph_work_captured_fill(fill, stream->context, &work);
 
-    return result ? result : append(stream, &work);
+    return result ? result : append_node(stream, &work);
 }
 
 CUresult capture_host_locked(struct capture_stream *stream, CUhostFn function, void *user)
@@ -221,7 +221,7 @@ CUresult capture_host_locked(struct capture_stream *stream, CUhostFn function, v
     struct graph_work work;
     CUresult result = graph_work_host(&host, &work);
 
-    return result ? result : append(stream, &work);
+    return result ? result : append_node(stream, &work);
 }
 
 CUresult capture_mem_ops_locked(struct capture_stream *stream, unsigned count,
@@ -235,7 +235,7 @@ CUresult capture_mem_ops_locked(struct capture_stream *stream, unsigned count,
     struct graph_work work;
     CUresult result = graph_work_mem_ops(&params, &work);
 
-    return result ? result : append(stream, &work);
+    return result ? result : append_node(stream, &work);
 }
 
 CUresult capture_allocate_locked(struct capture_stream *stream,
@@ -247,7 +247,7 @@ CUresult capture_allocate_locked(struct capture_stream *stream,
                           : graph_work_allocate(params, stream->context, &work);
 
     if (!result)
-        result = append(stream, &work);
+        result = append_node(stream, &work);
     if (!result)
         *ret_address = work.memory->address;
     return result;
@@ -260,7 +260,7 @@ CUresult capture_free_locked(struct capture_stream *stream, CUdeviceptr address)
                           ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                           : graph_work_free(capture_graph(stream->capture), address, &work);
 
-    return result ? result : append(stream, &work);
+    return result ? result : append_node(stream, &work);
 }
 
 CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_exec *exec)
@@ -268,7 +268,7 @@ CUresult capture_exec_locked(struct capture_stream *stream, const struct graph_e
     struct graph_work work;
     CUresult result = graph_work_child(exec->graph, &work);
 
-    return result ? result : append(stream, &work);
+    return result ? result : append_node(stream, &work);
 }
 
 static CUresult append_event(struct capture_stream *stream, CUgraphNodeType type, CUevent event)
@@ -276,7 +276,7 @@ static CUresult append_event(struct capture_stream *stream, CUgraphNodeType type
     struct graph_work work;
     CUresult result = graph_work_event(type, event, &work);
 
-    return result ? result : append(stream, &work);
+    return result ? result : append_node(stream, &work);
 }
 
 CUresult capture_record_locked(struct capture_stream *stream, struct capture_event *event,
@@ -315,7 +315,7 @@ void capture_event_forget_locked(struct capture_event *event)
 static CUresult wait_inside(struct capture_stream *stream, const struct capture_event *event,
                             bool is_recorded)
 {
-    struct capture *other = event->capture ? find(event->capture) : NULL;
+    struct capture *other = event->capture ? find_capture(event->capture) : NULL;
 
     if (!event->capture && !is_recorded)
         return CUDA_SUCCESS;
@@ -330,7 +330,7 @@ static CUresult wait_inside(struct capture_stream *stream, const struct capture_
 /* A stream that waits for a captured event is captured from now on. */
 static CUresult wait_outside(struct capture_stream *stream, const struct capture_event *event)
 {
-    struct capture *capture = find(event->capture);
+    struct capture *capture = find_capture(event->capture);
 
     if (!capture)
         return CUDA_ERROR_CAPTURED_EVENT;
@@ -362,7 +362,7 @@ CUresult capture_refuse_event_locked(struct capture_event *event)
 {
     if (!event->capture)
         return CUDA_SUCCESS;
-    return invalidate(find(event->capture), CUDA_ERROR_CAPTURED_EVENT);
+    return invalidate(find_capture(event->capture), CUDA_ERROR_CAPTURED_EVENT);
 }
 
 CUresult capture_refuse_locked(struct capture_stream *stream)
@@ -427,5 +427,5 @@ void capture_stream_gone_locked(struct capture_stream *stream)
     }
     if (capture_tails_join(&capture->orphans, &stream->tails))
         invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    leave(stream);
+    leave_capture(stream);
 }

@@ -21,7 +21,7 @@ void graph_condition_unref(struct graph_condition *condition)
     free(condition);
 }
 
-static bool keep(struct graph *graph, struct graph_condition *condition)
+static bool keep_condition(struct graph *graph, struct graph_condition *condition)
 {
     struct graph_conditions *made = &graph->conditions;
     struct graph_condition **grown =
@@ -47,7 +47,7 @@ CUresult graph_condition_create(struct graph *graph, CUcontext context, unsigned
                                           .flags = flags,
                                           .references = 1};
     condition->handle = graph_handle_add(GRAPH_HANDLE_CONDITION, condition);
-    if (!condition->handle || !keep(graph, condition)) {
+    if (!condition->handle || !keep_condition(graph, condition)) {
         graph_condition_unref(condition);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -116,7 +116,7 @@ static bool is_size_of(CUgraphConditionalNodeType type, unsigned size)
     }
 }
 
-static CUresult allocate(unsigned size, bool named, struct graph_conditional *conditional)
+static CUresult allocate_bodies(unsigned size, bool named, struct graph_conditional *conditional)
 {
     conditional->size = size;
     conditional->bodies = calloc(size, sizeof(*conditional->bodies));
@@ -160,7 +160,7 @@ CUresult graph_work_conditional(const struct graph *graph,
         return CUDA_ERROR_INVALID_VALUE;
     if (params->size > GRAPH_BODIES_MAX)
         return CUDA_ERROR_NOT_SUPPORTED;
-    result = allocate(params->size, true, &work.conditional);
+    result = allocate_bodies(params->size, true, &work.conditional);
     if (!result) {
         look_at(&work.conditional, condition);
         result = make_bodies(&work.conditional);
@@ -176,7 +176,7 @@ CUresult graph_conditional_copy(const struct graph_conditional *conditional, boo
                                 struct graph_conditional *ret_copy)
 {
     struct graph_conditional copy = {.type = conditional->type};
-    CUresult result = allocate(conditional->size, named, &copy);
+    CUresult result = allocate_bodies(conditional->size, named, &copy);
 
     if (!result)
         look_at(&copy, conditional->condition);
@@ -241,7 +241,7 @@ bool graph_has_unused_condition(const struct graph *graph)
 }
 
 /* `context`: of the conditional node around it, NULL where there is none. */
-static bool fits(const struct graph_node *node, CUcontext context)
+static bool node_fits(const struct graph_node *node, CUcontext context)
 {
     if (!context)
         return true;
@@ -267,7 +267,7 @@ static CUresult check_inside(const struct graph *graph, CUcontext context)
         bool decides = node->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
         const struct graph *inner;
 
-        if (!fits(node, context))
+        if (!node_fits(node, context))
             return CUDA_ERROR_NOT_SUPPORTED;
         for (unsigned i = 0; !result && (inner = inner_graph(node, i)); i++)
             result = check_inside(inner, decides ? node->work.context : context);

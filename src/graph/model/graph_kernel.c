@@ -7,7 +7,7 @@
 
 #include "graph_objects.h"
 
-static CUlaunchAttribute *find(const struct graph_kernel *kernel, CUlaunchAttributeID id)
+static CUlaunchAttribute *find_attribute(const struct graph_kernel *kernel, CUlaunchAttributeID id)
 {
     for (unsigned i = 0; i < kernel->attribute_count; i++) {
         if (kernel->attributes[i].id == id)
@@ -19,7 +19,7 @@ static CUlaunchAttribute *find(const struct graph_kernel *kernel, CUlaunchAttrib
 const CUlaunchAttributeValue *graph_kernel_attribute(const struct graph_kernel *kernel,
                                                      CUlaunchAttributeID id)
 {
-    const CUlaunchAttribute *attribute = find(kernel, id);
+    const CUlaunchAttribute *attribute = find_attribute(kernel, id);
 
     return attribute ? &attribute->value : NULL;
 }
@@ -54,7 +54,7 @@ static bool is_cluster(const CUlaunchAttributeValue *value)
 CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttributeID id,
                                     const CUlaunchAttributeValue *value)
 {
-    CUlaunchAttribute *attribute = find(kernel, id);
+    CUlaunchAttribute *attribute = find_attribute(kernel, id);
 
     if (!graph_kernel_knows_attribute(id))
         return CUDA_ERROR_INVALID_VALUE;

@@ -18,7 +18,7 @@ static struct map by_address;
 static _Atomic size_t known_count; /* entries of by_address, for readers without the lock */
 static struct graph_memory_usage usages[DEVICES_MAX];
 
-static void count(uint64_t *sum, uint64_t *high, uint64_t more)
+static void count_bytes(uint64_t *sum, uint64_t *high, uint64_t more)
 {
     *sum += more;
     if (*sum > *high)
@@ -80,13 +80,13 @@ static void give_back(struct graph_memory *memory)
     memory->address = 0;
 }
 
-static CUresult take(CUcontext context, struct graph_memory *memory)
+static CUresult take_addresses(CUcontext context, struct graph_memory *memory)
 {
     CUresult result = graph_backend.memory_take_locked(context, memory);
 
     if (result)
         return result;
-    count(&usage_of(memory)->reserved, &usage_of(memory)->reserved_high, memory->size);
+    count_bytes(&usage_of(memory)->reserved, &usage_of(memory)->reserved_high, memory->size);
     memory->params.dptr = memory->address;
     if (!map_put(&by_address, memory->address, memory)) {
         publish_count();
@@ -96,15 +96,15 @@ static CUresult take(CUcontext context, struct graph_memory *memory)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult create(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext context,
-                       struct graph_memory **ret_memory)
+static CUresult create_memory(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext context,
+                              struct graph_memory **ret_memory)
 {
     struct graph_memory *memory = calloc(1, sizeof(*memory));
 
     if (!memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     copy_params(params, memory);
-    CUresult result = take(context, memory);
+    CUresult result = take_addresses(context, memory);
     if (result)
         free(memory);
     else
@@ -151,7 +151,7 @@ CUresult graph_work_allocate(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext
     CUresult result = check_params(params);
 
     if (!result)
-        result = create(params, context, &work.memory);
+        result = create_memory(params, context, &work.memory);
     if (result)
         return result;
     graph_memory_add_node(work.memory, work.type);
@@ -246,7 +246,7 @@ static void become(struct graph_memory *memory, bool live)
     struct graph_memory_usage *usage = usage_of(memory);
 
     if (live && !memory->was_live)
-        count(&usage->used, &usage->used_high, memory->size);
+        count_bytes(&usage->used, &usage->used_high, memory->size);
     memory->was_live |= live;
     memory->live = live;
 }

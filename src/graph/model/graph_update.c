@@ -24,7 +24,7 @@ struct pairs {
 };
 
 /* Numbers all that can be come to from `node`, dependencies first. */
-static unsigned walk(struct graph_node *node, struct graph_node **order, unsigned count)
+static unsigned walk_nodes(struct graph_node *node, struct graph_node **order, unsigned count)
 {
     node->next = NULL;
     node->cursor = 1;
@@ -59,14 +59,14 @@ static struct graph_node **find_order(const struct graph *graph, unsigned *ret_c
         node->cursor = 0;
     list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (node->dependents.count == 0)
-            count = walk(node, order, count);
+            count = walk_nodes(node, order, count);
     }
     *ret_count = count;
     return order;
 }
 
-static CUresult fail(struct pairs *pairs, CUgraphExecUpdateResult why,
-                     const struct graph_node *node, const struct graph_node *from)
+static CUresult fail_update(struct pairs *pairs, CUgraphExecUpdateResult why,
+                            const struct graph_node *node, const struct graph_node *from)
 {
     pairs->info.result = why;
     pairs->info.errorNode = node ? graph_node_handle(node) : NULL;
@@ -74,38 +74,38 @@ static CUresult fail(struct pairs *pairs, CUgraphExecUpdateResult why,
     return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
 }
 
-static CUresult compare(struct pairs *pairs, const struct graph_node *mine,
-                        const struct graph_node *theirs)
+static CUresult compare_nodes(struct pairs *pairs, const struct graph_node *mine,
+                              const struct graph_node *theirs)
 {
     if (mine->work.type != theirs->work.type)
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, theirs, NULL);
+        return fail_update(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, theirs, NULL);
     if (mine->work.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
         mine->work.type == CU_GRAPH_NODE_TYPE_MEM_FREE)
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, theirs, NULL);
+        return fail_update(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED, theirs, NULL);
     if (mine->dependencies.count != theirs->dependencies.count)
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, NULL);
+        return fail_update(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, NULL);
     for (unsigned i = 0; i < mine->dependencies.count; i++) {
         const struct graph_node *other = theirs->dependencies.edges[i].node;
 
         if (mine->dependencies.edges[i].node->number != other->number)
-            return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, other);
+            return fail_update(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, theirs, other);
     }
     if (!graph_work_can_become(&mine->work, &theirs->work) ||
         (mine->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
          (mine->work.conditional.type != theirs->work.conditional.type ||
           mine->work.conditional.size != theirs->work.conditional.size)))
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, theirs, NULL);
+        return fail_update(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, theirs, NULL);
     if (mine->work.context == theirs->work.context)
         return CUDA_SUCCESS;
-    return fail(pairs,
-                mine->work.type == CU_GRAPH_NODE_TYPE_KERNEL
-                    ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
-                    : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED,
-                theirs, NULL);
+    return fail_update(pairs,
+                       mine->work.type == CU_GRAPH_NODE_TYPE_KERNEL
+                           ? CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE
+                           : CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED,
+                       theirs, NULL);
 }
 
-static CUresult remember(struct pairs *pairs, struct graph_node *mine,
-                         const struct graph_node *theirs)
+static CUresult remember_pair(struct pairs *pairs, struct graph_node *mine,
+                              const struct graph_node *theirs)
 {
     if (pairs->count == pairs->capacity) {
         unsigned capacity = pairs->capacity ? pairs->capacity * 2 : 64;
@@ -127,7 +127,7 @@ static CUresult match_bodies(struct pairs *pairs, struct graph_node *mine,
                              const struct graph_node *theirs)
 {
     const struct graph_conditional *here = &mine->work.conditional;
-    CUresult result = remember(pairs, mine, theirs);
+    CUresult result = remember_pair(pairs, mine, theirs);
 
     for (unsigned i = 0; !result && i < here->size; i++)
         result = match(pairs, here->bodies[i], theirs->work.conditional.bodies[i]);
@@ -144,15 +144,15 @@ static CUresult match(struct pairs *pairs, const struct graph *mine, const struc
     if (!my_order || !their_order)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (mine->count != theirs->count || count != other)
-        return fail(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
+        return fail_update(pairs, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, NULL, NULL);
     for (unsigned i = 0; !result && i < count; i++) {
-        result = compare(pairs, my_order[i], their_order[i]);
+        result = compare_nodes(pairs, my_order[i], their_order[i]);
         if (!result && my_order[i]->work.type == CU_GRAPH_NODE_TYPE_GRAPH)
             result = match(pairs, my_order[i]->work.child, their_order[i]->work.child);
         else if (!result && my_order[i]->work.type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
             result = match_bodies(pairs, my_order[i], their_order[i]);
         else if (!result)
-            result = remember(pairs, my_order[i], their_order[i]);
+            result = remember_pair(pairs, my_order[i], their_order[i]);
     }
     return result;
 }
@@ -190,7 +190,7 @@ static CUresult look_at(struct graph_exec *exec, struct graph_node *mine,
     return CUDA_SUCCESS;
 }
 
-static CUresult apply(struct graph_exec *exec, struct pairs *pairs)
+static CUresult apply_pairs(struct graph_exec *exec, struct pairs *pairs)
 {
     CUresult result = CUDA_SUCCESS;
 
@@ -216,7 +216,7 @@ CUresult graph_exec_update(struct graph_exec *exec, const struct graph *mine,
     if (!result)
         result = copy_works(&pairs);
     if (!result)
-        result = apply(exec, &pairs);
+        result = apply_pairs(exec, &pairs);
     for (unsigned i = 0; i < pairs.count; i++) {
         if (pairs.pairs[i].has_work)
             graph_work_fini(&pairs.pairs[i].work);

@@ -46,7 +46,7 @@ static bool is_count(unsigned count)
     return count > 0 && count <= INT_MAX;
 }
 
-static void add(struct user_object *object, uint64_t count)
+static void add_references(struct user_object *object, uint64_t count)
 {
     REFERENCES_LOCKED;
 
@@ -61,7 +61,7 @@ static bool has(const struct user_object *object, uint64_t count)
 }
 
 /* True when that was the last reference; then the object is the caller's to end. */
-static bool drop(struct user_object *object, uint64_t count)
+static bool drop_references(struct user_object *object, uint64_t count)
 {
     REFERENCES_LOCKED;
 
@@ -80,7 +80,8 @@ static void end_later(struct user_object *object)
 
 /* ---- what a graph keeps ---- */
 
-static struct graph_keep *find(const struct graph_keeps *keeps, const struct user_object *object)
+static struct graph_keep *find_keep(const struct graph_keeps *keeps,
+                                    const struct user_object *object)
 {
     for (unsigned i = 0; i < keeps->count; i++) {
         if (keeps->keeps[i].object == object)
@@ -89,9 +90,10 @@ static struct graph_keep *find(const struct graph_keeps *keeps, const struct use
     return NULL;
 }
 
-static CUresult keep(struct graph_keeps *keeps, struct user_object *object, uint64_t count)
+static CUresult keep_references(struct graph_keeps *keeps, struct user_object *object,
+                                uint64_t count)
 {
-    struct graph_keep *known = find(keeps, object);
+    struct graph_keep *known = find_keep(keeps, object);
 
     if (!known) {
         struct graph_keep *grown =
@@ -114,9 +116,9 @@ CUresult graph_keeps_copy(const struct graph_keeps *keeps, struct graph_keeps *t
     for (unsigned i = 0; !result && i < keeps->count; i++) {
         const struct graph_keep *kept = &keeps->keeps[i];
 
-        result = keep(to, kept->object, kept->count);
+        result = keep_references(to, kept->object, kept->count);
         if (!result)
-            add(kept->object, kept->count);
+            add_references(kept->object, kept->count);
     }
     return result;
 }
@@ -124,7 +126,7 @@ CUresult graph_keeps_copy(const struct graph_keeps *keeps, struct graph_keeps *t
 void graph_keeps_drop(struct graph_keeps *keeps)
 {
     for (unsigned i = 0; i < keeps->count; i++) {
-        if (drop(keeps->keeps[i].object, keeps->keeps[i].count))
+        if (drop_references(keeps->keeps[i].object, keeps->keeps[i].count))
             end_later(keeps->keeps[i].object);
     }
     free(keeps->keeps);
@@ -155,14 +157,14 @@ static void take_keeps(struct graph *graph, struct leaving *leaving)
     }
 }
 
-static void leave(void *user)
+static void leave_object(void *user)
 {
     struct leaving *leaving = user;
 
     for (unsigned i = 0; i < leaving->count; i++) {
         struct user_object *object = leaving->keeps[i].object;
 
-        if (!drop(object, leaving->keeps[i].count))
+        if (!drop_references(object, leaving->keeps[i].count))
             continue;
         object->destroy(object->user);
         free(object);
@@ -185,7 +187,7 @@ void graph_exec_let_go(struct graph_exec *exec)
     if (!leaving)
         return; /* they go with the graph, which may be too early: better than never */
     take_keeps(exec->graph, leaving);
-    graph_backend.later_locked(exec, leave, leaving);
+    graph_backend.later_locked(exec, leave_object, leaving);
 }
 
 /* ---- calls ---- */
@@ -217,7 +219,7 @@ CUresult graph_cuUserObjectRetain(CUuserObject object, unsigned int count)
 
     if (!found || !is_count(count))
         return CUDA_ERROR_INVALID_VALUE;
-    add(found, count);
+    add_references(found, count);
     return CUDA_SUCCESS;
 }
 
@@ -228,7 +230,7 @@ CUresult graph_cuUserObjectRelease(CUuserObject object, unsigned int count)
 
     if (!found || !is_count(count) || !has(found, count))
         return CUDA_ERROR_INVALID_VALUE;
-    if (drop(found, count))
+    if (drop_references(found, count))
         end_later(found);
     return CUDA_SUCCESS;
 }
@@ -245,9 +247,9 @@ CUresult graph_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsig
         return CUDA_ERROR_INVALID_VALUE;
     if (moves && !has(kept, count))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = keep(&found->keeps, kept, count);
+    CUresult result = keep_references(&found->keeps, kept, count);
     if (!result && !moves)
-        add(kept, count);
+        add_references(kept, count);
     return result;
 }
 
@@ -256,14 +258,14 @@ CUresult graph_cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsi
     GRAPH_LOCKED;
     struct graph *found = graph_get(graph);
     struct user_object *kept = object_get(object);
-    struct graph_keep *known = found && kept ? find(&found->keeps, kept) : NULL;
+    struct graph_keep *known = found && kept ? find_keep(&found->keeps, kept) : NULL;
 
     if (!known || !is_count(count) || count > known->count)
         return CUDA_ERROR_INVALID_VALUE;
     known->count -= count;
     if (known->count == 0)
         *known = found->keeps.keeps[--found->keeps.count];
-    if (drop(kept, count))
+    if (drop_references(kept, count))
         end_later(kept);
     return CUDA_SUCCESS;
 }

@@ -32,14 +32,14 @@ struct answer {
 
 /* ---- in the process ---- */
 
-static int prepare(const void *context, char *why, size_t why_size)
+static int prepare_linker(const void *context, char *why, size_t why_size)
 {
     const struct ptx_compiler *compiler = context;
 
     return jit_link_open(compiler->path, why, why_size);
 }
 
-static void give(int fd, int error, const char *log, const void *code, size_t size)
+static void give_answer(int fd, int error, const char *log, const void *code, size_t size)
 {
     const char *said = log ? log : "";
     const struct answer answer = {.error = error, .log_size = (uint32_t)strlen(said) + 1};
@@ -71,12 +71,12 @@ static bool compile_part(void *context, const struct image_part *part)
     const char *text = strndup(part->bytes, part->size);
     int error = text ? jit_link_compile(text, &job->options, &code, &size, &log) : -ENOMEM;
 
-    give(job->answer, error, log, code, size);
+    give_answer(job->answer, error, log, code, size);
     return true;
 }
 
-static void compile(const void *context, const void *bytes, size_t size,
-                    const struct image_task *task, int answer)
+static void compile_ptx(const void *context, const void *bytes, size_t size,
+                        const struct image_task *task, int answer)
 {
     struct job job = {
         .options = {.sm = task->sm,
@@ -100,9 +100,9 @@ int ptx_compiler_start(const char *path, char *why, size_t why_size,
 {
     struct ptx_compiler *compiler = calloc(1, sizeof(*compiler));
     const struct image_process_kind kind = {.name = "funnel-compiler",
-                                            .job = compile,
+                                            .job = compile_ptx,
                                             .context = compiler,
-                                            .prepare = prepare,
+                                            .prepare = prepare_linker,
                                             .cpu_seconds = CPU_SECONDS,
                                             .memory_max = MEMORY_MAX,
                                             .answer_max = ANSWER_MAX};
@@ -134,7 +134,7 @@ bool ptx_compiler_is_needed(const void *bytes, size_t size, unsigned sm)
     return image_choose(bytes, size, sm, &choice) && choice.kind == IMAGE_PTX;
 }
 
-static int parse(char *message, size_t size, struct ptx_compiled *ret_compiled)
+static int parse_answer(char *message, size_t size, struct ptx_compiled *ret_compiled)
 {
     struct answer answer;
 
@@ -160,14 +160,15 @@ static int parse(char *message, size_t size, struct ptx_compiled *ret_compiled)
     }
 }
 
-static int await(const struct ptx_compiler *compiler, int pipe, struct ptx_compiled *ret_compiled)
+static int await_answer(const struct ptx_compiler *compiler, int pipe,
+                        struct ptx_compiled *ret_compiled)
 {
     void *message = NULL;
     size_t size;
     int error = image_process_answer(compiler->process, pipe, &message, &size);
 
     ret_compiled->message = message;
-    return error ? error : parse(message, size, ret_compiled);
+    return error ? error : parse_answer(message, size, ret_compiled);
 }
 
 int ptx_compiler_compile(const struct ptx_compiler *compiler, const struct image_source *source,
@@ -183,7 +184,7 @@ int ptx_compiler_compile(const struct ptx_compiler *compiler, const struct image
     int pipe = image_process_ask(compiler->process, source, &task);
 
     *ret_compiled = (struct ptx_compiled){.log = ""};
-    return pipe < 0 ? pipe : await(compiler, pipe, ret_compiled);
+    return pipe < 0 ? pipe : await_answer(compiler, pipe, ret_compiled);
 }
 
 void ptx_compiled_fini(struct ptx_compiled *compiled)

@@ -83,7 +83,7 @@ void image_names_fini(struct image_names *names)
 
 /* ---- of the parts ---- */
 
-static int compare(const void *a, const void *b)
+static int compare_names(const void *a, const void *b)
 {
     return strcmp(((const struct image_name *)a)->name, ((const struct image_name *)b)->name);
 }
@@ -91,7 +91,7 @@ static int compare(const void *a, const void *b)
 /* Two variables of one name in one part: the driver would tell of one. */
 static bool are_distinct(struct image_name *names, uint32_t count)
 {
-    qsort(names, count, sizeof(*names), compare);
+    qsort(names, count, sizeof(*names), compare_names);
     for (uint32_t i = 1; i < count; i++)
         if (strcmp(names[i - 1].name, names[i].name) == 0)
             return false;
@@ -114,7 +114,7 @@ void image_names_merge(struct image_names *names)
 
     if (!names->count)
         return;
-    qsort(names->names, names->count, sizeof(*names->names), compare);
+    qsort(names->names, names->count, sizeof(*names->names), compare_names);
     for (uint32_t i = 0; i < names->count; i++) {
         if (kept && strcmp(names->names[kept - 1].name, names->names[i].name) == 0)
             free(names->names[i].name);

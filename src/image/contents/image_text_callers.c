@@ -117,7 +117,7 @@ static bool read_functions(struct functions *functions, const char *at, const ch
     return true;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_calls(const void *a, const void *b)
 {
     const struct function *x = a, *y = b;
     size_t shorter = x->length < y->length ? x->length : y->length;
@@ -130,7 +130,7 @@ static unsigned uses_of_word(const struct functions *functions, const char *word
 {
     const struct function key = {.name = word, .length = length};
     const struct function *found =
-        bsearch(&key, functions->each, functions->count, sizeof(*functions->each), compare);
+        bsearch(&key, functions->each, functions->count, sizeof(*functions->each), compare_calls);
 
     if (is(word, length, ".callprototype")) /* a call through a pointer */
         return IMAGE_USES_UNKNOWN;
@@ -185,7 +185,7 @@ bool image_text_callers(const struct image_part *part, struct image_names *calle
     bool complete = read_functions(&functions, text, text + part->size);
 
     if (complete && functions.count) {
-        qsort(functions.each, functions.count, sizeof(*functions.each), compare);
+        qsort(functions.each, functions.count, sizeof(*functions.each), compare_calls);
         follow_calls(&functions);
         complete = add_kernels(&functions, callers);
     }

@@ -11,7 +11,7 @@
 
 #include "image_symbols.h"
 
-static bool reserve(struct image_texts *texts, size_t size)
+static bool reserve_bytes(struct image_texts *texts, size_t size)
 {
     size_t capacity = texts->capacity ? texts->capacity : 1024;
 
@@ -29,7 +29,7 @@ static bool reserve(struct image_texts *texts, size_t size)
 
 bool image_texts_add(struct image_texts *texts, const char *text, size_t length)
 {
-    if (length >= IMAGE_TEXTS_MAX - texts->size || !reserve(texts, texts->size + length + 1))
+    if (length >= IMAGE_TEXTS_MAX - texts->size || !reserve_bytes(texts, texts->size + length + 1))
         return false;
     memcpy(texts->bytes + texts->size, text, length);
     texts->bytes[texts->size + length] = '\0';
@@ -88,7 +88,7 @@ static void skip_blanks(struct cursor *cursor)
         cursor->next++;
 }
 
-static bool take(struct cursor *cursor, char c)
+static bool take_char(struct cursor *cursor, char c)
 {
     skip_blanks(cursor);
     if (cursor->next == cursor->end || *cursor->next != c)
@@ -123,7 +123,7 @@ static bool take_head(struct cursor *cursor)
     cursor->next = open + 1;
     while (cursor->next < cursor->end && isdigit((unsigned char)*cursor->next))
         cursor->next++;
-    return take(cursor, ']') && take(cursor, '=') && take(cursor, '{');
+    return take_char(cursor, ']') && take_char(cursor, '=') && take_char(cursor, '{');
 }
 
 /* NULs may end it; the last of them need not be written. False when it is no text. */
@@ -134,13 +134,13 @@ static bool take_values(struct cursor *cursor, struct image_texts *text)
 
     do {
         if (!take_byte(cursor, &byte) || (ended && byte) || text->size == IMAGE_TEXTS_MAX / 2 ||
-            !reserve(text, text->size + 1))
+            !reserve_bytes(text, text->size + 1))
             return false;
         ended = !byte;
         if (byte)
             text->bytes[text->size++] = byte;
-    } while (take(cursor, ','));
-    return text->size > 0 && take(cursor, '}');
+    } while (take_char(cursor, ','));
+    return text->size > 0 && take_char(cursor, '}');
 }
 
 static bool add_array(struct cursor *cursor, struct image_texts *texts)

@@ -40,7 +40,7 @@ static int await_greeting(const struct image_process *process, char *why, size_t
     return greeting.why[0] ? -EINVAL : 0;
 }
 
-static int begin(struct image_process *process)
+static int begin_process(struct image_process *process)
 {
     int pair[2];
     int error = sock_pair(pair);
@@ -64,7 +64,7 @@ int image_process_start(const struct image_process_kind *kind, char *why, size_t
 
     if (process) {
         *process = (struct image_process){.kind = *kind, .socket = -1};
-        error = begin(process);
+        error = begin_process(process);
     }
     if (error)
         text_format(why, why_size, "%s", strerror(-error));
@@ -116,7 +116,7 @@ int image_process_ask(const struct image_process *process, const struct image_so
 }
 
 /* Reads until the buffer is full or the other end is closed: how much there is, or -errno. */
-static ssize_t fill(int fd, char *answer, size_t size, size_t capacity)
+static ssize_t fill_answer(int fd, char *answer, size_t size, size_t capacity)
 {
     while (size < capacity) {
         ssize_t more = read(fd, answer + size, capacity - size);
@@ -145,7 +145,7 @@ static ssize_t read_answer(int fd, size_t most, char **answer)
         if (!larger)
             return -ENOMEM;
         *answer = larger;
-        size = fill(fd, *answer, (size_t)size, capacity);
+        size = fill_answer(fd, *answer, (size_t)size, capacity);
         if (size < 0 || (size_t)size < capacity)
             return size > (ssize_t)most ? -EBADMSG : size;
         if (capacity > most)

@@ -44,7 +44,7 @@ static void keep_only(int socket)
 }
 
 /* All pages at once: a fault for each of them would take as long as the rest. */
-static void populate(void *bytes, size_t size)
+static void populate_pages(void *bytes, size_t size)
 {
 #ifdef MADV_POPULATE_READ
     madvise(bytes, size, MADV_POPULATE_READ);
@@ -59,7 +59,7 @@ static _Noreturn void work_on(const struct process_request *request, int image, 
 
     if (shm_map(image, request->size + 1, NULL, SHM_READ_ONLY, &bytes))
         _exit(1);
-    populate(bytes, request->size);
+    populate_pages(bytes, request->size);
     for (int fd = 0; fd <= SOCKET; fd++)
         if (fd != STDERR_FILENO || !PROCESS_HAS_SANITIZER)
             close(fd);
@@ -70,8 +70,8 @@ static _Noreturn void work_on(const struct process_request *request, int image, 
     _exit(0);
 }
 
-static void serve(const struct process_request *request, int image, int answer,
-                  const struct image_process_kind *kind)
+static void serve_request(const struct process_request *request, int image, int answer,
+                          const struct image_process_kind *kind)
 {
     pid_t pid = fork();
 
@@ -94,7 +94,7 @@ static void become_harmless(const char *name)
     signal(SIGTERM, SIG_IGN);
 }
 
-static void prepare(const struct image_process_kind *kind)
+static void prepare_process(const struct image_process_kind *kind)
 {
     struct process_greeting greeting = {.why = ""};
 
@@ -114,11 +114,11 @@ _Noreturn void process_main(int socket, const struct image_process_kind *kind)
 
     become_harmless(kind->name);
     keep_only(socket);
-    prepare(kind);
+    prepare_process(kind);
     while (sock_recv(SOCKET, &request, sizeof(request), fds, PROCESS_FDS, &count, -1) ==
                (ssize_t)sizeof(request) &&
            count == PROCESS_FDS) {
-        serve(&request, fds[0], fds[1], kind);
+        serve_request(&request, fds[0], fds[1], kind);
         close(fds[0]);
         close(fds[1]);
     }

@@ -207,7 +207,7 @@ struct cursor {
     size_t left;
 };
 
-static bool take(struct cursor *cursor, void *to, size_t size)
+static bool take_bytes(struct cursor *cursor, void *to, size_t size)
 {
     if (cursor->left < size)
         return false;
@@ -221,7 +221,7 @@ static int parse_name(struct cursor *cursor, struct image_names *names)
 {
     struct record record;
 
-    if (!take(cursor, &record, sizeof(record)) || !record.length || record.constant > 1 ||
+    if (!take_bytes(cursor, &record, sizeof(record)) || !record.length || record.constant > 1 ||
         record.length > cursor->left || memchr(cursor->next, '\0', record.length))
         return -EBADMSG;
     if (!image_names_add(names, cursor->next, record.length, record.size, record.constant))
@@ -267,7 +267,7 @@ int image_facts_parse(const void *message, size_t size, struct image_facts *ret_
     struct cursor cursor = {message, size};
     struct header header;
 
-    if (!take(&cursor, &header, sizeof(header)) || !agrees(&header, size))
+    if (!take_bytes(&cursor, &header, sizeof(header)) || !agrees(&header, size))
         return -EBADMSG;
     struct image_facts facts = {.prints = header.flags & PRINTS,
                                 .allocates = header.flags & ALLOCATES,

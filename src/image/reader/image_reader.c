@@ -18,7 +18,7 @@ struct image_reader {
     atomic_bool lost; /* and the log says so */
 };
 
-static void give(int fd, const struct image_facts *facts)
+static void give_facts(int fd, const struct image_facts *facts)
 {
     void *message = NULL;
     size_t size = 0;
@@ -35,7 +35,7 @@ static void look_into(const void *context, const void *bytes, size_t size,
     struct image_facts facts;
 
     reader->look(bytes, size, task->sm, &facts);
-    give(answer, &facts);
+    give_facts(answer, &facts);
 }
 
 /* It is not the image's fault. */
@@ -44,7 +44,7 @@ static void assume_all(int answer)
     struct image_facts facts;
 
     image_facts_assume(&facts);
-    give(answer, &facts);
+    give_facts(answer, &facts);
 }
 
 int image_reader_start(image_look *look, unsigned cpu_seconds, struct image_reader **ret_reader)

@@ -80,7 +80,7 @@ static void count_sms(struct session *session)
     }
 }
 
-static bool look(struct session *session, uint64_t interval_ns)
+static bool sample_session(struct session *session, uint64_t interval_ns)
 {
     struct session_accounting *accounting = session->accounting;
     bool moved = follow_work(accounting, work_of(session), interval_ns);
@@ -151,7 +151,7 @@ static void charge_queue(struct session_accounting *accounting, uint64_t half_ns
                           memory_order_relaxed);
 }
 
-static void charge(struct session *session, uint64_t interval_ns)
+static void charge_interval(struct session *session, uint64_t interval_ns)
 {
     struct session_accounting *accounting = session->accounting;
     unsigned devices = session->server->devices.count;
@@ -171,11 +171,11 @@ bool accounting_round(struct server *server, uint64_t interval_ns)
     bool any = false;
 
     list_for_each (struct session, session, &server->sessions, link)
-        any |= is_sampled(session) && look(session, interval_ns);
+        any |= is_sampled(session) && sample_session(session, interval_ns);
     for (unsigned i = 0; i < server->devices.count; i++)
         share_device(server, i);
     list_for_each (struct session, session, &server->sessions, link)
         if (is_sampled(session))
-            charge(session, interval_ns);
+            charge_interval(session, interval_ns);
     return any;
 }

@@ -16,7 +16,7 @@ static bool is_supported(const CUDA_ARRAY3D_DESCRIPTOR *d)
            !(d->Flags & ~(unsigned)CUDA_ARRAY_FLAGS_CARRIED);
 }
 
-static CUresult check(struct session *session, const char *call, const struct array *like)
+static CUresult check_array(struct session *session, const char *call, const struct array *like)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *d = &like->descriptor;
 
@@ -89,7 +89,7 @@ static CUresult find_level(const struct array *whole, unsigned number, struct ar
     return driver.cuMipmappedArrayGetLevel(&ret_level->driver, whole->mipmap, number);
 }
 
-static CUresult clear(const struct array *array)
+static CUresult clear_array(const struct array *array)
 {
     CUresult result = CUDA_SUCCESS;
     struct array level;
@@ -121,7 +121,7 @@ static CUresult create_and_clear(struct session *session, struct array *array)
         result = create_or_reclaim(session, array);
     if (result != CUDA_SUCCESS)
         return result;
-    result = clear(array);
+    result = clear_array(array);
     if (result != CUDA_SUCCESS)
         array_destroy_driver(session, array);
     return result;
@@ -165,15 +165,15 @@ static CUresult add_array(struct session *session, uint64_t handle, const struct
     return result;
 }
 
-static CUresult create(struct session *session, const char *call, uint64_t handle, unsigned device,
-                       struct array *like)
+static CUresult create_array(struct session *session, const char *call, uint64_t handle,
+                             unsigned device, struct array *like)
 {
     CUresult result;
 
     like->device = session_place(session, call, device);
     if (!like->device)
         return CUDA_ERROR_INVALID_DEVICE;
-    result = check(session, call, like);
+    result = check_array(session, call, like);
     if (result != CUDA_SUCCESS)
         return result;
     like->charged = size_of_all(like);
@@ -197,7 +197,7 @@ CUresult serve_cuArray3DCreate_v2(struct session *session, const struct wire_cuA
 
     if (!driver.cuArray3DCreate_v2 || !driver.cuArrayDestroy || !driver.cuMemAlloc_v2)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return create(session, "cuArray3DCreate", in->hArray, in->device, &like);
+    return create_array(session, "cuArray3DCreate", in->hArray, in->device, &like);
 }
 
 CUresult serve_cuMipmappedArrayCreate(struct session *session,
@@ -221,7 +221,7 @@ CUresult serve_cuMipmappedArrayCreate(struct session *session,
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!in->levels)
         return CUDA_ERROR_INVALID_VALUE;
-    return create(session, "cuMipmappedArrayCreate", in->hArray, in->device, &like);
+    return create_array(session, "cuMipmappedArrayCreate", in->hArray, in->device, &like);
 }
 
 CUresult serve_cuMipmappedArrayGetLevel(struct session *session,

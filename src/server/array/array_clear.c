@@ -23,7 +23,7 @@ static CUresult make_zeroes(CUstream stream, CUdeviceptr *ret_zeroes)
 }
 
 /* The device's context is current. What one step created is kept when the next one fails. */
-static CUresult prepare(struct device_arrays *arrays)
+static CUresult prepare_zeros(struct device_arrays *arrays)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->clear_lock);
     CUresult result = CUDA_SUCCESS;
@@ -68,7 +68,7 @@ CUresult array_clear(const struct array *array)
 {
     const uint64_t depth = cuda_array_bytes(&array->descriptor).depth;
     struct device_arrays *arrays = array->device->arrays;
-    CUresult result = prepare(arrays);
+    CUresult result = prepare_zeros(arrays);
 
     for (uint64_t z = 0; z < depth && result == CUDA_SUCCESS; z++)
         result = clear_slice(array, z);

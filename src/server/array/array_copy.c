@@ -86,8 +86,8 @@ static enum copy_way way_of(const struct session *session, const CUDA_MEMCPY3D *
     return copy_way_of(window, window->base, copy->srcDevice);
 }
 
-static CUresult submit(struct session *session, const CUDA_MEMCPY3D *copy, bool allowed,
-                       struct stream *stream, uint32_t seq)
+static CUresult submit_copy(struct session *session, const CUDA_MEMCPY3D *copy, bool allowed,
+                            struct stream *stream, uint32_t seq)
 {
     CUresult result = allowed ? stream_begin_work(stream) : CUDA_ERROR_INVALID_VALUE;
 
@@ -107,7 +107,7 @@ CUresult serve_fnArrayCopy(struct session *session, const struct wire_fnArrayCop
         check_array(session, "fnArrayCopy", array, hStream, in->x, in->y, in->z, &copy) &&
         check_memory(session, in);
 
-    return submit(session, &copy, allowed, hStream, in->seq);
+    return submit_copy(session, &copy, allowed, hStream, in->seq);
 }
 
 CUresult serve_cuMemcpyAtoA_v2(struct session *session, const struct wire_cuMemcpyAtoA_v2 *in,
@@ -134,5 +134,5 @@ CUresult serve_cuMemcpyAtoA_v2(struct session *session, const struct wire_cuMemc
                    check_array(session, "cuMemcpyAtoA", srcArray, hStream, in->src_x, in->src_y,
                                in->src_z, &copy);
 
-    return submit(session, &copy, allowed, hStream, in->seq);
+    return submit_copy(session, &copy, allowed, hStream, in->seq);
 }

@@ -58,7 +58,7 @@ static CUresult replace_address(const struct wire_fnTensorMap *in, CUtensorMap *
     return driver.cuTensorMapReplaceAddress(ret_map, (void *)(uintptr_t)in->address);
 }
 
-static CUresult encode(const struct wire_fnTensorMap *in, CUtensorMap *ret_map)
+static CUresult encode_tensor_map(const struct wire_fnTensorMap *in, CUtensorMap *ret_map)
 {
     bool has_rank = in->formats[1] > 0 && in->formats[1] <= CUDA_TENSOR_RANK_MAX;
 
@@ -86,7 +86,7 @@ CUresult serve_fnTensorMap(struct session *session, const struct wire_fnTensorMa
     CUresult result = device ? session_enter(session, device) : CUDA_ERROR_INVALID_DEVICE;
 
     if (result == CUDA_SUCCESS)
-        result = encode(in, &map);
+        result = encode_tensor_map(in, &map);
     if (result != CUDA_SUCCESS)
         return result;
     memcpy(ret_out->map, &map, sizeof(map));

@@ -65,7 +65,7 @@ enum copy_way copy_way_of(const struct window *window, uint64_t dst, uint64_t sr
 }
 
 /* Only the session's thread counts, so this need not be one step. Partner: copy_bytes(). */
-static void add(atomic_uint_fast64_t *counter, uint64_t amount)
+static void add_to_counter(atomic_uint_fast64_t *counter, uint64_t amount)
 {
     uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
 
@@ -74,8 +74,8 @@ static void add(atomic_uint_fast64_t *counter, uint64_t amount)
 
 void copy_count(struct session *session, enum copy_way way, uint64_t bytes)
 {
-    add(&session->copies->count, 1);
-    add(&session->copies->bytes[way], bytes);
+    add_to_counter(&session->copies->count, 1);
+    add_to_counter(&session->copies->bytes[way], bytes);
 }
 
 static void count_addresses(struct stream *stream, uint64_t dst, uint64_t src, uint64_t bytes)

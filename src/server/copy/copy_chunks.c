@@ -13,7 +13,7 @@
  * need any number. */
 #define CALLS_MAX (1u << 18)
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t smaller_size(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -46,8 +46,8 @@ CUresult copy_chunks(const struct window *window, CUdeviceptr dst, CUdeviceptr s
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t done = 0, part; done < size && result == CUDA_SUCCESS; done += part) {
-        part =
-            smaller(size - done, smaller(left_at(window, dst + done), left_at(window, src + done)));
+        part = smaller_size(size - done,
+                            smaller_size(left_at(window, dst + done), left_at(window, src + done)));
         result = driver.cuMemcpyAsync(dst + done, src + done, part, stream);
     }
     return result;
@@ -59,7 +59,7 @@ CUresult copy_chunks_up(const struct window *window, CUdeviceptr dst, const void
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t done = 0, part; done < size && result == CUDA_SUCCESS; done += part) {
-        part = smaller(size - done, left_at(window, dst + done));
+        part = smaller_size(size - done, left_at(window, dst + done));
         result = driver.cuMemcpyHtoDAsync_v2(dst + done, (const char *)data + done, part, stream);
     }
     return result;
@@ -114,8 +114,8 @@ struct progress {
     unsigned calls;
 };
 
-static CUresult send(struct progress *progress, uint64_t x, uint64_t y, uint64_t z, uint64_t width,
-                     uint64_t height, uint64_t depth)
+static CUresult send_box(struct progress *progress, uint64_t x, uint64_t y, uint64_t z,
+                         uint64_t width, uint64_t height, uint64_t depth)
 {
     CUDA_MEMCPY3D part = *progress->box;
 
@@ -147,9 +147,10 @@ static CUresult send_row(struct progress *progress, uint64_t y, uint64_t z)
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t x = 0, part; x < width && result == CUDA_SUCCESS; x += part) {
-        part = smaller(width - x, smaller(side_left(progress->window, &progress->dst, x, y, z),
-                                          side_left(progress->window, &progress->src, x, y, z)));
-        result = send(progress, x, y, z, part, 1, 1);
+        part = smaller_size(width - x,
+                            smaller_size(side_left(progress->window, &progress->dst, x, y, z),
+                                         side_left(progress->window, &progress->src, x, y, z)));
+        result = send_box(progress, x, y, z, part, 1, 1);
     }
     return result;
 }
@@ -167,10 +168,10 @@ static CUresult send_slice(struct progress *progress, uint64_t z)
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t y = 0, rows; y < box->Height && result == CUDA_SUCCESS; y += rows) {
-        rows = smaller(box->Height - y, smaller(rows_of(progress, &progress->dst, y, z),
-                                                rows_of(progress, &progress->src, y, z)));
-        result =
-            rows ? send(progress, 0, y, z, box->WidthInBytes, rows, 1) : send_row(progress, y, z);
+        rows = smaller_size(box->Height - y, smaller_size(rows_of(progress, &progress->dst, y, z),
+                                                          rows_of(progress, &progress->src, y, z)));
+        result = rows ? send_box(progress, 0, y, z, box->WidthInBytes, rows, 1)
+                      : send_row(progress, y, z);
         rows = rows ? rows : 1;
     }
     return result;
@@ -194,9 +195,9 @@ CUresult copy_chunks_box(const struct window *window, const CUDA_MEMCPY3D *box, 
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t z = 0, slices; z < box->Depth && result == CUDA_SUCCESS; z += slices) {
-        slices = smaller(box->Depth - z, smaller(slices_of(&progress, &progress.dst, z),
-                                                 slices_of(&progress, &progress.src, z)));
-        result = slices ? send(&progress, 0, 0, z, box->WidthInBytes, box->Height, slices)
+        slices = smaller_size(box->Depth - z, smaller_size(slices_of(&progress, &progress.dst, z),
+                                                           slices_of(&progress, &progress.src, z)));
+        result = slices ? send_box(&progress, 0, 0, z, box->WidthInBytes, box->Height, slices)
                         : send_slice(&progress, z);
         slices = slices ? slices : 1;
     }
@@ -258,7 +259,7 @@ static CUresult fill_in_parts(const struct window *window, const struct wire_fnM
     CUresult result = CUDA_SUCCESS;
 
     for (uint64_t done = 0, part; done < size && result == CUDA_SUCCESS; done += part) {
-        part = smaller(size - done, left_at(window, dst + done));
+        part = smaller_size(size - done, left_at(window, dst + done));
         part = part < in->element_size ? in->element_size : part;
         result = fill_row(in, dst + done, part / in->element_size, stream);
     }
@@ -281,7 +282,7 @@ CUresult copy_chunks_memset(const struct window *window, const struct wire_fnMem
 
         if (++calls > CALLS_MAX)
             return CUDA_ERROR_INVALID_VALUE;
-        rows = smaller(in->height - y, how_many(left_at(window, dst), row, in->pitch));
+        rows = smaller_size(in->height - y, how_many(left_at(window, dst), row, in->pitch));
         result = rows ? fill_rows(in, dst, rows, stream) : fill_in_parts(window, in, dst, stream);
         rows = rows ? rows : 1;
     }

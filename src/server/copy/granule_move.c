@@ -9,7 +9,7 @@
 #include "server_dispatch.h"
 #include "stream.h"
 
-static CUresult copy(CUdeviceptr dst, CUdeviceptr src, uint64_t size)
+static CUresult copy_memory(CUdeviceptr dst, CUdeviceptr src, uint64_t size)
 {
     CUstream stream;
     CUresult result = driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0), end;
@@ -44,6 +44,6 @@ CUresult serve_fnGranuleMove(struct session *session, const struct wire_fnGranul
         return CUDA_ERROR_NOT_READY;
     result = session_enter(session, session_device(session, granule->part));
     if (result == CUDA_SUCCESS)
-        result = device_granule_exchange(session, granule, in->host, copy);
+        result = device_granule_exchange(session, granule, in->host, copy_memory);
     return result != CUDA_SUCCESS ? result : device_granule_send(session, granule);
 }

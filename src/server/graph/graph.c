@@ -70,7 +70,7 @@ static struct graph *graph_create(struct session *session, const struct device *
 }
 
 /* The client describes it and hears of the error when it instantiates it. */
-static CUresult refuse(struct graph *graph, CUresult reason)
+static CUresult refuse_graph(struct graph *graph, CUresult reason)
 {
     graph->refused = reason;
     graph->uncharged = true;
@@ -91,7 +91,7 @@ CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphC
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = add_nodes(graph, in->nodes);
     if (result != CUDA_SUCCESS && object_may_be_refused(session))
-        result = refuse(graph, result);
+        result = refuse_graph(graph, result);
     if (result == CUDA_SUCCESS)
         result = session_put(session, WIRE_GRAPH, in->graph, graph);
     if (result != CUDA_SUCCESS)

@@ -196,7 +196,7 @@ static unsigned pieces_of(const struct graph *graph)
     return 1 + graph->node_count / NODES_IN_A_PIECE;
 }
 
-static CUresult instantiate(struct graph *graph)
+static CUresult instantiate_graph(struct graph *graph)
 {
     struct session *session = graph->session;
     struct driver_room_use room;
@@ -211,7 +211,7 @@ static CUresult instantiate(struct graph *graph)
     return result;
 }
 
-static CUresult build(struct graph *graph, CUgraphNode *before)
+static CUresult build_graph(struct graph *graph, CUgraphNode *before)
 {
     CUresult result = graph_prepare_ending(graph);
 
@@ -222,7 +222,7 @@ static CUresult build(struct graph *graph, CUgraphNode *before)
     if (result == CUDA_SUCCESS)
         result = add_nodes(graph, before);
     if (result == CUDA_SUCCESS)
-        result = instantiate(graph);
+        result = instantiate_graph(graph);
     if (result == CUDA_SUCCESS)
         result = disable_nodes(graph);
     return result;
@@ -237,7 +237,7 @@ static CUresult rebuild(struct graph *graph)
         return CUDA_ERROR_OUT_OF_MEMORY;
     graph->session_priority = graph->session->limits.priority;
     graph->exchanges = memory_exchanges(graph->session);
-    CUresult result = build(graph, before);
+    CUresult result = build_graph(graph, before);
     free(before);
     if (result != CUDA_SUCCESS)
         graph_unbuild(graph);

@@ -82,7 +82,7 @@ static void destroy_driver(struct graph_ending *ending)
         driver.cuGraphDestroy(ending->driver);
 }
 
-static void forget(struct session *session, struct graph_ending *ending)
+static void forget_graph(struct session *session, struct graph_ending *ending)
 {
     end_pause(ending);
     spare_event_keep(ending->device, ending->behind);
@@ -98,7 +98,7 @@ static void destroy_ended(struct session *session, const struct device *device)
         if (ending->device != device || may_run(ending))
             continue;
         destroy_driver(ending);
-        forget(session, ending);
+        forget_graph(session, ending);
     }
 }
 
@@ -159,7 +159,7 @@ void graph_unbuild_last(struct graph *graph, uint64_t bytes)
 }
 
 /* The device of one that can be destroyed, or NULL. */
-static const struct device *look(struct session *session)
+static const struct device *find_ended(struct session *session)
 {
     const struct device *found = NULL;
 
@@ -174,7 +174,7 @@ static const struct device *look(struct session *session)
 
 bool graph_endings_collect(struct session *session, bool all)
 {
-    const struct device *device = look(session);
+    const struct device *device = find_ended(session);
 
     if (!device || (!all && session->graphs->ending_count < ENDINGS_KEPT_MAX))
         return false;
@@ -186,8 +186,8 @@ void graph_endings_finish(struct session *session)
 {
     const struct device *device;
 
-    while ((device = look(session)) && destroy_in_calm(session, device, true))
+    while ((device = find_ended(session)) && destroy_in_calm(session, device, true))
         ;
     list_for_each_safe (struct graph_ending, ending, &session->graphs->endings, link)
-        forget(session, ending);
+        forget_graph(session, ending);
 }

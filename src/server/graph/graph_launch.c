@@ -76,7 +76,7 @@ static CUresult check_way(const struct graph *graph, const struct stream *stream
 
 /* Memory may have been given back since the graph was described. Brings the driver's graph up to
  * date, and orders the stream. */
-static CUresult begin(struct session *session, struct graph *graph, struct stream *stream)
+static CUresult begin_launch(struct session *session, struct graph *graph, struct stream *stream)
 {
     CUresult result = graph->instantiated ? graph->refused : CUDA_ERROR_INVALID_VALUE;
 
@@ -94,7 +94,7 @@ static CUresult begin(struct session *session, struct graph *graph, struct strea
 CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphUpload *in,
                              struct graph *graph, struct stream *hStream)
 {
-    CUresult result = begin(session, graph, hStream);
+    CUresult result = begin_launch(session, graph, hStream);
 
     (void)in;
     if (result == CUDA_SUCCESS && graph->exec && driver.cuGraphUpload)
@@ -102,7 +102,7 @@ CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphU
     return stream_end(hStream, 0, result);
 }
 
-static CUresult launch(const struct graph *graph, const struct stream *stream)
+static CUresult launch_graph(const struct graph *graph, const struct stream *stream)
 {
     if (goes_node_by_node(graph, stream))
         return graph_replay(graph, stream);
@@ -124,7 +124,7 @@ static void announce_all(const struct graph *graph, struct stream *stream)
 CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphLaunch *in,
                              struct graph *graph, struct stream *hStream)
 {
-    CUresult result = begin(session, graph, hStream);
+    CUresult result = begin_launch(session, graph, hStream);
 
     if (graph->last)
         launch_record(session, graph->kernel_count, graph->last->handle, graph->last->name);
@@ -132,6 +132,6 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
     if (result == CUDA_SUCCESS)
         announce_all(graph, hStream);
     if (result == CUDA_SUCCESS)
-        result = launch(graph, hStream);
+        result = launch_graph(graph, hStream);
     return stream_end(hStream, in->seq, result);
 }

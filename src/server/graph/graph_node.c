@@ -80,8 +80,8 @@ bool graph_addresses_hold(struct graph *graph)
 /* Sets a node of the driver's graph, or gives that up, so that the next launch builds it anew: see
  * batch_pause.h. The driver refuses a copy whose addresses are of another kind of memory than
  * before, where the program has left the kinds to the addresses. */
-static CUresult set(struct graph *graph, const struct graph_node *node,
-                    CUresult (*in_place)(const struct graph *, const struct graph_node *))
+static CUresult set_node(struct graph *graph, const struct graph_node *node,
+                         CUresult (*in_place)(const struct graph *, const struct graph_node *))
 {
     CUresult result = session_enter(graph->session, graph->device);
 
@@ -103,7 +103,7 @@ static CUresult change(struct graph *graph, struct graph_node *node, const struc
     graph->is_split |= splits(graph->session->window, what);
     if (!graph->exec || graph->is_split)
         return CUDA_SUCCESS;
-    return set(graph, node, graph_update_node);
+    return set_node(graph, node, graph_update_node);
 }
 
 /* ---- kernels ---- */
@@ -346,5 +346,5 @@ CUresult serve_cuGraphNodeSetEnabled(struct session *session,
         return CUDA_SUCCESS;
     if (!driver.cuGraphNodeSetEnabled)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return set(graph, node, enable);
+    return set_node(graph, node, enable);
 }

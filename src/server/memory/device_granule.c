@@ -77,7 +77,7 @@ CUresult device_granule_send(struct session *session, struct granule *granule)
 }
 
 /* Device memory counts against the client's limit, and the host's as what else is page-locked. */
-static bool charge(struct session *session, const struct granule *granule)
+static bool charge_granule(struct session *session, const struct granule *granule)
 {
     return granule->on_host ? host_memory_charge(session, granule->size)
                             : memory_charge(session, granule->part, granule->size);
@@ -215,7 +215,7 @@ static struct granule granule_of(const struct device *device, uint64_t size, boo
 static CUresult place_granule(struct session *session, const struct device *device, int fd,
                               uint64_t room, struct granule *granule)
 {
-    if (!charge(session, granule))
+    if (!charge_granule(session, granule))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = take_place(session, device, room, granule);
     if (result == CUDA_SUCCESS) {
@@ -278,7 +278,7 @@ CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGran
     return device_granule_send(session, device_granule_find(session, granule.address));
 }
 
-static CUresult adopt(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)
+static CUresult adopt_granule(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)
 {
     const struct device *device;
     struct granule granule;
@@ -305,7 +305,7 @@ CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranu
     _cleanup_fd_ int fd = -1;
     CUresult result = blob_take_fd(session, in->blob, &fd);
 
-    return result != CUDA_SUCCESS ? result : adopt(session, in, fd);
+    return result != CUDA_SUCCESS ? result : adopt_granule(session, in, fd);
 }
 
 /* Clients that have opened it keep the memory. */

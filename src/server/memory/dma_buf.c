@@ -64,8 +64,8 @@ static void log_refusal(struct session *session,
             (unsigned long long)in->size, (unsigned long long)in->ptr);
 }
 
-static CUresult make(struct session *session, const struct device *device,
-                     const struct wire_cuMemGetHandleForAddressRange *in, int *ret_fd)
+static CUresult make_dma_buf(struct session *session, const struct device *device,
+                             const struct wire_cuMemGetHandleForAddressRange *in, int *ret_fd)
 {
     CUresult result = session_enter(session, device);
 
@@ -89,7 +89,7 @@ CUresult serve_cuMemGetHandleForAddressRange(struct session *session,
         log_refusal(session, in, result);
         return result;
     }
-    result = make(session, device, in, &fd);
+    result = make_dma_buf(session, device, in, &fd);
     if (result != CUDA_SUCCESS)
         return result;
     return sock_send(session->socket, &message, sizeof(message), &fd, 1)

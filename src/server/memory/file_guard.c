@@ -35,7 +35,7 @@ static bool contains(struct guarded *entry, uint64_t address)
 }
 
 /* Partner: publish_locked(). */
-static struct guarded *find(uint64_t address)
+static struct guarded *find_guarded(uint64_t address)
 {
     struct guarded *entry = atomic_load_explicit(&guard.first, memory_order_acquire);
 
@@ -45,7 +45,7 @@ static struct guarded *find(uint64_t address)
 }
 
 /* One mapping in place of the other: the number of mappings, which is limited, hardly grows. */
-static bool replace(struct guarded *entry)
+static bool replace_pages(struct guarded *entry)
 {
     void *start = (void *)(uintptr_t)atomic_load(&entry->start);
 
@@ -58,10 +58,11 @@ static bool replace(struct guarded *entry)
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int error = errno;
-    struct guarded *entry = info->si_code == BUS_ADRERR ? find((uintptr_t)info->si_addr) : NULL;
+    struct guarded *entry =
+        info->si_code == BUS_ADRERR ? find_guarded((uintptr_t)info->si_addr) : NULL;
 
     (void)context;
-    if (!entry || !replace(entry))
+    if (!entry || !replace_pages(entry))
         sigaction(number, &guard.before, NULL);
     errno = error;
 }
@@ -97,7 +98,7 @@ static struct guarded *find_unused_locked(void)
     return entry;
 }
 
-/* Partner: find(). */
+/* Partner: find_guarded(). */
 static struct guarded *publish_locked(void)
 {
     struct guarded *entry = calloc(1, sizeof(*entry));

@@ -134,7 +134,7 @@ static CUresult map_file(struct granule *granule, uint64_t offset)
     return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-static CUresult map(struct granule *granule, uint64_t offset)
+static CUresult map_granule(struct granule *granule, uint64_t offset)
 {
     void *address = (void *)(uintptr_t)granule->address;
 
@@ -148,7 +148,7 @@ static CUresult map(struct granule *granule, uint64_t offset)
 static CUresult map_and_lock(const struct page_locker *locker, struct granule *granule,
                              uint64_t offset)
 {
-    CUresult result = map(granule, offset);
+    CUresult result = map_granule(granule, offset);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -321,7 +321,7 @@ static void keep_idle(struct session *session, const struct granule *granule)
     host_memory_retire(session, kept);
 }
 
-static CUresult allow(struct session *session, const struct granule *granule)
+static CUresult allow_access(struct session *session, const struct granule *granule)
 {
     CUresult result = memory_allow(session, granule);
 
@@ -334,12 +334,12 @@ static CUresult create_and_allow(struct session *session, struct granule *granul
 {
     CUresult result = granule_create(session, granule, offset);
 
-    return result != CUDA_SUCCESS ? result : allow(session, granule);
+    return result != CUDA_SUCCESS ? result : allow_access(session, granule);
 }
 
 static CUresult hand_out(struct session *session, const struct granule *granule)
 {
-    CUresult result = allow(session, granule);
+    CUresult result = allow_access(session, granule);
 
     return result != CUDA_SUCCESS ? result : send_descriptor(session, granule);
 }

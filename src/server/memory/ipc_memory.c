@@ -110,7 +110,8 @@ static CUresult map_at(const struct session *session, const struct ipc_share *sh
     return result;
 }
 
-static CUresult place(struct session *session, const struct ipc_share *share, uint64_t *ret_address)
+static CUresult place_share(struct session *session, const struct ipc_share *share,
+                            uint64_t *ret_address)
 {
     struct granule extent = {.kind = GRANULE_IMPORTED,
                              .part = (unsigned)share->device->ordinal,
@@ -138,8 +139,8 @@ static CUresult place(struct session *session, const struct ipc_share *share, ui
 }
 
 /* Takes the reference over. */
-static CUresult import(struct session *session, struct ipc_share *share,
-                       struct ipc_import **ret_import)
+static CUresult import_share(struct session *session, struct ipc_share *share,
+                             struct ipc_import **ret_import)
 {
     unsigned device = (unsigned)share->device->ordinal;
     struct ipc_import *made = calloc(1, sizeof(*made));
@@ -148,7 +149,7 @@ static CUresult import(struct session *session, struct ipc_share *share,
         free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    CUresult result = place(session, share, &made->address);
+    CUresult result = place_share(session, share, &made->address);
     if (result != CUDA_SUCCESS) {
         memory_refund(session, device, share->size);
         free(made);
@@ -187,7 +188,7 @@ CUresult serve_cuIpcOpenMemHandle_v2(struct session *session,
         return result;
     imported = find_import(session, item.share);
     if (!imported)
-        result = import(session, item.share, &imported);
+        result = import_share(session, item.share, &imported);
     if (result != CUDA_SUCCESS || imported->opens)
         ipc_share_unref(session->server, item.share);
     if (result != CUDA_SUCCESS)

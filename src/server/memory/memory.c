@@ -177,7 +177,7 @@ CUresult memory_create(struct session *session, const struct device *device, uin
     return result;
 }
 
-static void release(struct session *session, struct granule *granule)
+static void release_granule(struct session *session, struct granule *granule)
 {
     if (granule->kind == GRANULE_DEVICE)
         device_granule_end(session, granule);
@@ -200,7 +200,7 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
     if (memory_is_awaited(session, "fnGranuleRelease", granule->address, granule->size))
         return CUDA_ERROR_INVALID_VALUE;
     forget_extent(session, in->address);
-    release(session, granule);
+    release_granule(session, granule);
     return CUDA_SUCCESS;
 }
 
@@ -226,7 +226,7 @@ static void release_granules(struct session *session)
     while ((range = ranges_next(&session->memory->extents, 0))) {
         struct granule *granule = range->value;
         forget_extent(session, granule->address);
-        release(session, granule);
+        release_granule(session, granule);
     }
     ranges_fini(&session->memory->extents);
 }

@@ -32,7 +32,7 @@ uint64_t page_lock_left(const struct page_locker *locker, uint64_t address)
 /* While the driver locks pages, launches of other threads wait. Pages that exist already are locked
  * in a fifth of the time, so they are created before. Where the kernel does not support that, the
  * driver creates them. */
-static void populate(const struct page_locker *locker, void *address, size_t size)
+static void populate_pages(const struct page_locker *locker, void *address, size_t size)
 {
     if (locker->populates)
         shm_populate_mapping(address, size);
@@ -58,7 +58,7 @@ static CUresult lock(void *address, size_t size)
 
 CUresult page_lock(const struct page_locker *locker, void *address, size_t size)
 {
-    populate(locker, address, size);
+    populate_pages(locker, address, size);
     return lock(address, size);
 }
 
@@ -88,7 +88,7 @@ CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_
     char *start = address;
     size_t chunk;
 
-    populate(locker, address, size);
+    populate_pages(locker, address, size);
     for (size_t done = 0; done < size; done += chunk) {
         chunk = chunk_at(locker, start + done, size - done);
         if (done)

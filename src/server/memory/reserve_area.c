@@ -83,7 +83,7 @@ static int find_gap_locked(const struct reserve_area *area, uint64_t from, uint6
     }
 }
 
-static CUresult reserve(uint64_t address, uint64_t size)
+static CUresult reserve_addresses(uint64_t address, uint64_t size)
 {
     CUdeviceptr got = 0;
     CUresult result = driver.cuMemAddressReserve(&got, size, 0, address, 0);
@@ -99,11 +99,11 @@ static CUresult reserve(uint64_t address, uint64_t size)
 static CUresult back_locked(struct reserve_area *area, uint64_t address, uint64_t size)
 {
     if (is_large(size))
-        return reserve(address, size);
+        return reserve_addresses(address, size);
     if (ranges_find(&area->slabs, address))
         return CUDA_SUCCESS;
 
-    CUresult result = reserve(slab_of(address), SLAB);
+    CUresult result = reserve_addresses(slab_of(address), SLAB);
     if (result == CUDA_SUCCESS && ranges_add(&area->slabs, slab_of(address), SLAB, area)) {
         driver.cuMemAddressFree(slab_of(address), SLAB);
         result = CUDA_ERROR_OUT_OF_MEMORY;

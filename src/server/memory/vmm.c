@@ -153,7 +153,8 @@ bool vmm_could_be_memory(int fd)
     return S_ISCHR(status.st_mode) || !shm_check(fd, 1);
 }
 
-static CUresult import(struct session *session, int fd, struct allocation *ret_allocation)
+static CUresult import_allocation(struct session *session, int fd,
+                                  struct allocation *ret_allocation)
 {
     CUmemAllocationProp prop = {0};
     CUresult result = session_enter(session, session_device(session, 0));
@@ -174,10 +175,11 @@ static CUresult import(struct session *session, int fd, struct allocation *ret_a
     return result;
 }
 
-static CUresult adopt(struct session *session, const struct wire_fnAllocationAdopt *in, int fd)
+static CUresult adopt_allocation(struct session *session, const struct wire_fnAllocationAdopt *in,
+                                 int fd)
 {
     struct allocation allocation = {.size = in->size, .exported = true};
-    CUresult result = import(session, fd, &allocation);
+    CUresult result = import_allocation(session, fd, &allocation);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -206,7 +208,7 @@ CUresult serve_fnAllocationAdopt(struct session *session, const struct wire_fnAl
         return CUDA_ERROR_INVALID_VALUE;
     if (!memory_charge(session, in->device, in->size))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = adopt(session, in, fd);
+    result = adopt_allocation(session, in, fd);
     if (result != CUDA_SUCCESS)
         memory_refund(session, in->device, in->size);
     else
@@ -228,7 +230,7 @@ CUresult serve_cuMemImportFromShareableHandle(struct session *session,
         session_log_error(session, "cuMemImportFromShareableHandle: the descriptor is not memory");
         return CUDA_ERROR_INVALID_VALUE;
     }
-    result = import(session, fd, &allocation);
+    result = import_allocation(session, fd, &allocation);
     if (result != CUDA_SUCCESS)
         return result;
     result = allocation_enter(session, in->handle, &allocation);
@@ -252,7 +254,7 @@ static void refund_mapping(struct session *session, const struct mapping *mappin
         memory_refund(session, mapping->allocation->device, mapping->size);
 }
 
-static CUresult map(struct session *session, const struct mapping *like)
+static CUresult map_allocation(struct session *session, const struct mapping *like)
 {
     struct mapping *mapping = NULL;
 
@@ -288,7 +290,7 @@ CUresult serve_cuMemMap(struct session *session, const struct wire_cuMemMap *in,
         return CUDA_ERROR_INVALID_VALUE;
     if (!charge_mapping(session, &mapping))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = map(session, &mapping);
+    CUresult result = map_allocation(session, &mapping);
     if (result != CUDA_SUCCESS)
         refund_mapping(session, &mapping);
     else

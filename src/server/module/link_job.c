@@ -108,8 +108,8 @@ CUresult serve_cuLinkCreate_v2(struct session *session, const struct wire_cuLink
 }
 
 /* The information, then the errors. */
-static void tell(const struct link *link, float *ret_wall_time, uint32_t *ret_info_size,
-                 char *ret_log, uint32_t *ret_size)
+static void tell_results(const struct link *link, float *ret_wall_time, uint32_t *ret_info_size,
+                         char *ret_log, uint32_t *ret_size)
 {
     size_t info = strnlen(link->info, LOG_MAX), error = strnlen(link->error, LOG_MAX);
 
@@ -162,7 +162,7 @@ CUresult serve_cuLinkAddData_v2(struct session *session, const struct wire_cuLin
     link->bytes += in->size;
     result = driver.cuLinkAddData_v2(link->state, (CUjitInputType)in->type, bytes, in->size,
                                      in->name[0] ? in->name : NULL, count, options, values);
-    tell(link, &ret_out->wall_time, &ret_out->info_size, ret_out->log, &ret_out->log_size);
+    tell_results(link, &ret_out->wall_time, &ret_out->info_size, ret_out->log, &ret_out->log_size);
     return result;
 }
 
@@ -188,7 +188,7 @@ CUresult serve_cuLinkComplete(struct session *session, const struct wire_cuLinkC
 
     if (result == CUDA_SUCCESS)
         result = driver.cuLinkComplete(link->state, &cubin, &size);
-    tell(link, &ret_out->wall_time, &ret_out->info_size, ret_out->log, &ret_out->log_size);
+    tell_results(link, &ret_out->wall_time, &ret_out->info_size, ret_out->log, &ret_out->log_size);
     if (result == CUDA_SUCCESS)
         result = send_result(session, in->link, cubin, size);
     ret_out->size = size;

@@ -104,7 +104,7 @@ CUresult variables_charge(struct session *session, const struct device *device, 
     return CUDA_SUCCESS;
 }
 
-static CUresult charge(const struct image_request *request, uint64_t bytes)
+static CUresult charge_variables(const struct image_request *request, uint64_t bytes)
 {
     return request->charged
                ? variables_charge(request->session, request->device, bytes, request->charged)
@@ -224,7 +224,7 @@ static void keep_log(const char *text, size_t most, struct image_log *ret_log)
         memcpy(ret_log->text, text, ret_log->size);
 }
 
-static void report(struct session *session, const char *what)
+static void report_failure(struct session *session, const char *what)
 {
     if (session)
         session_log_error(session, "cuLibraryLoadData: %s", what);
@@ -235,10 +235,11 @@ static void report(struct session *session, const char *what)
 static void report_compiler(struct session *session, CUresult result)
 {
     if (result == CUDA_ERROR_INVALID_IMAGE)
-        report(session, "the process that compiled the image crashed, or needed too much time; the "
-                        "image is refused");
+        report_failure(session,
+                       "the process that compiled the image crashed, or needed too much time; the "
+                       "image is refused");
     if (result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
-        report(session, "the process that compiles PTX is gone; a new server has one");
+        report_failure(session, "the process that compiles PTX is gone; a new server has one");
 }
 
 /* What the driver's compiler has said first; the rest is in the log that the client gets. */
@@ -248,11 +249,11 @@ static void report_driver(struct session *session, const char *log)
 
     snprintf(line, sizeof(line), "%.*s", (int)strcspn(log, "\n"), log);
     if (*line)
-        report(session, line);
+        report_failure(session, line);
 }
 
-static CUresult load(const struct module_cache *cache, struct cached *cached,
-                     struct session *session, struct image_log *ret_log)
+static CUresult load_library(const struct module_cache *cache, struct cached *cached,
+                             struct session *session, struct image_log *ret_log)
 {
     struct library *library = cached->library;
     CUresult result =
@@ -297,15 +298,16 @@ static CUresult looked_into(int error, struct session *session)
 {
     if (!error)
         return CUDA_SUCCESS;
-    report(session, error == -EBADMSG
-                        ? "the process that looked into the image crashed, or needed too much "
-                          "time; the image is refused"
-                        : "too little memory to look into the image");
+    report_failure(session,
+                   error == -EBADMSG
+                       ? "the process that looked into the image crashed, or needed too much "
+                         "time; the image is refused"
+                       : "too little memory to look into the image");
     return error == -EBADMSG ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult compile(const struct cached *cached, struct session *session,
-                        struct image_log *ret_log)
+static CUresult compile_image(const struct cached *cached, struct session *session,
+                              struct image_log *ret_log)
 {
     CUresult result = library_compile(cached->library, session, cached->device);
 
@@ -327,15 +329,15 @@ static CUresult load_and_look(const struct module_cache *cache, struct cached *c
 
     image_reader_begin(cache->reader, &source, device_compute_capability(cached->device),
                        &question);
-    CUresult result = load(cache, cached, session, ret_log);
+    CUresult result = load_library(cache, cached, session, ret_log);
     CUresult looked = looked_into(image_reader_end(cache->reader, &question, ret_facts), session);
     if (looked != CUDA_SUCCESS)
         image_facts_assume(ret_facts);
     if (result == CUDA_SUCCESS)
         result = looked;
     if (result == CUDA_SUCCESS)
-        result = charge(request, ret_facts->variable_bytes);
-    return result == CUDA_SUCCESS ? compile(cached, session, ret_log) : result;
+        result = charge_variables(request, ret_facts->variable_bytes);
+    return result == CUDA_SUCCESS ? compile_image(cached, session, ret_log) : result;
 }
 
 /* What compilers add beside the code, texts and tables, is the same for all clients. */
@@ -364,8 +366,8 @@ static void make_own(struct cached *cached, struct image_facts *facts, bool for_
 
 /* The library is loaded and looked into. One that has failed, or cannot be shared, goes from the
  * cache, and those who wait for it load their own. */
-static void settle(struct module_cache *cache, struct cached *cached, struct image_facts *facts,
-                   bool for_others, CUresult result)
+static void settle_load(struct module_cache *cache, struct cached *cached,
+                        struct image_facts *facts, bool for_others, CUresult result)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
     bool for_all = result == CUDA_SUCCESS && cached->loading && is_for_all(facts);
@@ -388,7 +390,7 @@ static void settle(struct module_cache *cache, struct cached *cached, struct ima
     pthread_cond_broadcast(&cache->loaded);
 }
 
-static void tell(const struct cached *cached)
+static void log_load(const struct cached *cached)
 {
     static const char *const whom[] = {
         [FOR_ONE] = "one client", [IN_TURN] = "one client at a time", [FOR_ALL] = "all"};
@@ -404,17 +406,17 @@ static CUresult load_new(struct module_cache *cache, struct cached *cached, bool
     struct image_facts facts;
     CUresult result = load_and_look(cache, cached, request, ret_log, &facts);
 
-    settle(cache, cached, &facts, for_others, result);
+    settle_load(cache, cached, &facts, for_others, result);
     image_facts_fini(&facts);
     if (result == CUDA_SUCCESS)
-        tell(cached);
+        log_load(cached);
     return result;
 }
 
 static CUresult take_found(struct module_cache *cache, const struct image_request *request,
                            struct cached *cached, struct cached **ret_cached)
 {
-    CUresult result = charge(request, cached->variable_bytes);
+    CUresult result = charge_variables(request, cached->variable_bytes);
 
     log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
     if (result != CUDA_SUCCESS)

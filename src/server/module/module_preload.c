@@ -38,7 +38,7 @@ static void load_kernels(struct cached *cached, const struct code_kernels *kerne
 }
 
 /* What is known from the disk need not be saved again; without all kernels it is asked for more. */
-static void mark(struct module_cache *cache, struct cached *cached)
+static void mark_preloaded(struct module_cache *cache, struct cached *cached)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
 
@@ -46,8 +46,9 @@ static void mark(struct module_cache *cache, struct cached *cached)
     cached->saved_kernels = kernel_table_count(&cached->kernels);
 }
 
-static CUresult load(struct module_cache *cache, const struct image_request *request,
-                     const struct code_kernels *kernels, const struct preload_guard *guard)
+static CUresult preload_library(struct module_cache *cache, const struct image_request *request,
+                                const struct code_kernels *kernels,
+                                const struct preload_guard *guard)
 {
     struct image_log log = {0};
     struct cached *cached;
@@ -57,7 +58,7 @@ static CUresult load(struct module_cache *cache, const struct image_request *req
         return result;
     if (!kernel_table_count(&cached->kernels)) {
         load_kernels(cached, kernels, guard);
-        mark(cache, cached);
+        mark_preloaded(cache, cached);
     }
     module_cache_put(cache, cached);
     return CUDA_SUCCESS;
@@ -76,7 +77,7 @@ CUresult module_cache_preload(struct module_cache *cache, const struct device *d
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = load(cache, &request, kernels, guard);
+    result = preload_library(cache, &request, kernels, guard);
     stored_image_unref(request.image);
     return result;
 }

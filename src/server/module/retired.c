@@ -29,7 +29,7 @@ static void count_locked(struct retired *retired, const struct library *library,
     retired->bytes += (uint64_t)sign * library->bytes;
 }
 
-static void append(struct retired *retired, struct library *library)
+static void append_library(struct retired *retired, struct library *library)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&retired->lock);
 
@@ -79,7 +79,7 @@ static void push_back(struct retired *retired, struct library *library)
 }
 
 /* The caller has called quiesce_begin(); this calls quiesce_end(). */
-static void unload(struct retired *retired, struct library *library)
+static void unload_library(struct retired *retired, struct library *library)
 {
     log_debug("Module of %llu bytes is unloaded", (unsigned long long)library->bytes);
     library_destroy(library);
@@ -97,7 +97,7 @@ static unsigned unload_now(struct retired *retired, bool only_surplus)
             push_back(retired, oldest);
             break;
         }
-        unload(retired, oldest);
+        unload_library(retired, oldest);
     }
     return count;
 }
@@ -109,7 +109,7 @@ void retired_add(struct retired *retired, struct library *library, uint64_t byte
         return;
     }
     library->bytes = bytes;
-    append(retired, library);
+    append_library(retired, library);
     unload_now(retired, true);
 }
 
@@ -128,6 +128,6 @@ bool retired_unload(struct retired *retired)
         push_back(retired, oldest);
         return false;
     }
-    unload(retired, oldest);
+    unload_library(retired, oldest);
     return true;
 }

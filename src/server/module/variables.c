@@ -7,7 +7,8 @@
 
 #include "quiesce.h"
 
-static CUresult find(const struct image_name *name, CUlibrary library, struct variable *variable)
+static CUresult find_variable(const struct image_name *name, CUlibrary library,
+                              struct variable *variable)
 {
     CUresult result =
         driver.cuLibraryGetGlobal(&variable->address, &variable->size, library, name->name);
@@ -26,7 +27,7 @@ static CUresult find_all(struct variables *variables, CUlibrary library)
     for (uint32_t i = 0; i < variables->names.count && result == CUDA_SUCCESS; i++) {
         struct variable *variable = &variables->each[i];
 
-        result = find(&variables->names.names[i], library, variable);
+        result = find_variable(&variables->names.names[i], library, variable);
         if (result == CUDA_SUCCESS && variable->size > VARIABLES_BYTES_MAX - variables->bytes)
             return CUDA_ERROR_OUT_OF_MEMORY;
         variables->bytes += variable->size;
@@ -93,7 +94,7 @@ static void forget_zeros(struct variables *variables)
     }
 }
 
-static void forget(struct variables *variables)
+static void forget_variables(struct variables *variables)
 {
     for (uint32_t i = 0; variables->each && i < variables->names.count; i++)
         free(variables->each[i].initial);
@@ -113,7 +114,7 @@ CUresult variables_remember(struct variables *variables, CUlibrary library)
     if (result == CUDA_SUCCESS)
         forget_zeros(variables);
     else
-        forget(variables);
+        forget_variables(variables);
     return result;
 }
 
@@ -130,6 +131,6 @@ CUresult variables_restore(const struct variables *variables, struct quiesce *qu
 
 void variables_fini(struct variables *variables)
 {
-    forget(variables);
+    forget_variables(variables);
     image_names_fini(&variables->names);
 }

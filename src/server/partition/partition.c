@@ -251,8 +251,8 @@ static CUresult make_green(const struct partitions *partitions, struct session *
 }
 
 /* What was claimed, with a green context. */
-static CUresult complete(struct partitions *partitions, struct session *session,
-                         struct partition *partition, struct partition **ret_partition)
+static CUresult complete_partition(struct partitions *partitions, struct session *session,
+                                   struct partition *partition, struct partition **ret_partition)
 {
     if (!partition)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -285,20 +285,22 @@ static CUresult order_groups(struct partitions *partitions, struct session *sess
     return CUDA_SUCCESS;
 }
 
-static CUresult take(struct partitions *partitions, struct session *session, struct span span,
-                     unsigned sm_count, struct partition **ret_partition)
+static CUresult take_partition(struct partitions *partitions, struct session *session,
+                               struct span span, unsigned sm_count,
+                               struct partition **ret_partition)
 {
     CUresult result = order_groups(partitions, session);
 
     if (result != CUDA_SUCCESS)
         return result;
-    return complete(partitions, session, claim(partitions, span, sm_count), ret_partition);
+    return complete_partition(partitions, session, claim(partitions, span, sm_count),
+                              ret_partition);
 }
 
 CUresult partitions_take(struct partitions *partitions, struct session *session, unsigned sm_count,
                          struct partition **ret_partition)
 {
-    return take(partitions, session, whole(partitions), sm_count, ret_partition);
+    return take_partition(partitions, session, whole(partitions), sm_count, ret_partition);
 }
 
 CUresult partitions_take_within(struct partitions *partitions, struct session *session,
@@ -310,8 +312,8 @@ CUresult partitions_take_within(struct partitions *partitions, struct session *s
     if (!partitions->groups.count || first_sm % step || part_sms % step || !sm_count ||
         sm_count > part_sms || first_sm / step + part_sms / step > partitions->groups.count)
         return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
-    return take(partitions, session, (struct span){first_sm / step, part_sms / step}, sm_count,
-                ret_partition);
+    return take_partition(partitions, session, (struct span){first_sm / step, part_sms / step},
+                          sm_count, ret_partition);
 }
 
 /* ---- groups that a client names ---- */
@@ -385,7 +387,7 @@ CUresult partitions_take_groups(struct partitions *partitions, struct session *s
     partitions->settled = false;
     count_user_locked(partitions, partition, 1);
     pthread_mutex_unlock(&partitions->lock);
-    return complete(partitions, session, partition, ret_partition);
+    return complete_partition(partitions, session, partition, ret_partition);
 }
 
 void partitions_put_back(struct partitions *partitions, struct partition *partition)

@@ -25,8 +25,8 @@ static bool driver_can_divide(void)
            driver.cuGreenCtxDestroy && driver.cuGreenCtxStreamCreate;
 }
 
-static CUresult split(const CUdevResource *all, unsigned flags, unsigned sms,
-                      CUdevResource ret_parts[SM_GROUPS_MAX], unsigned *ret_count)
+static CUresult split_sms(const CUdevResource *all, unsigned flags, unsigned sms,
+                          CUdevResource ret_parts[SM_GROUPS_MAX], unsigned *ret_count)
 {
     CUdevResource rest;
 
@@ -41,8 +41,8 @@ static CUresult divide(struct sm_groups *groups, const struct device *device,
         driver.cuDeviceGetDevResource(device->ordinal, ret_all, CU_DEV_RESOURCE_TYPE_SM);
 
     if (result == CUDA_SUCCESS)
-        result = split(ret_all, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, SMALLEST_SMS,
-                       groups->group, &groups->count);
+        result = split_sms(ret_all, CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING, SMALLEST_SMS,
+                           groups->group, &groups->count);
     if (result != CUDA_SUCCESS)
         return result;
     groups->sms = groups->count ? groups->group[0].sm.smCount : 0;
@@ -59,15 +59,16 @@ static bool find_cluster_groups(struct sm_groups *groups, const struct device *d
 
     if (!device->record.attributes[CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] || !groups->scheduled ||
         groups->scheduled >= all->sm.smCount ||
-        split(all, 0, groups->scheduled, groups->cluster_group, &count) != CUDA_SUCCESS || !count)
+        split_sms(all, 0, groups->scheduled, groups->cluster_group, &count) != CUDA_SUCCESS ||
+        !count)
         return false;
     groups->cluster_count = count;
     groups->cluster_size = groups->cluster_group[0].sm.smCount / groups->sms;
     return groups->cluster_size > 1;
 }
 
-static CUresult measure(const struct sm_groups *groups, const struct device *device,
-                        struct layout *ret_layout)
+static CUresult measure_layout(const struct sm_groups *groups, const struct device *device,
+                               struct layout *ret_layout)
 {
     struct sm_locator locator;
     CUresult result = sm_locator_init(&locator, device);
@@ -137,7 +138,7 @@ void sm_groups_order(struct sm_groups *groups, const struct device *device)
 {
     struct layout layout;
     uint16_t home[SM_GROUPS_MAX] = {0};
-    CUresult result = measure(groups, device, &layout);
+    CUresult result = measure_layout(groups, device, &layout);
 
     if (result == CUDA_SUCCESS && !assign_groups(groups, &layout, home))
         result = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;

@@ -80,7 +80,7 @@ static unsigned blocks_at_once(const struct device *device, unsigned sm_count)
     return threads > BLOCK_THREADS ? threads / BLOCK_THREADS * sm_count : sm_count;
 }
 
-static CUresult launch(const struct sm_locator *locator, CUstream stream, unsigned sm_count)
+static CUresult launch_locator(const struct sm_locator *locator, CUstream stream, unsigned sm_count)
 {
     struct {
         CUdeviceptr sighting;
@@ -100,13 +100,13 @@ static CUresult launch(const struct sm_locator *locator, CUstream stream, unsign
     return driver.cuLaunchKernelEx(&config, locator->kernel, pointers, NULL);
 }
 
-static CUresult run(const struct sm_locator *locator, CUstream stream, unsigned sm_count,
-                    struct sighting *ret_sighting)
+static CUresult run_locator(const struct sm_locator *locator, CUstream stream, unsigned sm_count,
+                            struct sighting *ret_sighting)
 {
     CUresult result = driver.cuMemsetD8Async(locator->sighting, 0, sizeof(*ret_sighting), stream);
 
     if (result == CUDA_SUCCESS)
-        result = launch(locator, stream, sm_count);
+        result = launch_locator(locator, stream, sm_count);
     if (result == CUDA_SUCCESS)
         result = driver.cuMemcpyDtoHAsync_v2(ret_sighting, locator->sighting, sizeof(*ret_sighting),
                                              stream);
@@ -125,7 +125,7 @@ static CUresult look_inside(const struct sm_locator *locator, CUgreenCtx green, 
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = run(locator, stream, sm_count, ret_sighting);
+    result = run_locator(locator, stream, sm_count, ret_sighting);
     driver.cuStreamDestroy_v2(stream);
     return result;
 }

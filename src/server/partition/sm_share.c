@@ -99,8 +99,8 @@ CUresult sm_share_barred(const struct session *session, unsigned device)
 
 /* Takes a partition of so many multiprocessors; all of them need no partition. A client that is in
  * a static partition stays in it. Partitions belong to the primary context. */
-static CUresult take(struct session *session, const struct device *device, unsigned sm_count,
-                     struct partition **ret_partition)
+static CUresult take_partition(struct session *session, const struct device *device,
+                               unsigned sm_count, struct partition **ret_partition)
 {
     struct partitions *partitions = partitions_of(session, device);
     const struct session_limits *limits = &session->limits;
@@ -128,7 +128,7 @@ CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_s
         share->sm_count = partitions_grant(partitions_of(session, share->device),
                                            session->limits.sm_centipercent);
     *ret_sm_count = share->sm_count;
-    CUresult result = take(session, share->device, share->sm_count, &share->partition);
+    CUresult result = take_partition(session, share->device, share->sm_count, &share->partition);
     if (share->partition)
         session_stay_primary(session, device);
     return result;
@@ -167,7 +167,7 @@ static void resize(struct session *session, struct sm_share *share, unsigned sm_
     unsigned now = old ? old->sm_count : sms_of_device(share->device);
 
     if (now != sm_count) {
-        CUresult result = take(session, share->device, sm_count, &share->partition);
+        CUresult result = take_partition(session, share->device, sm_count, &share->partition);
         if (result == CUDA_ERROR_NOT_SUPPORTED)
             log_line("SM shares are not enforced in the spare context");
         if (result != CUDA_SUCCESS) {
@@ -251,8 +251,8 @@ static struct sm_share *sm_share_new(const struct device *device)
 }
 
 /* The partition was taken with `result`: the share counts, or is freed. */
-static CUresult announce(struct session *session, CUresult result, struct sm_share *share,
-                         struct sm_share **ret_share)
+static CUresult announce_share(struct session *session, CUresult result, struct sm_share *share,
+                               struct sm_share **ret_share)
 {
     if (result != CUDA_SUCCESS) {
         free(share);
@@ -274,8 +274,9 @@ static CUresult sm_share_create(struct session *session, const struct device *de
     if (!share)
         return CUDA_ERROR_OUT_OF_MEMORY;
     share->sm_count = sm_count;
-    CUresult result = take(session, device, sm_count < most ? sm_count : most, &share->partition);
-    return announce(session, result, share, ret_share);
+    CUresult result =
+        take_partition(session, device, sm_count < most ? sm_count : most, &share->partition);
+    return announce_share(session, result, share, ret_share);
 }
 
 /* Whether the client may have one more share of a device; its context is current then. */
@@ -375,7 +376,7 @@ static CUresult sm_share_create_of(struct session *session, const struct device 
     CUresult result = CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
     if (list_bits(groups, end, share->groups, &share->group_count))
         result = take_groups(session, share, &share->partition);
-    return announce(session, result, share, ret_share);
+    return announce_share(session, result, share, ret_share);
 }
 
 CUresult serve_fnShareCreateOf(struct session *session, const struct wire_fnShareCreateOf *in,

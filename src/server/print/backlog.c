@@ -31,7 +31,7 @@ static bool take_capacity(size_t before, size_t after)
     return false;
 }
 
-static bool grow(struct backlog *backlog, size_t capacity)
+static bool grow_backlog(struct backlog *backlog, size_t capacity)
 {
     char *text;
 
@@ -53,7 +53,7 @@ static bool make_room(struct backlog *backlog, size_t size)
 
     while (capacity < backlog->size + size)
         capacity *= 2;
-    return capacity == backlog->capacity || grow(backlog, capacity);
+    return capacity == backlog->capacity || grow_backlog(backlog, capacity);
 }
 
 bool backlog_add(struct backlog *backlog, const char *text, size_t size)

@@ -33,7 +33,7 @@ static struct {
 
 static _Thread_local unsigned source = DRIVER_OUTPUT_UNKNOWN;
 
-static bool reserve(struct driver_writes *writes, size_t size)
+static bool reserve_bytes(struct driver_writes *writes, size_t size)
 {
     size_t capacity = writes->capacity ? writes->capacity : 4096;
 
@@ -53,7 +53,7 @@ bool driver_writes_add(struct driver_writes *writes, const char *text, size_t si
 {
     uint32_t length = (uint32_t)size;
 
-    if (size > WRITES_MAX || !reserve(writes, writes->size + sizeof(length) + size))
+    if (size > WRITES_MAX || !reserve_bytes(writes, writes->size + sizeof(length) + size))
         return false;
     memcpy(writes->bytes + writes->size, &length, sizeof(length));
     memcpy(writes->bytes + writes->size + sizeof(length), text, size);
@@ -78,7 +78,7 @@ void driver_writes_fini(struct driver_writes *writes)
     *writes = (struct driver_writes){0};
 }
 
-static void keep(struct driver_writes *writes, const char *text, size_t size)
+static void keep_write(struct driver_writes *writes, const char *text, size_t size)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&captured.lock);
     bool last;
@@ -91,14 +91,14 @@ static void keep(struct driver_writes *writes, const char *text, size_t size)
 static ssize_t keep_output(void *unused, const char *text, size_t size)
 {
     (void)unused;
-    keep(&captured.out[source], text, size);
+    keep_write(&captured.out[source], text, size);
     return (ssize_t)size;
 }
 
 static ssize_t keep_error(void *unused, const char *text, size_t size)
 {
     (void)unused;
-    keep(&captured.errors, text, size);
+    keep_write(&captured.errors, text, size);
     return (ssize_t)size;
 }
 

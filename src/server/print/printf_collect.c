@@ -104,7 +104,7 @@ static void keep_text(struct session *session, const char *text, size_t size)
         log_loss_locked(session, size);
 }
 
-static void give(const struct output *output, struct record record, struct session *session)
+static void give_record(const struct output *output, struct record record, struct session *session)
 {
     while (record.at < record.end) {
         const char *text;
@@ -136,7 +136,7 @@ static void give_to_all_locked(const struct output *output, struct record record
             continue;
         if (count > 1)
             note_mixture_locked(client->session);
-        give(output, record, client->session);
+        give_record(output, record, client->session);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "soft_green.h"
 #include "soft_stream.h"
 
-static CUresult create(CUcontext *ret_handle, unsigned flags, CUdevice ordinal)
+static CUresult create_context(CUcontext *ret_handle, unsigned flags, CUdevice ordinal)
 {
     struct device *device = device_get(ordinal);
     struct context *context;
@@ -28,7 +28,7 @@ static CUresult create(CUcontext *ret_handle, unsigned flags, CUdevice ordinal)
 
 CUresult soft_cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
-    CUresult result = create(pctx, flags, dev);
+    CUresult result = create_context(pctx, flags, dev);
 
     return result ? result : soft_cuCtxPushCurrent_v2(*pctx);
 }

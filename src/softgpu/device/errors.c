@@ -5,7 +5,7 @@
 #include "cuda_error.h"
 #include "soft.h"
 
-static CUresult answer(const char *text, const char **ret_text)
+static CUresult answer_text(const char *text, const char **ret_text)
 {
     *ret_text = text;
     return text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -13,10 +13,10 @@ static CUresult answer(const char *text, const char **ret_text)
 
 CUresult soft_cuGetErrorName(CUresult error, const char **pStr)
 {
-    return answer(cuda_error_name(error), pStr);
+    return answer_text(cuda_error_name(error), pStr);
 }
 
 CUresult soft_cuGetErrorString(CUresult error, const char **pStr)
 {
-    return answer(cuda_error_string(error), pStr);
+    return answer_text(cuda_error_string(error), pStr);
 }

@@ -15,8 +15,8 @@
 #include "image_expand.h"
 #include "image_size.h"
 
-__attribute__((format(printf, 3, 4))) static int refuse(struct fatbin_reason *reason, int error,
-                                                        const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int refuse_image(struct fatbin_reason *reason,
+                                                              int error, const char *format, ...)
 {
     va_list arguments;
 
@@ -91,10 +91,11 @@ static int add_container(struct fatbin_code *code, const void *bytes, size_t siz
         return error;
     error = fatbin_expand(&entry, &part);
     if (error)
-        return refuse(reason, error, "the PTX for sm_%u in the program's fat binary %s", entry.sm,
-                      error == -ENOMEM ? "does not fit into memory" : "does not decompress");
+        return refuse_image(reason, error, "the PTX for sm_%u in the program's fat binary %s",
+                            entry.sm,
+                            error == -ENOMEM ? "does not fit into memory" : "does not decompress");
     error = code_add(code, part);
-    return error ? refuse(reason, error, "out of memory") : 0;
+    return error ? refuse_image(reason, error, "out of memory") : 0;
 }
 
 int fatbin_read_container(const void *bytes, size_t size, unsigned sm, struct fatbin_code *ret_code,
@@ -121,7 +122,7 @@ int fatbin_read_text(const char *text, size_t size, struct fatbin_code *ret_code
     if (!error)
         error = code_add(&code, part);
     if (error)
-        return refuse(reason, error, "PTX text of %zu bytes is too long", size);
+        return refuse_image(reason, error, "PTX text of %zu bytes is too long", size);
     *ret_code = code;
     return 0;
 }
@@ -130,7 +131,7 @@ int fatbin_read_text(const char *text, size_t size, struct fatbin_code *ret_code
 static int own_size(const void *container, size_t *ret_size, struct fatbin_reason *reason)
 {
     if (!image_container_size(container, ret_size))
-        return refuse(reason, -EINVAL, "the program's fat binary is malformed");
+        return refuse_image(reason, -EINVAL, "the program's fat binary is malformed");
     return 0;
 }
 
@@ -153,7 +154,8 @@ static int read_relocatable(const void *const *containers, unsigned sm,
         }
     }
     if (code.count == 0)
-        return reason->text[0] ? -ENOEXEC : refuse(reason, -ENOEXEC, "the fat binary is empty");
+        return reason->text[0] ? -ENOEXEC
+                               : refuse_image(reason, -ENOEXEC, "the fat binary is empty");
     *ret_code = code;
     return 0;
 }
@@ -171,7 +173,8 @@ static int read_wrapper(const struct image_wrapper *wrapper, unsigned sm,
                         struct fatbin_code *ret_code, struct fatbin_reason *reason)
 {
     if (wrapper->version != 1 && wrapper->version != 2)
-        return refuse(reason, -EINVAL, "a fat binary of the unknown version %u", wrapper->version);
+        return refuse_image(reason, -EINVAL, "a fat binary of the unknown version %u",
+                            wrapper->version);
 
     int error = wrapper->linked ? read_linked(wrapper->linked, sm, ret_code, reason) : -ENOEXEC;
 
@@ -190,10 +193,10 @@ int fatbin_read(const void *image, unsigned sm, struct fatbin_code *ret_code,
     if (image_is_wrapper(image))
         return read_wrapper(image, sm, ret_code, reason);
     if (image_is_elf(image))
-        return refuse(reason, -ENOEXEC,
-                      "the image is machine code (a cubin); the software GPU runs PTX only");
+        return refuse_image(reason, -ENOEXEC,
+                            "the image is machine code (a cubin); the software GPU runs PTX only");
     if (!image_find(image, &bytes, &size))
-        return refuse(reason, -EINVAL, "the image is neither a fat binary nor PTX");
+        return refuse_image(reason, -EINVAL, "the image is neither a fat binary nor PTX");
     if (image_is_container(bytes))
         return fatbin_read_container(bytes, size, sm, ret_code, reason);
     return fatbin_read_text(bytes, size - 1, ret_code, reason);

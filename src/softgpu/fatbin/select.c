@@ -39,7 +39,7 @@ static void offer_add(struct offer *offer, const struct image_entry *entry)
         offer->newest_machine_code = entry->sm;
 }
 
-static void explain(const struct offer *offer, unsigned sm, struct fatbin_reason *reason)
+static void explain_refusal(const struct offer *offer, unsigned sm, struct fatbin_reason *reason)
 {
     if (offer->newest_ptx)
         snprintf(reason->text, sizeof(reason->text),
@@ -74,7 +74,7 @@ int fatbin_select(const void *bytes, size_t size, unsigned sm, struct image_entr
         return more;
     }
     if (!best.kind) {
-        explain(&offer, sm, reason);
+        explain_refusal(&offer, sm, reason);
         return -ENOEXEC;
     }
     *ret_entry = best;

@@ -297,8 +297,8 @@ static struct constant_value of_integers(struct parser *parser, enum operator_ki
     return value;
 }
 
-static struct constant_value apply(struct parser *parser, enum operator_kind kind,
-                                   struct constant_value a, struct constant_value b)
+static struct constant_value apply_operator(struct parser *parser, enum operator_kind kind,
+                                            struct constant_value a, struct constant_value b)
 {
     if (a.kind == CONSTANT_DOUBLE || b.kind == CONSTANT_DOUBLE)
         return of_doubles(parser, kind, as_double(a), as_double(b));
@@ -314,7 +314,7 @@ static struct constant_value parse_rank(struct parser *parser, unsigned rank)
     const struct operator* found;
     while ((found = find_operator(&parser->lexer)) != NULL && found->rank == rank) {
         lexer_next(&parser->lexer);
-        value = apply(parser, found->kind, value, parse_rank(parser, rank - 1));
+        value = apply_operator(parser, found->kind, value, parse_rank(parser, rank - 1));
     }
     return value;
 }

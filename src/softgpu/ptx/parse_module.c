@@ -379,8 +379,8 @@ static void parse_all(struct parser *parser)
         lexer_fail(&parser->lexer, "there is no .version: this is not PTX");
 }
 
-static struct ptx_module *parse(const char *text, size_t size, bool declarations_only,
-                                struct ptx_error *ret_error)
+static struct ptx_module *parse_source(const char *text, size_t size, bool declarations_only,
+                                       struct ptx_error *ret_error)
 {
     struct ptx_module *module = calloc(1, sizeof(*module));
     *ret_error = (struct ptx_error){.text = "out of memory"};
@@ -408,13 +408,13 @@ static struct ptx_module *parse(const char *text, size_t size, bool declarations
 
 struct ptx_module *ptx_parse(const char *text, size_t size, struct ptx_error *ret_error)
 {
-    return parse(text, size, false, ret_error);
+    return parse_source(text, size, false, ret_error);
 }
 
 struct ptx_module *ptx_parse_declarations(const char *text, size_t size,
                                           struct ptx_error *ret_error)
 {
-    return parse(text, size, true, ret_error);
+    return parse_source(text, size, true, ret_error);
 }
 
 void ptx_module_destroy(struct ptx_module *module)

@@ -197,7 +197,7 @@ struct initializer {
     unsigned element_size;
 };
 
-static bool reserve(struct parser *parser, struct initializer *init)
+static bool reserve_bytes(struct parser *parser, struct initializer *init)
 {
     uint64_t needed = init->offset + init->element_size;
     if (needed > init->variable->size) {
@@ -219,7 +219,7 @@ static bool reserve(struct parser *parser, struct initializer *init)
 
 static void put_bits(struct parser *parser, struct initializer *init, uint64_t bits)
 {
-    if (!reserve(parser, init))
+    if (!reserve_bytes(parser, init))
         return;
     memcpy(init->bytes + init->offset, &bits, init->element_size < 8 ? init->element_size : 8);
     init->offset += init->element_size;

@@ -147,7 +147,7 @@ CUresult soft_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, C
 
 /* ---- Questions about kinds of arrays that there are not ---- */
 
-static CUresult refuse(const void *array)
+static CUresult refuse_array(const void *array)
 {
     return array ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -158,7 +158,7 @@ CUresult soft_cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int
 
     (void)pPlaneArray;
     (void)planeIdx;
-    return refuse(array_get_locked(hArray));
+    return refuse_array(array_get_locked(hArray));
 }
 
 CUresult soft_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
@@ -167,7 +167,7 @@ CUresult soft_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparsePro
     SOFT_LOCKED;
 
     (void)sparseProperties;
-    return refuse(array_get_locked(array));
+    return refuse_array(array_get_locked(array));
 }
 
 CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
@@ -177,7 +177,7 @@ CUresult soft_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memor
 
     (void)memoryRequirements;
     (void)device;
-    return refuse(array_get_locked(array));
+    return refuse_array(array_get_locked(array));
 }
 
 CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
@@ -186,7 +186,7 @@ CUresult soft_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *
     SOFT_LOCKED;
 
     (void)sparseProperties;
-    return refuse(array_get_mipmap_locked(mipmap));
+    return refuse_array(array_get_mipmap_locked(mipmap));
 }
 
 CUresult
@@ -197,7 +197,7 @@ soft_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memor
 
     (void)memoryRequirements;
     (void)device;
-    return refuse(array_get_mipmap_locked(mipmap));
+    return refuse_array(array_get_mipmap_locked(mipmap));
 }
 
 /* ---- Copies ---- */

@@ -81,25 +81,26 @@ static struct bounds surface_bounds(const CUDA_ARRAY3D_DESCRIPTOR *d)
                      : BOUNDS(SURFACE1D_WIDTH, NONE, NONE);
 }
 
-static bool within(const struct device *device, size_t extent, CUdevice_attribute most)
+static bool extent_is_within(const struct device *device, size_t extent, CUdevice_attribute most)
 {
     return !most || extent <= (size_t)device_attribute(device, most);
 }
 
-static bool fits(const struct device *device, const CUDA_ARRAY3D_DESCRIPTOR *d,
-                 struct bounds bounds)
+static bool shape_fits(const struct device *device, const CUDA_ARRAY3D_DESCRIPTOR *d,
+                       struct bounds bounds)
 {
-    return within(device, d->Width, bounds.width) && within(device, d->Height, bounds.height) &&
-           within(device, d->Depth, bounds.depth);
+    return extent_is_within(device, d->Width, bounds.width) &&
+           extent_is_within(device, d->Height, bounds.height) &&
+           extent_is_within(device, d->Depth, bounds.depth);
 }
 
 /* A box may be deeper where it is less wide and high. */
 static bool fits_alternate(const struct device *device, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
     return d->Depth > 0 && !(d->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) &&
-           fits(device, d,
-                BOUNDS(TEXTURE3D_WIDTH_ALTERNATE, TEXTURE3D_HEIGHT_ALTERNATE,
-                       TEXTURE3D_DEPTH_ALTERNATE));
+           shape_fits(device, d,
+                      BOUNDS(TEXTURE3D_WIDTH_ALTERNATE, TEXTURE3D_HEIGHT_ALTERNATE,
+                             TEXTURE3D_DEPTH_ALTERNATE));
 }
 
 static bool is_sound(const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -119,18 +120,19 @@ bool array_is_possible(const struct device *device, const CUDA_ARRAY3D_DESCRIPTO
 {
     bool is_plane = d->Height > 0 && d->Depth == 0;
 
-    if (!is_sound(d) || (!fits(device, d, texture_bounds(d)) && !fits_alternate(device, d)))
+    if (!is_sound(d) || (!shape_fits(device, d, texture_bounds(d)) && !fits_alternate(device, d)))
         return false;
-    if (d->Flags & CUDA_ARRAY3D_SURFACE_LDST && !fits(device, d, surface_bounds(d)))
+    if (d->Flags & CUDA_ARRAY3D_SURFACE_LDST && !shape_fits(device, d, surface_bounds(d)))
         return false;
     if (d->Flags & CUDA_ARRAY3D_TEXTURE_GATHER &&
         (!is_plane ||
-         !fits(device, d, BOUNDS(TEXTURE2D_GATHER_WIDTH, TEXTURE2D_GATHER_HEIGHT, NONE))))
+         !shape_fits(device, d, BOUNDS(TEXTURE2D_GATHER_WIDTH, TEXTURE2D_GATHER_HEIGHT, NONE))))
         return false;
     if (!has_mipmaps)
         return true;
     return is_plane
-               ? fits(device, d,
-                      BOUNDS(TEXTURE2D_MIPMAPPED_WIDTH, TEXTURE2D_MIPMAPPED_HEIGHT, NONE))
-               : d->Height > 0 || fits(device, d, BOUNDS(TEXTURE1D_MIPMAPPED_WIDTH, NONE, NONE));
+               ? shape_fits(device, d,
+                            BOUNDS(TEXTURE2D_MIPMAPPED_WIDTH, TEXTURE2D_MIPMAPPED_HEIGHT, NONE))
+               : d->Height > 0 ||
+                     shape_fits(device, d, BOUNDS(TEXTURE1D_MIPMAPPED_WIDTH, NONE, NONE));
 }

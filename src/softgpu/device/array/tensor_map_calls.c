@@ -7,7 +7,7 @@
 #include "soft_prototypes.h"
 #include "tensor_map.h"
 
-static CUresult encode(const struct cuda_tensor_map *map, CUtensorMap *ret_map)
+static CUresult encode_tensor_map(const struct cuda_tensor_map *map, CUtensorMap *ret_map)
 {
     const char *refusal;
 
@@ -36,7 +36,7 @@ CUresult soft_cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType
                                boxDim, elementStrides, interleave, swizzle, l2Promotion, oobFill,
                                &map))
         return CUDA_ERROR_INVALID_VALUE;
-    return encode(&map, tensorMap);
+    return encode_tensor_map(&map, tensorMap);
 }
 
 CUresult soft_cuTensorMapEncodeIm2col(
@@ -53,7 +53,7 @@ CUresult soft_cuTensorMapEncodeIm2col(
                                 pixelsPerColumn, elementStrides, interleave, swizzle, l2Promotion,
                                 oobFill, &map))
         return CUDA_ERROR_INVALID_VALUE;
-    return encode(&map, tensorMap);
+    return encode_tensor_map(&map, tensorMap);
 }
 
 /* Of compute capability 10.0. */

@@ -62,7 +62,7 @@ static const struct operation_type fill_type = {
     .work = fill_work,
 };
 
-static bool fits(const struct fill *fill)
+static bool fill_fits(const struct fill *fill)
 {
     uint64_t row, rows, size;
 
@@ -90,7 +90,7 @@ CUresult fill_prepare_locked(const CUDA_MEMSET_NODE_PARAMS *what, struct operati
     fill->height = what->height;
     fill->value = what->value;
     fill->element = what->elementSize;
-    if (!fits(fill)) {
+    if (!fill_fits(fill)) {
         operation_unref_locked(&fill->operation);
         return CUDA_ERROR_INVALID_VALUE;
     }
@@ -99,8 +99,8 @@ CUresult fill_prepare_locked(const CUDA_MEMSET_NODE_PARAMS *what, struct operati
 }
 
 /* A fill of device memory does not keep the caller waiting, synchronous or not. */
-static CUresult submit(CUdeviceptr address, size_t pitch, uint32_t value, unsigned element,
-                       size_t width, size_t height, CUstream handle)
+static CUresult submit_fill(CUdeviceptr address, size_t pitch, uint32_t value, unsigned element,
+                            size_t width, size_t height, CUstream handle)
 {
     const CUDA_MEMSET_NODE_PARAMS what = {
         .dst = address,
@@ -129,66 +129,66 @@ static CUresult submit(CUdeviceptr address, size_t pitch, uint32_t value, unsign
 
 CUresult soft_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
 {
-    return submit(dstDevice, 0, uc, 1, N, 1, NULL);
+    return submit_fill(dstDevice, 0, uc, 1, N, 1, NULL);
 }
 
 CUresult soft_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
-    return submit(dstDevice, 0, us, 2, N, 1, NULL);
+    return submit_fill(dstDevice, 0, us, 2, N, 1, NULL);
 }
 
 CUresult soft_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned int ui, size_t N)
 {
-    return submit(dstDevice, 0, ui, 4, N, 1, NULL);
+    return submit_fill(dstDevice, 0, ui, 4, N, 1, NULL);
 }
 
 CUresult soft_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
                               size_t Width, size_t Height)
 {
-    return submit(dstDevice, dstPitch, uc, 1, Width, Height, NULL);
+    return submit_fill(dstDevice, dstPitch, uc, 1, Width, Height, NULL);
 }
 
 CUresult soft_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
                                size_t Width, size_t Height)
 {
-    return submit(dstDevice, dstPitch, us, 2, Width, Height, NULL);
+    return submit_fill(dstDevice, dstPitch, us, 2, Width, Height, NULL);
 }
 
 CUresult soft_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
                                size_t Width, size_t Height)
 {
-    return submit(dstDevice, dstPitch, ui, 4, Width, Height, NULL);
+    return submit_fill(dstDevice, dstPitch, ui, 4, Width, Height, NULL);
 }
 
 CUresult soft_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
 {
-    return submit(dstDevice, 0, uc, 1, N, 1, hStream);
+    return submit_fill(dstDevice, 0, uc, 1, N, 1, hStream);
 }
 
 CUresult soft_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
 {
-    return submit(dstDevice, 0, us, 2, N, 1, hStream);
+    return submit_fill(dstDevice, 0, us, 2, N, 1, hStream);
 }
 
 CUresult soft_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned int ui, size_t N, CUstream hStream)
 {
-    return submit(dstDevice, 0, ui, 4, N, 1, hStream);
+    return submit_fill(dstDevice, 0, ui, 4, N, 1, hStream);
 }
 
 CUresult soft_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
                                 size_t Width, size_t Height, CUstream hStream)
 {
-    return submit(dstDevice, dstPitch, uc, 1, Width, Height, hStream);
+    return submit_fill(dstDevice, dstPitch, uc, 1, Width, Height, hStream);
 }
 
 CUresult soft_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
                                  size_t Width, size_t Height, CUstream hStream)
 {
-    return submit(dstDevice, dstPitch, us, 2, Width, Height, hStream);
+    return submit_fill(dstDevice, dstPitch, us, 2, Width, Height, hStream);
 }
 
 CUresult soft_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned int ui,
                                  size_t Width, size_t Height, CUstream hStream)
 {
-    return submit(dstDevice, dstPitch, ui, 4, Width, Height, hStream);
+    return submit_fill(dstDevice, dstPitch, ui, 4, Width, Height, hStream);
 }

@@ -122,7 +122,7 @@ static void branch_fini(struct operation *operation)
 static const struct operation_type branch_type = {.start_locked = branch_start_locked,
                                                   .fini = branch_fini};
 
-static CUresult fill(struct branch *branch, const struct graph_work *work, bool own_priority)
+static CUresult fill_branch(struct branch *branch, const struct graph_work *work, bool own_priority)
 {
     const struct graph_conditional *conditional = &work->conditional;
     CUresult result = graph_work_copy(work, false, &branch->work);
@@ -148,7 +148,7 @@ CUresult branch_prepare_locked(const struct graph_work *work, const struct strea
 
     if (!branch)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = fill(branch, work, own_priority);
+    CUresult result = fill_branch(branch, work, own_priority);
     if (result) {
         operation_unref_locked(&branch->operation);
         return result;

@@ -75,7 +75,7 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 
 /* ---- opening ---- */
 
-static bool fits(const struct ipc_piece *piece)
+static bool piece_fits(const struct ipc_piece *piece)
 {
     return piece->size && piece->size <= INT64_MAX && piece->offset <= INT64_MAX - piece->size &&
            piece->offset % 4096 == 0;
@@ -90,7 +90,7 @@ static bool read_piece(const struct ipc_handle *handle, struct ipc_piece *ret_pi
         return false;
     memcpy(ret_piece, &slot->piece, sizeof(*ret_piece));
     ipc_slot_unmap(slot);
-    return fits(ret_piece);
+    return piece_fits(ret_piece);
 }
 
 static void *map_piece(const struct ipc_handle *handle, const struct ipc_piece *piece)

@@ -69,8 +69,8 @@ static CUresult discard_locked(void *user, CUdeviceptr address, size_t size, CUm
     return find_managed_locked(address, size, &memory);
 }
 
-static CUresult visit(const struct cuda_ranges *ranges, cuda_range_function *function,
-                      CUstream hStream)
+static CUresult visit_ranges(const struct cuda_ranges *ranges, cuda_range_function *function,
+                             CUstream hStream)
 {
     struct stream *stream;
     SOFT_LOCKED;
@@ -85,7 +85,7 @@ CUresult soft_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocat
     const size_t first = 0;
     const struct cuda_ranges one = {&devPtr, &count, 1, &location, &first, 1, flags};
 
-    return visit(&one, prefetch_locked, hStream);
+    return visit_ranges(&one, prefetch_locked, hStream);
 }
 
 CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
@@ -96,7 +96,8 @@ CUresult soft_cuMemPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t 
     const struct cuda_ranges ranges = {dptrs,           sizes,           count, prefetchLocs,
                                        prefetchLocIdxs, numPrefetchLocs, flags};
 
-    return prefetchLocs ? visit(&ranges, prefetch_locked, hStream) : CUDA_ERROR_INVALID_VALUE;
+    return prefetchLocs ? visit_ranges(&ranges, prefetch_locked, hStream)
+                        : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,
@@ -105,7 +106,7 @@ CUresult soft_cuMemDiscardBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t c
     const struct cuda_ranges ranges = {
         .addresses = dptrs, .sizes = sizes, .count = count, .flags = flags};
 
-    return visit(&ranges, discard_locked, hStream);
+    return visit_ranges(&ranges, discard_locked, hStream);
 }
 
 CUresult soft_cuMemDiscardAndPrefetchBatchAsync(CUdeviceptr *dptrs, size_t *sizes, size_t count,

@@ -10,8 +10,8 @@
 #include "soft_memory.h"
 #include "soft_stream.h"
 
-static CUresult allocate(enum memory_kind kind, uint64_t size, unsigned flags,
-                         uint64_t *ret_address)
+static CUresult allocate_memory(enum memory_kind kind, uint64_t size, unsigned flags,
+                                uint64_t *ret_address)
 {
     struct context *context;
     struct memory *memory;
@@ -37,7 +37,7 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 
     if (!dptr)
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = allocate(MEMORY_DEVICE, bytesize, 0, &address);
+    CUresult result = allocate_memory(MEMORY_DEVICE, bytesize, 0, &address);
 
     if (!result)
         *dptr = address;
@@ -94,7 +94,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 
     if (!dptr || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = allocate(MEMORY_MANAGED, bytesize, flags, &address);
+    CUresult result = allocate_memory(MEMORY_MANAGED, bytesize, flags, &address);
 
     if (!result)
         *dptr = address;

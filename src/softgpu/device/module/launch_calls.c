@@ -337,7 +337,7 @@ CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream)
     return result;
 }
 
-static CUresult submit(struct launch_request *request)
+static CUresult submit_launch(struct launch_request *request)
 {
     struct stream *stream;
     SOFT_LOCKED;
@@ -399,7 +399,7 @@ CUresult soft_cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int g
         .extra = extra,
     };
 
-    return submit(&request);
+    return submit_launch(&request);
 }
 
 CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
@@ -418,7 +418,7 @@ CUresult soft_cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, uns
         .cooperative = true,
     };
 
-    return submit(&request);
+    return submit_launch(&request);
 }
 
 static bool captures(CUstream handle)
@@ -491,6 +491,6 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
         read_attribute(&config->attrs[i], &request);
     }
     if (!result)
-        result = submit(&request);
+        result = submit_launch(&request);
     return result ? result : record_events(config);
 }

@@ -149,8 +149,8 @@ CUresult soft_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
     return CUDA_SUCCESS;
 }
 
-static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name,
-                         bool managed_only)
+static CUresult find_variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name,
+                              bool managed_only)
 {
     struct module *module;
     uint64_t address;
@@ -175,7 +175,7 @@ static CUresult variable(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, co
 CUresult soft_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library,
                                  const char *name)
 {
-    return variable(dptr, bytes, library, name, false);
+    return find_variable(dptr, bytes, library, name, false);
 }
 
 /* May be asked before the program has a context: the first device's primary one is made for it. */
@@ -185,7 +185,7 @@ CUresult soft_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary li
     CUcontext before;
 
     if (soft_cuCtxGetCurrent(&before) || before || devices_count() == 0)
-        return variable(dptr, bytes, library, name, true);
+        return find_variable(dptr, bytes, library, name, true);
 
     struct context *primary = device_get(0)->primary;
 
@@ -196,7 +196,7 @@ CUresult soft_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary li
     if (result)
         return result;
     soft_cuCtxSetCurrent((CUcontext)primary->handle);
-    result = variable(dptr, bytes, library, name, true);
+    result = find_variable(dptr, bytes, library, name, true);
     soft_cuCtxSetCurrent(NULL);
     return result;
 }

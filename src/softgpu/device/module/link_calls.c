@@ -31,7 +31,7 @@ static void **wall_time_of(unsigned count, const CUjit_option *options, void **v
     return NULL;
 }
 
-static float now(void)
+static float now_ms(void)
 {
     struct timespec time;
 
@@ -41,7 +41,7 @@ static float now(void)
 
 static void add_time(struct link_job *job, float since)
 {
-    job->milliseconds += now() - since;
+    job->milliseconds += now_ms() - since;
     if (job->wall_time)
         memcpy(job->wall_time, &job->milliseconds, sizeof(job->milliseconds));
 }
@@ -124,7 +124,7 @@ CUresult soft_cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *dat
 {
     struct link_job *job = job_of(state);
     CUresult result = check_options(numOptions, options, optionValues);
-    float began = now();
+    float began = now_ms();
 
     if (!job)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -169,7 +169,7 @@ static CUresult keep_cubin(struct link_job *job, const struct fatbin_part *whole
                : CUDA_SUCCESS;
 }
 
-static CUresult complete(struct link_job *job)
+static CUresult complete_job(struct link_job *job)
 {
     struct fatbin_part whole;
     CUresult result;
@@ -184,14 +184,14 @@ static CUresult complete(struct link_job *job)
 CUresult soft_cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
     struct link_job *job = job_of(state);
-    float began = now();
+    float began = now_ms();
     CUresult result;
 
     if (!job)
         return CUDA_ERROR_INVALID_HANDLE;
     if (!cubinOut || !job->code.count)
         return CUDA_ERROR_INVALID_VALUE;
-    result = complete(job);
+    result = complete_job(job);
     add_time(job, began);
     if (result)
         return result;

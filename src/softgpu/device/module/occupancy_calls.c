@@ -7,7 +7,8 @@
 #include "soft_module.h"
 #include "soft_stream.h"
 
-static CUresult find(const void *handle, struct context **ret_context, struct kernel **ret_kernel)
+static CUresult find_kernel(const void *handle, struct context **ret_context,
+                            struct kernel **ret_kernel)
 {
     CUresult result = context_use_locked(ret_context);
 
@@ -40,7 +41,7 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlock
     if (!numBlocks || blockSize <= 0 || (flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = find(func, &context, &kernel);
+    CUresult result = find_kernel(func, &context, &kernel);
 
     if (result)
         return result;
@@ -62,7 +63,7 @@ static CUresult start_search(CUfunction function, struct cuda_block_search *sear
     struct kernel *kernel;
 
     SOFT_LOCKED;
-    CUresult result = find(function, &context, &kernel);
+    CUresult result = find_kernel(function, &context, &kernel);
 
     if (result)
         return result;
@@ -118,7 +119,7 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, C
     if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
-    CUresult result = find(func, &context, &kernel);
+    CUresult result = find_kernel(func, &context, &kernel);
 
     if (result)
         return result;
@@ -145,7 +146,7 @@ static CUresult find_with_stream(const void *handle, CUstream on, struct stream 
                                  struct kernel **ret_kernel)
 {
     struct context *context;
-    CUresult result = find(handle, &context, ret_kernel);
+    CUresult result = find_kernel(handle, &context, ret_kernel);
 
     return result ? result : stream_find_locked(on, ret_stream);
 }

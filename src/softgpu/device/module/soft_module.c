@@ -39,8 +39,8 @@ CUresult fatbin_result(int error)
     }
 }
 
-static CUresult compile(const struct fatbin_part *part, const struct jit_log *log,
-                        struct sg_module **ret_code)
+static CUresult compile_part(const struct fatbin_part *part, const struct jit_log *log,
+                             struct sg_module **ret_code)
 {
     char text[LOG_SIZE] = "";
     CUresult result = CUDA_ERROR_INVALID_PTX;
@@ -75,7 +75,7 @@ static bool lacks_variable(const struct sg_module *code, const struct jit_log *l
 CUresult code_check(const struct fatbin_part *part, const struct jit_log *log, bool whole)
 {
     struct sg_module *code;
-    CUresult result = compile(part, log, &code);
+    CUresult result = compile_part(part, log, &code);
 
     if (result == CUDA_ERROR_NOT_FOUND && !whole) {
         jit_log_write(log, "");
@@ -98,7 +98,7 @@ static CUresult link_and_compile(const struct fatbin_code *code, const struct ji
 
     if (fatbin_link(code, &whole))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = compile(&whole, log, ret_code);
+    result = compile_part(&whole, log, ret_code);
     free(whole.text);
     return result;
 }
@@ -114,7 +114,7 @@ static CUresult load_code(const void *image, const struct jit_log *log, struct s
         jit_log_write(log, reason.text);
         return fatbin_result(error);
     }
-    result = code.count == 1 ? compile(&code.parts[0], log, ret_code)
+    result = code.count == 1 ? compile_part(&code.parts[0], log, ret_code)
                              : link_and_compile(&code, log, ret_code);
     fatbin_code_fini(&code);
     return result;

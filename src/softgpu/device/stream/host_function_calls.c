@@ -49,8 +49,9 @@ static const struct operation_type later_type = {
     .always = true,
 };
 
-static CUresult create(const struct host_function *what, const struct operation_type *type,
-                       struct operation **ret_operation)
+static CUresult create_operation(const struct host_function *what,
+                                 const struct operation_type *type,
+                                 struct operation **ret_operation)
 {
     struct host_function *host = operation_create(sizeof(*host), type);
 
@@ -69,7 +70,7 @@ CUresult host_function_prepare_locked(const CUDA_HOST_NODE_PARAMS *host,
 {
     const struct host_function what = {.function = host->fn, .user = host->userData};
 
-    return create(&what, &function_type, ret_operation);
+    return create_operation(&what, &function_type, ret_operation);
 }
 
 /* Where there is no memory, here is better than never. */
@@ -78,7 +79,7 @@ void host_function_later_locked(struct operation *behind, CUhostFn function, voi
     const struct host_function what = {.function = function, .user = user};
     struct operation *operation;
 
-    if (create(&what, &later_type, &operation)) {
+    if (create_operation(&what, &later_type, &operation)) {
         function(user);
         return;
     }
@@ -87,7 +88,7 @@ void host_function_later_locked(struct operation *behind, CUhostFn function, voi
     operation_unref_locked(operation);
 }
 
-static CUresult submit(const struct host_function *what, const struct operation_type *type)
+static CUresult submit_function(const struct host_function *what, const struct operation_type *type)
 {
     struct operation *operation;
     struct stream *stream;
@@ -99,7 +100,7 @@ static CUresult submit(const struct host_function *what, const struct operation_
     if (!result && capture_is_on(&stream->capture))
         return capture_host_locked(&stream->capture, what->function, what->user);
     if (!result)
-        result = create(what, type, &operation);
+        result = create_operation(what, type, &operation);
     if (result)
         return result;
     schedule_enqueue_locked(stream, operation);
@@ -111,7 +112,7 @@ CUresult soft_cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 {
     struct host_function what = {.function = fn, .handle = hStream, .user = userData};
 
-    return fn ? submit(&what, &function_type) : CUDA_ERROR_INVALID_VALUE;
+    return fn ? submit_function(&what, &function_type) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult soft_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
@@ -119,5 +120,5 @@ CUresult soft_cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, v
 {
     struct host_function what = {.callback = callback, .handle = hStream, .user = userData};
 
-    return callback && !flags ? submit(&what, &callback_type) : CUDA_ERROR_INVALID_VALUE;
+    return callback && !flags ? submit_function(&what, &callback_type) : CUDA_ERROR_INVALID_VALUE;
 }

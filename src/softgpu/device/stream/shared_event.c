@@ -25,7 +25,7 @@ struct shared_event {
     int number; /* of our own slot, or -1 */
 };
 
-static CUresult adopt(struct ipc_slot *slot, int number, struct shared_event **ret_event)
+static CUresult adopt_slot(struct ipc_slot *slot, int number, struct shared_event **ret_event)
 {
     struct shared_event *event = calloc(1, sizeof(*event));
 
@@ -44,7 +44,7 @@ CUresult shared_event_create_locked(struct shared_event **ret_event)
 
     if (number < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = adopt(slot, number, ret_event);
+    result = adopt_slot(slot, number, ret_event);
     if (result)
         ipc_slot_give_locked(number);
     else
@@ -246,7 +246,7 @@ CUresult soft_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     slot = ipc_slot_map(&name);
     if (!slot)
         return CUDA_ERROR_INVALID_VALUE;
-    result = adopt(slot, -1, &shared);
+    result = adopt_slot(slot, -1, &shared);
     if (result) {
         ipc_slot_unmap(slot);
         return result;

@@ -17,7 +17,7 @@ struct batch {
     CUstreamBatchMemOpParams ops[];
 };
 
-static bool compare(uint64_t now, uint64_t wanted, unsigned flags, bool is_wide)
+static bool compare_values(uint64_t now, uint64_t wanted, unsigned flags, bool is_wide)
 {
     uint64_t mask = is_wide ? UINT64_MAX : UINT32_MAX;
 
@@ -34,13 +34,13 @@ static bool compare(uint64_t now, uint64_t wanted, unsigned flags, bool is_wide)
     }
 }
 
-static bool holds(const struct CUstreamMemOpWaitValueParams_st *wait)
+static bool wait_is_over(const struct CUstreamMemOpWaitValueParams_st *wait)
 {
     bool is_wide = wait->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
     uint64_t now = is_wide ? __atomic_load_n((uint64_t *)wait->address, __ATOMIC_ACQUIRE)
                            : __atomic_load_n((uint32_t *)wait->address, __ATOMIC_ACQUIRE);
 
-    return compare(now, is_wide ? wait->value64 : wait->value, wait->flags, is_wide);
+    return compare_values(now, is_wide ? wait->value64 : wait->value, wait->flags, is_wide);
 }
 
 /* True when the next one can begin. Whatever is written is seen by all at once. */
@@ -49,7 +49,7 @@ static bool do_op(const CUstreamBatchMemOpParams *op)
     switch (op->operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-        return holds(&op->waitValue);
+        return wait_is_over(&op->waitValue);
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
         __atomic_store_n((uint32_t *)op->writeValue.address, op->writeValue.value,
                          __ATOMIC_RELEASE);

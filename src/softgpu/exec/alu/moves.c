@@ -104,7 +104,8 @@ void run_pack_4x16(struct warp *warp, const struct insn *insn)
                      (uint64_t)(c[lane] & 0xffff) << 32 | (uint64_t)e[lane] << 48)
 }
 
-static void unpack(struct warp *warp, uint32_t offset, const uint64_t *value, unsigned shift)
+static void unpack_elements(struct warp *warp, uint32_t offset, const uint64_t *value,
+                            unsigned shift)
 {
     if (offset == NO_OPERAND)
         return;
@@ -124,24 +125,24 @@ void run_unpack_2x16(struct warp *warp, const struct insn *insn)
 {
     uint64_t value[LANES];
     copy_wide(warp, insn, value, false);
-    unpack(warp, insn->d, value, 0);
-    unpack(warp, insn->b, value, 16);
+    unpack_elements(warp, insn->d, value, 0);
+    unpack_elements(warp, insn->b, value, 16);
 }
 
 void run_unpack_2x32(struct warp *warp, const struct insn *insn)
 {
     uint64_t value[LANES];
     copy_wide(warp, insn, value, true);
-    unpack(warp, insn->d, value, 0);
-    unpack(warp, insn->b, value, 32);
+    unpack_elements(warp, insn->d, value, 0);
+    unpack_elements(warp, insn->b, value, 32);
 }
 
 void run_unpack_4x16(struct warp *warp, const struct insn *insn)
 {
     uint64_t value[LANES];
     copy_wide(warp, insn, value, true);
-    unpack(warp, insn->d, value, 0);
-    unpack(warp, insn->b, value, 16);
-    unpack(warp, insn->c, value, 32);
-    unpack(warp, insn->p, value, 48);
+    unpack_elements(warp, insn->d, value, 0);
+    unpack_elements(warp, insn->b, value, 16);
+    unpack_elements(warp, insn->c, value, 32);
+    unpack_elements(warp, insn->p, value, 48);
 }

@@ -6,7 +6,7 @@
  */
 #include "video.h"
 
-static int32_t element(uint32_t packed, unsigned at, unsigned bits, bool is_signed)
+static int32_t packed_element(uint32_t packed, unsigned at, unsigned bits, bool is_signed)
 {
     uint32_t moved = packed << (32 - bits - at);
     return is_signed ? (int32_t)moved >> (32 - bits) : (int32_t)(moved >> (32 - bits));
@@ -49,14 +49,14 @@ static int32_t saturate(int32_t value, unsigned bits, bool is_signed)
     return value < low ? low : value > high ? high : value;
 }
 
-static uint32_t apply(const struct insn *insn, uint32_t a, uint32_t b, uint32_t c)
+static uint32_t apply_operation(const struct insn *insn, uint32_t a, uint32_t b, uint32_t c)
 {
     unsigned bits = 32u / insn->width;
     uint32_t packed = 0, sum = c;
     for (unsigned at = 0; at < 32; at += bits) {
-        int32_t value =
-            compute((enum video_op)insn->mode, element(a, at, bits, insn->flags & VIDEO_SIGNED_A),
-                    element(b, at, bits, insn->flags & VIDEO_SIGNED_B));
+        int32_t value = compute((enum video_op)insn->mode,
+                                packed_element(a, at, bits, insn->flags & VIDEO_SIGNED_A),
+                                packed_element(b, at, bits, insn->flags & VIDEO_SIGNED_B));
         if (insn->flags & VIDEO_SATURATES)
             value = saturate(value, bits, insn->flags & VIDEO_SIGNED_D);
         sum += (uint32_t)value;
@@ -70,5 +70,5 @@ void run_video(struct warp *warp, const struct insn *insn)
     const uint32_t *a = reg(warp, insn->a), *b = reg(warp, insn->b), *c = reg(warp, insn->c);
     uint32_t *d = reg(warp, insn->d);
     EACH_ACTIVE_LANE
-    d[lane] = apply(insn, a[lane], b[lane], c[lane]);
+    d[lane] = apply_operation(insn, a[lane], b[lane], c[lane]);
 }

@@ -71,7 +71,7 @@ static void release_lanes(struct warp *warp, unsigned number)
     }
 }
 
-static void release(struct block *block, unsigned number)
+static void release_barrier(struct block *block, unsigned number)
 {
     struct barrier *barrier = &block->barriers[number];
     barrier->last_count = barrier->count;
@@ -92,7 +92,7 @@ void barrier_recheck(struct block *block)
     for (uint32_t left = block->barriers_in_use; left; left &= left - 1) {
         unsigned number = (unsigned)__builtin_ctz(left);
         if (is_complete(block, &block->barriers[number]))
-            release(block, number);
+            release_barrier(block, number);
     }
 }
 
@@ -107,7 +107,7 @@ static void begin_use(struct block *block, unsigned number)
     block->barriers_in_use |= 1u << number;
 }
 
-static void arrive(struct barrier *barrier, const struct warp *warp, const struct insn *insn)
+static void arrive_warp(struct barrier *barrier, const struct warp *warp, const struct insn *insn)
 {
     barrier->arrived[warp->index] |= warp->active;
     if (insn->mode < BARRIER_POPC)
@@ -152,13 +152,13 @@ void run_barrier(struct warp *warp, const struct insn *insn)
     if (!(block->barriers_in_use >> number & 1))
         begin_use(block, number);
     barrier->expected = expected;
-    arrive(barrier, warp, insn);
+    arrive_warp(barrier, warp, insn);
     if (insn->mode != BARRIER_ARRIVE) {
         wait_at(warp, number);
         warp_leave(warp, WARP_PATH_ENDED);
     }
     if (is_complete(block, barrier))
-        release(block, number);
+        release_barrier(block, number);
 }
 
 /* Whether nobody has to wait: the whole block is here, and has nobody waiting from before. */

@@ -68,7 +68,7 @@ static bool everyone_has_arrived(const struct block *lead)
     return true;
 }
 
-static void release(struct warp *warp)
+static void release_warp(struct warp *warp)
 {
     for (uint32_t waiting = warp->at_cluster; waiting; waiting &= waiting - 1) {
         unsigned lane = (unsigned)__builtin_ctz(waiting);
@@ -86,7 +86,7 @@ void cluster_recheck(struct block *any)
     lead->cluster_in_use = false;
     for (struct block *block = lead; block; block = block->next) {
         for (uint32_t i = 0; i < block->warp_count; i++)
-            release(&block->warps[i]);
+            release_warp(&block->warps[i]);
     }
 }
 

@@ -29,7 +29,7 @@ static uint32_t lanes_that_name(struct warp *warp, const uint32_t *named, uint32
  * True when all members are here. Lanes that name others, as the tiles of a warp do, come to the
  * instruction once more, by themselves.
  */
-static bool meet(struct warp *warp, const struct insn *insn, uint32_t *ret_members)
+static bool meet_members(struct warp *warp, const struct insn *insn, uint32_t *ret_members)
 {
     const uint32_t *named = reg(warp, insn->guard);
     uint32_t members = named[__builtin_ctz(warp->active)];
@@ -54,7 +54,7 @@ static bool meet_any(struct warp *warp, const struct insn *insn)
     EACH_ACTIVE_LANE
     members |= named[lane];
     bool complete = (members & warp->alive & ~warp->active) == 0;
-    return complete ? warp_converged(warp, insn, members) : meet(warp, insn, &members);
+    return complete ? warp_converged(warp, insn, members) : meet_members(warp, insn, &members);
 }
 
 /* Which lane a lane reads from, and whether that is inside the segment that the clamp (c)
@@ -130,7 +130,7 @@ void run_shuffle(struct warp *warp, const struct insn *insn)
 void run_vote(struct warp *warp, const struct insn *insn)
 {
     uint32_t members;
-    if (!meet(warp, insn, &members))
+    if (!meet_members(warp, insn, &members))
         return;
     uint32_t active = warp->active;
     uint32_t voters = active & members;
@@ -167,7 +167,7 @@ static uint32_t lanes_with(struct warp *warp, uint32_t offset, uint64_t value, u
 static void match_any(struct warp *warp, const struct insn *insn, bool wide)
 {
     uint32_t members;
-    if (!meet(warp, insn, &members))
+    if (!meet_members(warp, insn, &members))
         return;
     uint32_t result[LANES];
     EACH_ACTIVE_LANE
@@ -183,7 +183,7 @@ static void match_any(struct warp *warp, const struct insn *insn, bool wide)
 static void match_all(struct warp *warp, const struct insn *insn, bool wide)
 {
     uint32_t members;
-    if (!meet(warp, insn, &members))
+    if (!meet_members(warp, insn, &members))
         return;
     uint32_t voters = warp->active & members;
     uint64_t value = lane_value(warp, insn->a, (unsigned)__builtin_ctz(warp->active), wide);
@@ -239,7 +239,7 @@ static uint32_t reduce(unsigned op, bool is_signed, uint32_t x, uint32_t y)
 void run_redux(struct warp *warp, const struct insn *insn)
 {
     uint32_t members;
-    if (!meet(warp, insn, &members))
+    if (!meet_members(warp, insn, &members))
         return;
     const uint32_t *from = reg(warp, insn->a);
     uint32_t *to = reg(warp, insn->d);
@@ -260,7 +260,7 @@ void run_redux(struct warp *warp, const struct insn *insn)
 void run_elect(struct warp *warp, const struct insn *insn)
 {
     uint32_t members;
-    if (!meet(warp, insn, &members))
+    if (!meet_members(warp, insn, &members))
         return;
     uint32_t voters = warp->active & members;
     unsigned leader = (unsigned)__builtin_ctz(voters ? voters : warp->active);
@@ -283,5 +283,5 @@ void run_activemask(struct warp *warp, const struct insn *insn)
 void run_warp_barrier(struct warp *warp, const struct insn *insn)
 {
     uint32_t members;
-    meet(warp, insn, &members);
+    meet_members(warp, insn, &members);
 }

@@ -267,7 +267,7 @@ static bool begins_path(struct warp *warp)
 }
 
 /* Keeps those warps of the team of which `stays` holds. */
-static unsigned keep(struct warp **team, unsigned count, bool (*stays)(struct warp *warp))
+static unsigned keep_warps(struct warp **team, unsigned count, bool (*stays)(struct warp *warp))
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < count; i++) {
@@ -286,12 +286,12 @@ bool warps_run(struct warp *const *warps, unsigned count, int32_t budget)
         team[i] = warps[i];
         team[i]->budget = budget;
     }
-    while ((going = keep(team, going, begins_path)) > 0) {
+    while ((going = keep_warps(team, going, begins_path)) > 0) {
         if (going > 1)
             run_team(team, going);
         for (unsigned i = 0; i < going; i++)
             run_path(team[i]);
-        going = keep(team, going, goes_on);
+        going = keep_warps(team, going, goes_on);
     }
     bool used_up = false;
     for (unsigned i = 0; i < count; i++)

@@ -10,8 +10,8 @@
 #include "block_state.h"
 #include "warp.h"
 
-static void describe(const struct warp *warp, const struct insn *insn, unsigned lane,
-                     const char *what, char *text, size_t size)
+static void describe_fault(const struct warp *warp, const struct insn *insn, unsigned lane,
+                           const char *what, char *text, size_t size)
 {
     const struct block *block = warp->block;
     const uint32_t *shape = block->grid->launch.block;
@@ -32,7 +32,7 @@ void warp_fault(struct warp *warp, const struct insn *insn, unsigned lane, CUres
     va_start(args, what);
     vsnprintf(text, sizeof(text), what, args);
     va_end(args);
-    describe(warp, insn, lane, text, message, sizeof(message));
+    describe_fault(warp, insn, lane, text, message, sizeof(message));
     struct grid *grid = warp->block->grid;
     grid->stop(grid, result, message);
     warp_leave(warp, WARP_FAULT);

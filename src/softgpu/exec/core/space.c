@@ -94,7 +94,7 @@ static size_t upper_bound(const struct sg_space *space, uint64_t address)
     return low;
 }
 
-static int grow(struct sg_space *space)
+static int grow_space(struct sg_space *space)
 {
     size_t capacity = space->capacity ? 2 * space->capacity : 16;
     struct range *ranges = realloc(space->ranges, capacity * sizeof(*ranges));
@@ -113,7 +113,7 @@ static int add_locked(struct sg_space *space, const struct range *range)
     if ((before && range->start - before->start < before->size) ||
         (after && after->start - range->start < range->size))
         return -EEXIST;
-    if (space->count == space->capacity && grow(space) < 0)
+    if (space->count == space->capacity && grow_space(space) < 0)
         return -ENOMEM;
     memmove(&space->ranges[at + 1], &space->ranges[at], (space->count - at) * sizeof(*range));
     space->ranges[at] = *range;

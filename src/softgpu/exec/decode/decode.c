@@ -303,7 +303,7 @@ static void measure_stretches(struct program *program)
     }
 }
 
-static void build(struct builder *builder)
+static void build_program(struct builder *builder)
 {
     struct program *program = builder->program;
     allocate_temporaries(builder);
@@ -364,7 +364,7 @@ static struct program *run_builder(struct builder *builder, CUresult *ret_result
 {
     builder->dynamic_align = 16;
     if (builder_init(builder))
-        build(builder);
+        build_program(builder);
     else
         decode_fail(builder, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
     builder_fini(builder);

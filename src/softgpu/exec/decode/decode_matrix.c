@@ -74,7 +74,7 @@ unsigned matrix_elements(const struct tokens *tokens, enum fragment_element ret_
     return count;
 }
 
-static unsigned long number(const char **at)
+static unsigned long parse_number(const char **at)
 {
     char *end;
     unsigned long value = strtoul(*at, &end, 10);
@@ -90,13 +90,13 @@ static bool take_shape(const struct tokens *tokens, struct matrix_op *op)
         if (at[0] != 'm' || at[1] < '0' || at[1] > '9')
             continue;
         at++;
-        op->m = (uint8_t)number(&at);
+        op->m = (uint8_t)parse_number(&at);
         if (*at++ != 'n')
             return false;
-        op->n = (uint8_t)number(&at);
+        op->n = (uint8_t)parse_number(&at);
         if (*at++ != 'k')
             return false;
-        op->k = (uint16_t)number(&at);
+        op->k = (uint16_t)parse_number(&at);
         return at == tokens->text[i] + tokens->length[i];
     }
     return false;

@@ -179,7 +179,7 @@ static const struct access_handlers *handlers_of(enum ptx_type type)
 }
 
 /* The elements of {a, b}, or the operand itself. */
-static const struct ptx_operand *element(const struct ptx_operand *from, unsigned index)
+static const struct ptx_operand *vector_element(const struct ptx_operand *from, unsigned index)
 {
     return from->kind == PTX_OPERAND_LIST ? &from->elements[index] : from;
 }
@@ -235,7 +235,7 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
     enum ptx_type type = lane_type(access.type);
     decode_address(builder, operand_at(builder, 1), access.space, &where);
     for (unsigned i = 0; i < access.width && !builder->failed; i++) {
-        const struct ptx_operand *to = element(operand_at(builder, 0), i);
+        const struct ptx_operand *to = vector_element(operand_at(builder, 0), i);
         if (to->kind != PTX_OPERAND_SINK)
             elements[i] = operand_destination(builder, to, type);
     }
@@ -253,7 +253,7 @@ void decode_load(struct builder *builder, const struct tokens *tokens)
     set_elements(insn, elements);
     for (unsigned i = 0; i < access.width; i++) {
         if (elements[i] != NO_OPERAND)
-            operand_finish_destination(builder, element(operand_at(builder, 0), i), type,
+            operand_finish_destination(builder, vector_element(operand_at(builder, 0), i), type,
                                        elements[i]);
     }
 }
@@ -274,7 +274,7 @@ void decode_store(struct builder *builder, const struct tokens *tokens)
     /* The type as given says how a literal is read; its size how wide the register is. */
     enum ptx_type type = ptx_type_size(access.type) >= 4 ? access.type : PTX_B32;
     for (unsigned i = 0; i < access.width && !builder->failed; i++)
-        elements[i] = operand_source(builder, element(operand_at(builder, 1), i), type);
+        elements[i] = operand_source(builder, vector_element(operand_at(builder, 1), i), type);
     const struct access_handlers *handlers = handlers_of(access.type);
     struct insn *insn =
         builder_emit(builder, access.width == 1 ? handlers->store.run : handlers->store_vector);
@@ -333,10 +333,11 @@ static void emit_atomic(struct builder *builder, const struct access *access, in
     enum ptx_type type = ptx_type_size(access->type) < 4 ? PTX_B32 : access->type;
     struct insn where = {0};
     decode_address(builder, operand_at(builder, first), access->space, &where);
-    uint32_t b = operand_source(builder, element(operand_at(builder, first + 1), index), type);
+    uint32_t b =
+        operand_source(builder, vector_element(operand_at(builder, first + 1), index), type);
     uint32_t c = op == ATOMIC_CAS ? operand_source(builder, operand_at(builder, first + 2), type)
                                   : NO_OPERAND;
-    const struct ptx_operand *to = element(operand_at(builder, 0), index);
+    const struct ptx_operand *to = vector_element(operand_at(builder, 0), index);
     bool has_result = !is_red && to->kind != PTX_OPERAND_SINK;
     uint32_t d = has_result ? operand_destination(builder, to, type) : NO_OPERAND;
     struct insn *insn = builder_emit(builder, atomic_handler((enum atomic_op)op, access->type));

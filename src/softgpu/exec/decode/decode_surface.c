@@ -72,7 +72,7 @@ static bool parse_values(struct builder *builder, const struct tokens *tokens,
     return true;
 }
 
-static const struct ptx_operand *element(const struct ptx_operand *from, unsigned index)
+static const struct ptx_operand *vector_element(const struct ptx_operand *from, unsigned index)
 {
     return from->kind == PTX_OPERAND_LIST ? &from->elements[index] : from;
 }
@@ -107,8 +107,8 @@ void decode_surface_load(struct builder *builder, const struct tokens *tokens)
         return;
     enum ptx_type type = lane_type(access.type);
     for (unsigned i = 0; i < access.width; i++) {
-        if (element(values, i)->kind != PTX_OPERAND_SINK)
-            four[i] = operand_destination(builder, element(values, i), type);
+        if (vector_element(values, i)->kind != PTX_OPERAND_SINK)
+            four[i] = operand_destination(builder, vector_element(values, i), type);
     }
     if (builder->failed)
         return;
@@ -116,7 +116,7 @@ void decode_surface_load(struct builder *builder, const struct tokens *tokens)
     tex_carry(builder, at);
     for (unsigned i = 0; i < access.width; i++) {
         if (four[i] != NO_OPERAND)
-            operand_finish_destination(builder, element(values, i), type, four[i]);
+            operand_finish_destination(builder, vector_element(values, i), type, four[i]);
     }
 }
 
@@ -131,7 +131,7 @@ void decode_surface_store(struct builder *builder, const struct tokens *tokens)
         !tex_place(builder, operand_at(builder, 0), access.shape, PTX_S32, &object, at))
         return;
     for (unsigned i = 0; i < access.width; i++)
-        four[i] = operand_source(builder, element(values, i), lane_type(access.type));
+        four[i] = operand_source(builder, vector_element(values, i), lane_type(access.type));
     tex_set_four(emit_access(builder, &access, run_surface_store, object), four);
     tex_carry(builder, at);
 }
@@ -154,7 +154,8 @@ void decode_surface_reduction(struct builder *builder, const struct tokens *toke
     }
     if (!tex_place(builder, operand_at(builder, 0), access.shape, PTX_S32, &object, at))
         return;
-    uint32_t value = operand_source(builder, element(operand_at(builder, 1), 0), access.type);
+    uint32_t value =
+        operand_source(builder, vector_element(operand_at(builder, 1), 0), access.type);
     struct insn *insn = emit_access(builder, &access, run, object);
     insn->b = value;
     insn->imm = (uint64_t)op;

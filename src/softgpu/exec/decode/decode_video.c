@@ -14,7 +14,7 @@ struct word {
     enum video_op op;
 };
 
-static int find(const struct word *words, unsigned count, const char *text, size_t length)
+static int find_word(const struct word *words, unsigned count, const char *text, size_t length)
 {
     for (unsigned i = 0; i < count; i++) {
         if (strlen(words[i].name) == length && memcmp(words[i].name, text, length) == 0)
@@ -32,8 +32,9 @@ static int operation(const struct tokens *tokens)
     static const struct word comparisons[] = {{"eq", VIDEO_EQ}, {"ne", VIDEO_NE}, {"lt", VIDEO_LT},
                                               {"le", VIDEO_LE}, {"gt", VIDEO_GT}, {"ge", VIDEO_GE}};
     if (token_starts(tokens, 0, "vset"))
-        return tokens->count < 4 ? -1 : find(comparisons, 6, tokens->text[3], tokens->length[3]);
-    return find(names, 6, tokens->text[0], tokens->length[0] - 1);
+        return tokens->count < 4 ? -1
+                                 : find_word(comparisons, 6, tokens->text[3], tokens->length[3]);
+    return find_word(names, 6, tokens->text[0], tokens->length[0] - 1);
 }
 
 /* One flag for each of the types that begin at `first`; -1 for another type. */

@@ -48,7 +48,7 @@ static void emit_move(struct builder *builder, uint32_t d, uint32_t a)
     insn->a = a;
 }
 
-static void pack(struct builder *builder, const struct ptx_operand *list)
+static void pack_elements(struct builder *builder, const struct ptx_operand *list)
 {
     if (!is_pair(builder, list))
         return;
@@ -59,7 +59,7 @@ static void pack(struct builder *builder, const struct ptx_operand *list)
     emit_move(builder, to.high, high);
 }
 
-static void unpack(struct builder *builder, const struct ptx_operand *list)
+static void unpack_elements(struct builder *builder, const struct ptx_operand *list)
 {
     struct halves from = halves_of(builder, operand_at(builder, 1));
     if (!is_pair(builder, list))
@@ -74,9 +74,9 @@ static void unpack(struct builder *builder, const struct ptx_operand *list)
 void decode_mov_b128(struct builder *builder)
 {
     if (operand_at(builder, 1)->kind == PTX_OPERAND_LIST) {
-        pack(builder, operand_at(builder, 1));
+        pack_elements(builder, operand_at(builder, 1));
     } else if (operand_at(builder, 0)->kind == PTX_OPERAND_LIST) {
-        unpack(builder, operand_at(builder, 0));
+        unpack_elements(builder, operand_at(builder, 0));
     } else {
         struct halves from = halves_of(builder, operand_at(builder, 1));
         struct halves to = halves_of(builder, operand_at(builder, 0));

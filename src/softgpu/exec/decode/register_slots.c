@@ -104,7 +104,7 @@ static bool writes_first(const struct ptx_instruction *instruction)
     }
 }
 
-static void note(struct search *search, uint32_t reg, uint32_t at, bool is_written)
+static void note_use(struct search *search, uint32_t reg, uint32_t at, bool is_written)
 {
     struct use *use = &search->uses[reg];
 
@@ -119,7 +119,7 @@ static void note_all(struct search *search, const struct ptx_operand *operand, u
                      bool is_written)
 {
     if (operand->kind == PTX_OPERAND_REGISTER)
-        note(search, operand->reg, at, is_written);
+        note_use(search, operand->reg, at, is_written);
     for (uint32_t i = 0; i < operand->count && operand->elements; i++)
         note_all(search, &operand->elements[i], at, is_written);
 }
@@ -131,7 +131,7 @@ static void note_instruction(struct search *search, uint32_t at)
     bool writes = writes_first(instruction);
 
     if (instruction->guard >= 0)
-        note(search, (uint32_t)instruction->guard, at, false);
+        note_use(search, (uint32_t)instruction->guard, at, false);
     for (uint32_t j = instruction->operand_count; j-- > 0;)
         note_all(search, &instruction->operands[j], at, writes && j == 0);
 }

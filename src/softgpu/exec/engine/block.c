@@ -57,7 +57,7 @@ static uint32_t shared_size(const struct grid *grid)
                : grid->shared_size;
 }
 
-static struct parts plan(const struct grid *grid, uint32_t warp_count)
+static struct parts plan_parts(const struct grid *grid, uint32_t warp_count)
 {
     const struct program *program = grid->program;
     uint32_t stack = grid->launch.stack_size ? grid->launch.stack_size : 1024;
@@ -72,7 +72,7 @@ static struct parts plan(const struct grid *grid, uint32_t warp_count)
     return parts;
 }
 
-static void release(struct block_memory *memory)
+static void release_memory(struct block_memory *memory)
 {
     if (memory->bytes)
         munmap(memory->bytes, memory->size);
@@ -82,11 +82,11 @@ static void release(struct block_memory *memory)
 void block_pool_fini(struct block_pool *pool)
 {
     while (pool->count > 0)
-        release(&pool->kept[--pool->count]);
+        release_memory(&pool->kept[--pool->count]);
 }
 
 /* The one that was in use last is most likely in the caches. */
-static struct block_memory take(struct block_pool *pool, size_t size)
+static struct block_memory take_memory(struct block_pool *pool, size_t size)
 {
     for (unsigned i = pool->count; i-- > 0;) {
         struct block_memory found = pool->kept[i];
@@ -96,19 +96,19 @@ static struct block_memory take(struct block_pool *pool, size_t size)
         return found;
     }
     if (pool->count > 0)
-        release(&pool->kept[--pool->count]);
+        release_memory(&pool->kept[--pool->count]);
     return (struct block_memory){0};
 }
 
 #define KEEP_BYTES (16u << 20)
 
-static void keep(struct block_pool *pool, struct block_memory memory)
+static void keep_memory(struct block_pool *pool, struct block_memory memory)
 {
     size_t kept = memory.size;
     for (unsigned i = 0; i < pool->count; i++)
         kept += pool->kept[i].size;
     if (pool->count > 0 && (pool->count == POOL_BLOCKS || kept > KEEP_BYTES))
-        release(&memory);
+        release_memory(&memory);
     else
         pool->kept[pool->count++] = memory;
 }
@@ -117,7 +117,7 @@ static void keep(struct block_pool *pool, struct block_memory memory)
 static bool provide(struct block_pool *pool, size_t size, const struct sg_space *space,
                     struct block_memory *ret_memory)
 {
-    struct block_memory memory = take(pool, size);
+    struct block_memory memory = take_memory(pool, size);
     if (memory.bytes && memory.space != space) {
         memset(memory.bytes, 0, memory.size);
         memory.grid = 0;
@@ -137,7 +137,7 @@ static bool provide(struct block_pool *pool, size_t size, const struct sg_space 
 static void start_warps(struct block *block, struct block_pool *pool)
 {
     const struct grid *grid = block->grid;
-    const struct parts parts = plan(grid, block->warp_count);
+    const struct parts parts = plan_parts(grid, block->warp_count);
     const uint64_t *generation = space_generation(grid->launch.space);
     size_t file = align_up(grid->program->file_size, 64);
     bool same_grid = block->memory.grid == grid->number;
@@ -175,7 +175,7 @@ static struct block *block_create(struct grid *grid, uint64_t cluster, uint32_t 
 {
     struct block_memory memory;
     uint32_t warp_count = (grid->threads_per_block + LANES - 1) / LANES;
-    struct parts parts = plan(grid, warp_count);
+    struct parts parts = plan_parts(grid, warp_count);
     if (!provide(pool, parts.end, grid->launch.space, &memory))
         return NULL;
     struct block *block = (struct block *)memory.bytes;
@@ -196,7 +196,7 @@ static void block_destroy(struct block *block, struct block_pool *pool)
 {
     for (uint32_t i = 0; i < block->warp_count; i++)
         warp_end(&block->warps[i]);
-    keep(pool, block->memory);
+    keep_memory(pool, block->memory);
 }
 
 void cluster_destroy(struct block *lead, struct block_pool *pool)

@@ -28,7 +28,7 @@ struct child_work {
 
 /* ---- queues ---- */
 
-static void append(struct child_queue *queue, struct child_work *work)
+static void append_work(struct child_queue *queue, struct child_work *work)
 {
     *(queue->last ? &queue->last->next : &queue->first) = work;
     queue->last = work;
@@ -51,7 +51,7 @@ static bool append_if_few(struct grid *parent, struct child_work *work, bool is_
     pthread_mutex_lock(&lists);
     bool few = parent->pending_children < PENDING_MAX;
     if (few) {
-        append(is_tail ? &parent->tails : &parent->children, work);
+        append_work(is_tail ? &parent->tails : &parent->children, work);
         parent->pending_children++;
     }
     pthread_mutex_unlock(&lists);
@@ -98,7 +98,7 @@ bool child_grid_params_size(const struct grid *grid, uint64_t function, uint32_t
 }
 
 /* As the parent was launched, but for what the child's launch says. */
-static struct sg_launch describe(const struct grid *parent, const struct child_launch *child)
+static struct sg_launch describe_launch(const struct grid *parent, const struct child_launch *child)
 {
     struct sg_launch launch = parent->launch;
 
@@ -121,7 +121,7 @@ static uint32_t device_error(CUresult result)
 
 uint32_t child_grid_launch(struct grid *parent, const struct child_launch *launch)
 {
-    struct sg_launch described = describe(parent, launch);
+    struct sg_launch described = describe_launch(parent, launch);
     struct grid *child = NULL;
 
     if (!find_kernel(parent, launch->function, &described.kernel))
@@ -185,7 +185,7 @@ static void fail_copy(struct grid *grid, const struct child_copy *copy)
 
 /* ---- ending ---- */
 
-static void drop(struct child_queue *queue)
+static void drop_queue(struct child_queue *queue)
 {
     struct child_work *work;
 
@@ -216,8 +216,8 @@ static struct grid *take_child(struct grid *grid)
         free(work);
     }
     if (grid->stopped) {
-        drop(&grid->children);
-        drop(&grid->tails);
+        drop_queue(&grid->children);
+        drop_queue(&grid->tails);
     }
     return child;
 }

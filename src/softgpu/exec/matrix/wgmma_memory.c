@@ -24,7 +24,7 @@ struct descriptor {
     uint32_t base;    /* an offset of the pattern */
 };
 
-static struct descriptor unpack(uint64_t bits)
+static struct descriptor unpack_descriptor(uint64_t bits)
 {
     static const uint8_t spans[] = {16, 128, 64, 32};
 
@@ -110,7 +110,8 @@ bool wgmma_rows(struct warp *warp, const struct insn *insn, const struct wgmma_o
                 unsigned first, unsigned count, uint32_t *ret_rows)
 {
     unsigned lane = (unsigned)__builtin_ctz(warp->active);
-    struct descriptor from = unpack(((const uint64_t *)reg(warp, operand->descriptor))[lane]);
+    struct descriptor from =
+        unpack_descriptor(((const uint64_t *)reg(warp, operand->descriptor))[lane]);
 
     if (from.base) {
         warp_fault(warp, insn, lane, CUDA_ERROR_NOT_SUPPORTED,

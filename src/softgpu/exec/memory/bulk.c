@@ -20,8 +20,8 @@
 #define BULK_ALIGN 16
 
 /* Where the running lane's operand is; NULL behind a fault. */
-static unsigned char *place(struct warp *warp, const struct insn *insn, unsigned size,
-                            unsigned align, unsigned access, unsigned lane)
+static unsigned char *operand_address(struct warp *warp, const struct insn *insn, unsigned size,
+                                      unsigned align, unsigned access, unsigned lane)
 {
     if (!translate(warp, insn, size, align, access))
         return NULL;
@@ -47,8 +47,8 @@ static void transfer(const struct insn *insn, const struct bulk *bulk)
 }
 
 /* To every block that the mask names. */
-static void multicast(struct warp *warp, const struct insn *insn, const struct bulk *bulk,
-                      uint32_t mask, unsigned lane)
+static void multicast_copy(struct warp *warp, const struct insn *insn, const struct bulk *bulk,
+                           uint32_t mask, unsigned lane)
 {
     const struct block *block = warp->block;
     for (; mask; mask &= mask - 1) {
@@ -76,16 +76,18 @@ static void run_lane(struct warp *warp, const struct insn *insn, unsigned lane)
                    "a bulk copy of %u bytes, no multiple of %d", bulk.size, BULK_ALIGN);
         return;
     }
-    if (bulk.size && (!(bulk.from = place(warp, insn + 1, bulk.size, BULK_ALIGN, SG_READ, lane)) ||
-                      !(bulk.to = place(warp, insn, bulk.size, BULK_ALIGN, access, lane))))
+    if (bulk.size &&
+        (!(bulk.from = operand_address(warp, insn + 1, bulk.size, BULK_ALIGN, SG_READ, lane)) ||
+         !(bulk.to = operand_address(warp, insn, bulk.size, BULK_ALIGN, access, lane))))
         return;
-    if (insn->p != NO_OPERAND &&
-        !(bulk.barrier = (uint64_t *)(void *)place(warp, insn + 2, 8, 8, SG_READ | SG_WRITE, lane)))
+    if (insn->p != NO_OPERAND && !(bulk.barrier = (uint64_t *)(void *)operand_address(
+                                       warp, insn + 2, 8, 8, SG_READ | SG_WRITE, lane)))
         return;
     if (insn->c == NO_OPERAND)
         transfer(insn, &bulk);
     else
-        multicast(warp, insn, &bulk, ((const uint32_t *)reg(warp, insn->c))[lane] & 0xffff, lane);
+        multicast_copy(warp, insn, &bulk, ((const uint32_t *)reg(warp, insn->c))[lane] & 0xffff,
+                       lane);
 }
 
 /* d: the destination's, as for other accesses; b: bytes; c: a mask of blocks, or none; p: whether a

@@ -20,7 +20,7 @@ struct mbarrier {
     uint32_t phase;    /* of which only the last three bits are kept */
 };
 
-static struct mbarrier unpack(uint64_t bits)
+static struct mbarrier unpack_mbarrier(uint64_t bits)
 {
     return (struct mbarrier){
         .expected = (uint32_t)bits & COUNT_MASK,
@@ -30,7 +30,7 @@ static struct mbarrier unpack(uint64_t bits)
     };
 }
 
-static uint64_t pack(const struct mbarrier *barrier)
+static uint64_t pack_mbarrier(const struct mbarrier *barrier)
 {
     uint64_t bytes = (uint32_t)barrier->bytes & (2 * COUNT_MASK + 1);
     return (barrier->expected & COUNT_MASK) |
@@ -46,7 +46,7 @@ static void end_phase_if_complete(struct mbarrier *barrier)
     barrier->pending = barrier->expected;
 }
 
-static bool arrive(struct mbarrier *barrier, uint32_t count, bool drops)
+static bool arrive_threads(struct mbarrier *barrier, uint32_t count, bool drops)
 {
     if (count > barrier->pending)
         return false;
@@ -56,7 +56,7 @@ static bool arrive(struct mbarrier *barrier, uint32_t count, bool drops)
     return true;
 }
 
-static bool apply(struct mbarrier *barrier, const struct insn *insn, uint32_t count)
+static bool apply_operation(struct mbarrier *barrier, const struct insn *insn, uint32_t count)
 {
     switch (insn->mode) {
     case MBARRIER_INIT:
@@ -74,9 +74,9 @@ static bool apply(struct mbarrier *barrier, const struct insn *insn, uint32_t co
         return true;
     case MBARRIER_ARRIVE_EXPECT:
         barrier->bytes += (int32_t)count;
-        return arrive(barrier, 1, insn->width & MBARRIER_DROPS);
+        return arrive_threads(barrier, 1, insn->width & MBARRIER_DROPS);
     case MBARRIER_ARRIVE:
-        return arrive(barrier, count, insn->width & MBARRIER_DROPS);
+        return arrive_threads(barrier, count, insn->width & MBARRIER_DROPS);
     default:
         return true;
     }
@@ -84,10 +84,10 @@ static bool apply(struct mbarrier *barrier, const struct insn *insn, uint32_t co
 
 void mbarrier_complete(uint64_t *memory, uint32_t bytes)
 {
-    struct mbarrier barrier = unpack(*memory);
+    struct mbarrier barrier = unpack_mbarrier(*memory);
     barrier.bytes -= (int32_t)bytes;
     end_phase_if_complete(&barrier);
-    *memory = pack(&barrier);
+    *memory = pack_mbarrier(&barrier);
 }
 
 /* Leaves in warp->address where each lane's barrier is; false behind a fault. */
@@ -110,14 +110,14 @@ void run_mbarrier(struct warp *warp, const struct insn *insn)
     {
         uint64_t *memory = (uint64_t *)(uintptr_t)warp->address[lane];
         uint64_t before = *memory;
-        struct mbarrier barrier = unpack(before);
-        if (!apply(&barrier, insn, count[lane])) {
+        struct mbarrier barrier = unpack_mbarrier(before);
+        if (!apply_operation(&barrier, insn, count[lane])) {
             warp_fault(warp, insn, lane, CUDA_ERROR_LAUNCH_FAILED,
                        "a count of %u at a barrier that lacks %u arrivals", count[lane],
-                       unpack(before).pending);
+                       unpack_mbarrier(before).pending);
             return;
         }
-        *memory = pack(&barrier);
+        *memory = pack_mbarrier(&barrier);
         if (state)
             state[lane] = before;
     }
@@ -148,5 +148,5 @@ void run_mbarrier_pending(struct warp *warp, const struct insn *insn)
     const uint64_t *state = reg(warp, insn->a);
     uint32_t *to = reg(warp, insn->d);
     EACH_ACTIVE_LANE
-    to[lane] = unpack(state[lane]).pending;
+    to[lane] = unpack_mbarrier(state[lane]).pending;
 }

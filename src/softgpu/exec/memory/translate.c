@@ -56,7 +56,7 @@ struct extent {
     uint64_t bits; /* of all addresses together, to see misalignment */
 };
 
-static inline struct extent measure(struct warp *warp, unsigned size)
+static inline struct extent measure_extent(struct warp *warp, unsigned size)
 {
     const uint64_t *address = warp->address;
     struct extent extent = {.low = address[0], .high = address[LANES - 1], .bits = address[0]};
@@ -146,7 +146,7 @@ static inline bool translate_window(struct warp *warp, const struct insn *insn, 
                                     unsigned align, uint64_t base, uint64_t stride, uint64_t limit,
                                     const char *name)
 {
-    struct extent extent = measure(warp, size);
+    struct extent extent = measure_extent(warp, size);
     if (!check_alignment(warp, insn, &extent, align))
         return false;
     if (extent.high > limit || limit - extent.high < size) {
@@ -214,7 +214,7 @@ static enum translation translate_one(struct warp *warp, const struct insn *insn
 static inline enum translation translate_generic(struct warp *warp, const struct insn *insn,
                                                  unsigned size, unsigned align, unsigned access)
 {
-    struct extent extent = measure(warp, size);
+    struct extent extent = measure_extent(warp, size);
     if ((extent.bits & (align - 1)) && !check_alignment(warp, insn, &extent, align))
         return TRANSLATION_FAULT;
     const struct range_cache *cache = &warp->ranges[range_slot(insn)];

@@ -65,13 +65,13 @@ static wide exchange(wide *memory, wide value)
     }
 }
 
-static wide get(struct warp *warp, uint32_t offset, unsigned lane)
+static wide get_wide(struct warp *warp, uint32_t offset, unsigned lane)
 {
     const uint64_t *low = reg(warp, offset);
     return low[lane] | (wide)low[LANES + lane] << 64;
 }
 
-static void put(struct warp *warp, uint32_t offset, unsigned lane, wide value)
+static void put_wide(struct warp *warp, uint32_t offset, unsigned lane, wide value)
 {
     if (offset == NO_OPERAND)
         return;
@@ -80,12 +80,12 @@ static void put(struct warp *warp, uint32_t offset, unsigned lane, wide value)
     low[LANES + lane] = (uint64_t)(value >> 64);
 }
 
-static wide *place(struct warp *warp, unsigned lane)
+static wide *lane_address(struct warp *warp, unsigned lane)
 {
     return (wide *)(uintptr_t)warp->address[lane];
 }
 
-static bool begin(struct warp *warp, const struct insn *insn)
+static bool begin_atomic(struct warp *warp, const struct insn *insn)
 {
     if (!translate(warp, insn, sizeof(wide), sizeof(wide), SG_READ | SG_WRITE))
         return false;
@@ -96,21 +96,22 @@ static bool begin(struct warp *warp, const struct insn *insn)
 
 void run_exchange_b128(struct warp *warp, const struct insn *insn)
 {
-    if (!begin(warp, insn))
+    if (!begin_atomic(warp, insn))
         return;
     EACH_ACTIVE_LANE
-    put(warp, insn->d, lane, exchange(place(warp, lane), get(warp, insn->b, lane)));
+    put_wide(warp, insn->d, lane,
+             exchange(lane_address(warp, lane), get_wide(warp, insn->b, lane)));
     warp_synchronizes(warp);
 }
 
 void run_compare_and_swap_b128(struct warp *warp, const struct insn *insn)
 {
-    if (!begin(warp, insn))
+    if (!begin_atomic(warp, insn))
         return;
     EACH_ACTIVE_LANE
     {
-        wide expected = get(warp, insn->b, lane), value = get(warp, insn->c, lane);
-        put(warp, insn->d, lane, compare_and_swap(place(warp, lane), expected, value));
+        wide expected = get_wide(warp, insn->b, lane), value = get_wide(warp, insn->c, lane);
+        put_wide(warp, insn->d, lane, compare_and_swap(lane_address(warp, lane), expected, value));
     }
     warp_synchronizes(warp);
 }

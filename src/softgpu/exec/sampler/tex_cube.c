@@ -72,8 +72,8 @@ static struct tex_texel mean_of_corner(const struct sg_texture *texture,
     return sum;
 }
 
-static struct tex_texel fetch(const struct sg_texture *texture, const struct sg_level *level,
-                              uint32_t layer, int32_t x, int32_t y)
+static struct tex_texel fetch_texel(const struct sg_texture *texture, const struct sg_level *level,
+                                    uint32_t layer, int32_t x, int32_t y)
 {
     bool x_outside = x < 0 || x >= (int32_t)level->width;
     bool y_outside = y < 0 || y >= (int32_t)level->height;
@@ -98,7 +98,7 @@ struct tex_texel tex_cube_mean(const struct sg_texture *texture, const struct sg
     for (int corner = 0; corner < 4; corner++) {
         int dx = corner & 1, dy = corner >> 1;
         float part = (dx ? weight[0] : 1 - weight[0]) * (dy ? weight[1] : 1 - weight[1]);
-        struct tex_texel texel = fetch(texture, level, layer, first[0] + dx, first[1] + dy);
+        struct tex_texel texel = fetch_texel(texture, level, layer, first[0] + dx, first[1] + dy);
         for (unsigned i = 0; i < 4; i++)
             sum.f[i] += part * texel.f[i];
     }

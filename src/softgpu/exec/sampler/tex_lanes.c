@@ -57,8 +57,8 @@ static void coordinates(const struct sg_texture *texture, unsigned dimension, ui
 }
 
 /* tex_wrap() for each lane; false where one is more than a whole size outside. */
-static bool wrap(const struct sg_texture *texture, unsigned dimension, uint32_t size,
-                 int32_t *index)
+static bool wrap_index(const struct sg_texture *texture, unsigned dimension, uint32_t size,
+                       int32_t *index)
 {
     enum sg_address_mode mode = texture->address[dimension];
     int32_t count = (int32_t)size;
@@ -99,8 +99,8 @@ static bool axis_of_lanes(const struct sg_texture *texture, unsigned dimension, 
         ret_axis->second[lane] = (int32_t)below + 1;
         ret_axis->weight[lane] = is_linear ? floorf((from - below) * 256 + 0.5f) / 256 : 0;
     }
-    return wrap(texture, dimension, size, ret_axis->first) &&
-           (!is_linear || wrap(texture, dimension, size, ret_axis->second));
+    return wrap_index(texture, dimension, size, ret_axis->first) &&
+           (!is_linear || wrap_index(texture, dimension, size, ret_axis->second));
 }
 
 static void write_texel(const struct tex_texel *texel, unsigned lane, uint32_t ret_bits[4][LANES])
@@ -110,8 +110,8 @@ static void write_texel(const struct tex_texel *texel, unsigned lane, uint32_t r
 }
 
 /* The elements at these places; a coordinate of -1 is the border. */
-static void fetch(const struct sg_texture *texture, const int32_t *x, const int32_t *y,
-                  const int32_t *z, uint32_t ret_bits[4][LANES])
+static void fetch_texels(const struct sg_texture *texture, const int32_t *x, const int32_t *y,
+                         const int32_t *z, uint32_t ret_bits[4][LANES])
 {
     const struct sg_level *level = &texture->levels[0];
     unsigned channels = texture->format.channels;
@@ -148,7 +148,7 @@ static void add_corner(const struct sg_texture *texture, const int32_t *const at
                        const float *weight, float sum[4][LANES])
 {
     uint32_t bits[4][LANES] __attribute__((aligned(64)));
-    fetch(texture, at[0], at[1], at[2], bits);
+    fetch_texels(texture, at[0], at[1], at[2], bits);
     fetch_border(texture, at[0], at[1], at[2], bits);
     for (unsigned i = 0; i < 4; i++) {
         EACH_LANE
@@ -204,7 +204,7 @@ bool ISA_NAME(tex_sample_lanes)(const struct sg_texture *texture, enum sg_shape 
         mean_of_lanes(texture, dimensions, axis, ret_bits);
         return true;
     }
-    fetch(texture, axis[0].first, axis[1].first, axis[2].first, ret_bits);
+    fetch_texels(texture, axis[0].first, axis[1].first, axis[2].first, ret_bits);
     fetch_border(texture, axis[0].first, axis[1].first, axis[2].first, ret_bits);
     return true;
 }

@@ -17,7 +17,7 @@ struct tex_slot {
     uint32_t next_free;
 };
 
-static int grow(struct tex_table *table)
+static int grow_table(struct tex_table *table)
 {
     uint32_t capacity = table->capacity ? 2 * table->capacity : 16;
     struct tex_slot *slots = NULL;
@@ -36,7 +36,7 @@ int tex_table_add(struct tex_table *table, const struct sg_texture *texture, uin
     uint32_t index = table->free;
 
     if (index == table->used) {
-        if (table->used == table->capacity && grow(table) < 0)
+        if (table->used == table->capacity && grow_table(table) < 0)
             return -ENOMEM;
         table->slots[index] = (struct tex_slot){.next_free = index + 1};
         table->used++;
@@ -49,7 +49,7 @@ int tex_table_add(struct tex_table *table, const struct sg_texture *texture, uin
     return 0;
 }
 
-static struct tex_slot *find(const struct tex_table *table, uint64_t number)
+static struct tex_slot *find_slot(const struct tex_table *table, uint64_t number)
 {
     uint32_t index = (uint32_t)number & INDEX_MASK;
 
@@ -60,7 +60,7 @@ static struct tex_slot *find(const struct tex_table *table, uint64_t number)
 
 int tex_table_remove(struct tex_table *table, uint64_t number)
 {
-    struct tex_slot *slot = find(table, number);
+    struct tex_slot *slot = find_slot(table, number);
 
     if (!slot || !slot->texture)
         return -ENOENT;
@@ -72,7 +72,7 @@ int tex_table_remove(struct tex_table *table, uint64_t number)
 
 const struct sg_texture *tex_table_get(const struct tex_table *table, uint64_t number)
 {
-    struct tex_slot *slot = find(table, number);
+    struct tex_slot *slot = find_slot(table, number);
 
     return slot ? slot->texture : NULL;
 }

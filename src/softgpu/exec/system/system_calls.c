@@ -44,7 +44,7 @@ static bool read_bytes(struct warp *warp, uint64_t address, void *bytes, size_t 
     return true;
 }
 
-static void say(struct warp *warp, enum sg_print_kind kind, const struct sg_text *text)
+static void print_text(struct warp *warp, enum sg_print_kind kind, const struct sg_text *text)
 {
     const struct sg_launch *launch = &warp->block->grid->launch;
     if (launch->print && text->part_count)
@@ -60,7 +60,7 @@ struct output {
     unsigned part_count;
 };
 
-static void put(struct output *output, const char *text, size_t length)
+static void put_text(struct output *output, const char *text, size_t length)
 {
     if (length > sizeof(output->text) - output->length)
         length = sizeof(output->text) - output->length;
@@ -160,7 +160,7 @@ static void put_integer(struct output *output, struct conversion *conversion,
     snprintf(conversion->spec + conversion->length, sizeof(conversion->spec) - conversion->length,
              "ll%c", conversion->letter);
     int length = snprintf(text, sizeof(text), conversion->spec, (long long)value);
-    put(output, text, length > 0 ? strnlen(text, sizeof(text)) : 0);
+    put_text(output, text, length > 0 ? strnlen(text, sizeof(text)) : 0);
 }
 
 static void put_double(struct output *output, struct conversion *conversion,
@@ -172,7 +172,7 @@ static void put_double(struct output *output, struct conversion *conversion,
     memcpy(&value, &bits, sizeof(value));
     conversion->spec[conversion->length] = conversion->letter;
     snprintf(text, sizeof(text), conversion->spec, value);
-    put(output, text, strlen(text));
+    put_text(output, text, strlen(text));
 }
 
 static void put_string(struct output *output, struct conversion *conversion,
@@ -184,7 +184,7 @@ static void put_string(struct output *output, struct conversion *conversion,
         strcpy(string, "(unreadable)");
     conversion->spec[conversion->length] = 's';
     snprintf(text, sizeof(text), conversion->spec, string);
-    put(output, text, strlen(text));
+    put_text(output, text, strlen(text));
 }
 
 static void put_character(struct output *output, struct conversion *conversion,
@@ -193,7 +193,7 @@ static void put_character(struct output *output, struct conversion *conversion,
     char text[1200];
     conversion->spec[conversion->length] = 'c';
     int length = snprintf(text, sizeof(text), conversion->spec, (int)next_argument(arguments, 4));
-    put(output, text, length > 0 && length < (int)sizeof(text) ? (size_t)length : 0);
+    put_text(output, text, length > 0 && length < (int)sizeof(text) ? (size_t)length : 0);
 }
 
 static void put_pointer(struct output *output, struct conversion *conversion,
@@ -202,7 +202,7 @@ static void put_pointer(struct output *output, struct conversion *conversion,
     char text[1200];
     conversion->spec[conversion->length] = 'p';
     snprintf(text, sizeof(text), conversion->spec, (void *)(uintptr_t)next_argument(arguments, 8));
-    put(output, text, strlen(text));
+    put_text(output, text, strlen(text));
 }
 
 static void put_conversion(struct output *output, struct conversion *conversion,
@@ -210,7 +210,7 @@ static void put_conversion(struct output *output, struct conversion *conversion,
 {
     char letter = conversion->letter;
     if (letter == '%')
-        put(output, "%", 1);
+        put_text(output, "%", 1);
     else if (letter && strchr("diuoxX", letter))
         put_integer(output, conversion, arguments);
     else if (letter && strchr("eEfFgGaA", letter))
@@ -222,7 +222,7 @@ static void put_conversion(struct output *output, struct conversion *conversion,
     else if (letter == 'p')
         put_pointer(output, conversion, arguments);
     else
-        put(output, conversion->spec, conversion->length);
+        put_text(output, conversion->spec, conversion->length);
 }
 
 static int format_text(struct warp *warp, const char *format, uint64_t address,
@@ -232,7 +232,7 @@ static int format_text(struct warp *warp, const char *format, uint64_t address,
     output->length = output->parts_length = output->part_count = 0;
     while (*format) {
         size_t plain = strcspn(format, "%");
-        put(output, format, plain);
+        put_text(output, format, plain);
         format += plain;
         if (*format != '%')
             continue;
@@ -254,8 +254,8 @@ void run_printf(struct warp *warp, const struct insn *insn)
         int32_t count = -1;
         if (read_text(warp, frame_argument(warp, insn->a, lane), format, sizeof(format))) {
             count = format_text(warp, format, frame_argument(warp, insn->b, lane), &output);
-            say(warp, SG_PRINT_OUTPUT,
-                &(struct sg_text){output.text, output.part_sizes, output.part_count});
+            print_text(warp, SG_PRINT_OUTPUT,
+                       &(struct sg_text){output.text, output.part_sizes, output.part_count});
         }
         frame_set_result(warp, insn->d, lane, &count, sizeof(count));
     }
@@ -284,7 +284,7 @@ void run_assert_fail(struct warp *warp, const struct insn *insn)
                  thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1],
                  message);
         uint16_t size = (uint16_t)strlen(text);
-        say(warp, SG_PRINT_ERROR, &(struct sg_text){text, &size, 1});
+        print_text(warp, SG_PRINT_ERROR, &(struct sg_text){text, &size, 1});
     }
     warp_fault(warp, insn, first, CUDA_ERROR_ASSERT, "assertion `%s` failed at %s:%u", message,
                file, line);

@@ -37,8 +37,8 @@ struct copy {
     enum ptx_type type; /* of a reduction */
 };
 
-static unsigned char *place(struct copy *copy, unsigned which, unsigned size, unsigned align,
-                            unsigned access)
+static unsigned char *operand_address(struct copy *copy, unsigned which, unsigned size,
+                                      unsigned align, unsigned access)
 {
     if (!translate(copy->warp, copy->insn + which, size, align, access))
         return NULL;
@@ -54,7 +54,7 @@ static void fault(struct copy *copy, CUresult result, const char *what)
 
 static bool read_map(struct copy *copy)
 {
-    const unsigned char *bytes = place(copy, 1, TENSOR_MAP_BYTES, MAP_ALIGN, SG_READ);
+    const unsigned char *bytes = operand_address(copy, 1, TENSOR_MAP_BYTES, MAP_ALIGN, SG_READ);
     const char *refusal;
 
     if (!bytes)
@@ -181,12 +181,12 @@ static bool find_shared(struct copy *copy)
         fault(copy, CUDA_ERROR_ILLEGAL_ADDRESS, "a box that is larger than shared memory");
         return false;
     }
-    copy->shared[0] = place(copy, 0, (unsigned)bytes, SHARED_ALIGN, access);
+    copy->shared[0] = operand_address(copy, 0, (unsigned)bytes, SHARED_ALIGN, access);
     if (!copy->shared[0])
         return false;
     if (copy->insn->p == NO_OPERAND)
         return find_blocks(copy);
-    copy->barriers[0] = (uint64_t *)(void *)place(copy, 2, 8, 8, SG_READ | SG_WRITE);
+    copy->barriers[0] = (uint64_t *)(void *)operand_address(copy, 2, 8, 8, SG_READ | SG_WRITE);
     return copy->barriers[0] && find_blocks(copy);
 }
 
@@ -222,7 +222,7 @@ static unsigned char *global_row(struct copy *copy, const struct tensor_row *row
 }
 
 /* Zeros, or NaNs: the one NaN of each type, least byte first. */
-static void fill(const struct copy *copy, unsigned char *ret_row)
+static void fill_row(const struct copy *copy, unsigned char *ret_row)
 {
     uint32_t size = copy->box.element, bytes = tensor_box_row_bytes(&copy->box);
 
@@ -237,7 +237,7 @@ static bool load_row(struct copy *copy, const struct tensor_row *row, uint32_t o
     const unsigned char *from;
 
     if (row->count < copy->box.row_elements)
-        fill(copy, bytes);
+        fill_row(copy, bytes);
     if (row->count) {
         from = global_row(copy, row, SG_READ);
         if (!from)

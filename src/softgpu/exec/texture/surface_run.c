@@ -50,8 +50,8 @@ static enum found outside(struct warp *warp, const struct insn *insn, unsigned l
     return FOUND_FAULT;
 }
 
-static enum found find(struct warp *warp, const struct insn *insn, const struct sg_texture *surface,
-                       unsigned lane, uint64_t *ret_address)
+static enum found find_texel(struct warp *warp, const struct insn *insn,
+                             const struct sg_texture *surface, unsigned lane, uint64_t *ret_address)
 {
     const struct sg_level *level = &surface->levels[0];
     int64_t size = (int64_t)insn->width * insn->mode, at[3];
@@ -97,7 +97,7 @@ static void each_lane(struct warp *warp, const struct insn *insn, serve_fn serve
             return;
         any = true;
         known = number;
-        if (find(warp, insn, &surface, lane, &address) == FOUND_FAULT)
+        if (find_texel(warp, insn, &surface, lane, &address) == FOUND_FAULT)
             return;
         serve(warp, insn, lane, address);
     }

@@ -4,7 +4,7 @@
  */
 #include "tex_run.h"
 
-static uint32_t answer(const struct sg_texture *texture, enum tex_query query, uint32_t at)
+static uint32_t query_answer(const struct sg_texture *texture, enum tex_query query, uint32_t at)
 {
     const struct sg_level *level = &texture->levels[at < texture->level_count ? at : 0];
 
@@ -36,6 +36,6 @@ void run_tex_query(struct warp *warp, const struct insn *insn)
         if (!tex_object(warp, insn, lane, insn->flags, &texture))
             return;
         ((uint32_t *)reg(warp, insn->d))[lane] =
-            answer(&texture, (enum tex_query)insn->mode, level);
+            query_answer(&texture, (enum tex_query)insn->mode, level);
     }
 }
