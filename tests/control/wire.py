@@ -47,7 +47,7 @@ def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic
             command = file.read(256)
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.1.0", *(b"", 0) * 8, group, partition, window_base, token, command)
+                      b"0.2.0", *(b"", 0) * 8, group, partition, window_base, token, command)
 
 
 def welcome(data):

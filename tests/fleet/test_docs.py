@@ -109,6 +109,16 @@ class Links(unittest.TestCase):
                         self.assertTrue((ROOT / name).exists(), f"{path}: {name}")
 
 
+class Release(unittest.TestCase):
+    def test_one_version(self):
+        """The build, the packages and CHANGELOG.md name the same release."""
+        found = {name: re.search(pattern, (ROOT / name).read_text(), re.M).group(1) for name, pattern in (
+            ("meson.build", r"^  version: '(.*?)'"), ("CHANGELOG.md", r"^## (\S+)"),
+            ("packaging/debian/changelog", r"^funnel \((.*?)\)"),
+            ("packaging/rpm/funnel.spec", r"^Version: +(\S+)"))}
+        self.assertEqual(len(set(found.values())), 1, found)
+
+
 class Manifests(unittest.TestCase):
     def test_kubernetes(self):
         """They are YAML, and mount what they name."""
