@@ -36,31 +36,34 @@
 #define SERVER_MAX_DEVICES HELLO_MAX_DEVICES
 #define SERVER_NAME_MAX 72 /* names of servers and namespaces: at most 64 letters, and NUL */
 
-enum server_message {
-    /* daemon to server */
-    SERVER_CLIENT = 1,       /* + one fd: the client's socket */
-    SERVER_STATUS,           /* answered by STATUS_ROW for every client, then STATUS_END */
-    SERVER_SHUTDOWN,         /* stop taking clients; leave when the last has gone, or now */
-    SERVER_TERMINATE_CLIENT, /* answered by RESULT */
-    SERVER_SET_LIMITS,       /* answered by RESULT */
-    SERVER_TRACE,            /* + one fd: the file to write to (trace_format.h) */
-    SERVER_SET_QUOTAS,       /* not answered */
-    SERVER_DEPART,           /* it has faulted and waits: the next server is ready; not answered */
-    SERVER_SET_TIMESLICE,    /* not answered */
+/* X(NAME, number, member, struct): every message. */
+#define SERVER_MESSAGES(X)                                            \
+    /* daemon to server */                                            \
+    X(CLIENT, 1, client, server_client)                               \
+    X(STATUS, 2, status, server_status)                               \
+    X(SHUTDOWN, 3, shutdown, server_shutdown)                         \
+    X(TERMINATE_CLIENT, 4, terminate_client, server_terminate_client) \
+    X(SET_LIMITS, 5, set_limits, server_set_limits)                   \
+    X(TRACE, 6, trace, server_trace)                                  \
+    X(SET_QUOTAS, 7, set_quotas, server_set_quotas)                   \
+    X(DEPART, 8, depart, server_depart)                               \
+    X(SET_TIMESLICE, 9, set_timeslice, server_set_timeslice)          \
+    /* server to daemon */                                            \
+    X(READY, 64, ready, server_ready)                                 \
+    X(FAILED, 65, failed, server_failed)                              \
+    X(CLIENT_ATTACHED, 66, client_attached, server_client_attached)   \
+    X(CLIENT_GONE, 67, client_gone, server_client_gone)               \
+    X(STATUS_ROW, 68, status_row, server_status_row)                  \
+    X(STATUS_END, 69, status_end, server_status_end)                  \
+    X(RESULT, 70, result, server_result)                              \
+    X(FAULT, 71, fault, server_fault)                                 \
+    X(ABANDONED, 72, abandoned, server_abandoned)                     \
+    X(HEARTBEAT, 73, heartbeat, server_heartbeat)                     \
+    X(CLIENT_USAGE, 74, client_usage, server_client_gone)
 
-    /* server to daemon */
-    SERVER_READY = 64,
-    SERVER_FAILED,
-    SERVER_CLIENT_ATTACHED,
-    SERVER_CLIENT_GONE,
-    SERVER_STATUS_ROW,
-    SERVER_STATUS_END,
-    SERVER_RESULT,
-    SERVER_FAULT,
-    SERVER_ABANDONED,
-    SERVER_HEARTBEAT,
-    SERVER_CLIENT_USAGE, /* a client_gone of a client that is still there */
-};
+#define SERVER_MESSAGE_NUMBER(name, number, member, type) SERVER_##name = (number),
+enum server_message { SERVER_MESSAGES(SERVER_MESSAGE_NUMBER) };
+#undef SERVER_MESSAGE_NUMBER
 
 struct server_header {
     uint32_t magic;
@@ -103,6 +106,7 @@ struct server_limits {
 
 /* ---- daemon to server ---- */
 
+/* Carries one descriptor: the client's socket. */
 struct server_client {
     struct server_header header;
     uint32_t id; /* never 0, unique in this server's life */
@@ -112,22 +116,26 @@ struct server_client {
     struct hello hello; /* as the client said it; api_hash is for the server to compare */
 };
 
+/* Answered by a STATUS_ROW for every client, then STATUS_END. */
 struct server_status {
     struct server_header header;
 };
 
+/* The server takes no more clients, and leaves when the last has gone, or now. */
 struct server_shutdown {
     struct server_header header;
     uint32_t force; /* 1 = do not wait for clients: each gets a sticky 806, then exit */
     uint32_t reserved;
 };
 
+/* Answered by RESULT. */
 struct server_terminate_client {
     struct server_header header;
     int32_t pid;
     uint32_t id; /* 0 = every client of that pid */
 };
 
+/* Answered by RESULT. */
 struct server_set_limits {
     struct server_header header;
     int32_t pid;
@@ -135,26 +143,28 @@ struct server_set_limits {
     struct server_limits limits;
 };
 
-/* Not answered: a server that is being traced already leaves the file as it is. `request` is the
- * trace's number, by which a second order can end it before its time. */
+/* Carries one descriptor: the file to write to (trace_format.h). Not answered: a server that is
+ * being traced already leaves the file as it is. `request` is the trace's number, by which a second
+ * order can end it before its time. */
 struct server_trace {
     struct server_header header;
     uint32_t seconds; /* 0: the trace of this number ends now */
     int32_t pid;      /* of this client alone, or in another PID namespace its ID; 0 = all */
 };
 
-/* In force from now on; clients keep what they hold. */
+/* In force from now on; clients keep what they hold. Not answered. */
 struct server_set_quotas {
     struct server_header header;
     struct quotas quotas;
 };
 
+/* To a server that has faulted: the next one is ready. Not answered. */
 struct server_depart {
     struct server_header header;
 };
 
 /* How long the GPU runs the server's kernels before it switches to another process, in force from
- * now on. */
+ * now on. Not answered. */
 struct server_set_timeslice {
     struct server_header header;
     uint64_t us; /* 0 = what the driver gives */
@@ -313,73 +323,25 @@ struct server_heartbeat {
     char text[768];     /* the call that has lasted longest, its client, and what it waits for */
 };
 
+/* In bytes; 0 for a kind that does not exist. */
 static inline size_t server_message_size(unsigned kind)
 {
     switch (kind) {
-    case SERVER_CLIENT:
-        return sizeof(struct server_client);
-    case SERVER_STATUS:
-        return sizeof(struct server_status);
-    case SERVER_SHUTDOWN:
-        return sizeof(struct server_shutdown);
-    case SERVER_TERMINATE_CLIENT:
-        return sizeof(struct server_terminate_client);
-    case SERVER_SET_LIMITS:
-        return sizeof(struct server_set_limits);
-    case SERVER_TRACE:
-        return sizeof(struct server_trace);
-    case SERVER_SET_QUOTAS:
-        return sizeof(struct server_set_quotas);
-    case SERVER_DEPART:
-        return sizeof(struct server_depart);
-    case SERVER_SET_TIMESLICE:
-        return sizeof(struct server_set_timeslice);
-    case SERVER_READY:
-        return sizeof(struct server_ready);
-    case SERVER_FAILED:
-        return sizeof(struct server_failed);
-    case SERVER_CLIENT_ATTACHED:
-        return sizeof(struct server_client_attached);
-    case SERVER_CLIENT_GONE:
-    case SERVER_CLIENT_USAGE:
-        return sizeof(struct server_client_gone);
-    case SERVER_STATUS_ROW:
-        return sizeof(struct server_status_row);
-    case SERVER_STATUS_END:
-        return sizeof(struct server_status_end);
-    case SERVER_RESULT:
-        return sizeof(struct server_result);
-    case SERVER_FAULT:
-        return sizeof(struct server_fault);
-    case SERVER_ABANDONED:
-        return sizeof(struct server_abandoned);
-    case SERVER_HEARTBEAT:
-        return sizeof(struct server_heartbeat);
+#define SERVER_MESSAGE_SIZE(name, number, member, type) \
+    case number:                                        \
+        return sizeof(struct type);
+        SERVER_MESSAGES(SERVER_MESSAGE_SIZE)
+#undef SERVER_MESSAGE_SIZE
     }
     return 0;
 }
 
-/* Room for any message, suitably aligned: what a receiver reads into. */
+/* Capacity for any message, suitably aligned: what a receiver reads into. */
 union server_any {
     struct server_header header;
-    struct server_client client;
-    struct server_status status;
-    struct server_shutdown shutdown;
-    struct server_terminate_client terminate_client;
-    struct server_set_limits set_limits;
-    struct server_trace trace;
-    struct server_set_quotas set_quotas;
-    struct server_set_timeslice set_timeslice;
-    struct server_ready ready;
-    struct server_failed failed;
-    struct server_client_attached client_attached;
-    struct server_client_gone client_gone;
-    struct server_status_row status_row;
-    struct server_status_end status_end;
-    struct server_result result;
-    struct server_fault fault;
-    struct server_abandoned abandoned;
-    struct server_heartbeat heartbeat;
+#define SERVER_MESSAGE_MEMBER(name, number, member, type) struct type member;
+    SERVER_MESSAGES(SERVER_MESSAGE_MEMBER)
+#undef SERVER_MESSAGE_MEMBER
 };
 
 /* Zero a message of this kind and fill its header. `request` is the one being asked or answered. */
