@@ -4,6 +4,15 @@
 
 #include <stddef.h>
 
+#include "cuda_result.h"
+#include "funnel_errors.h"
+
+#define SAME_AS_CUDA(name, number, reason, remedy) \
+    _Static_assert(number == CUDA_ERROR_##name, #name " has CUDA's number");
+FUNNEL_ERRORS(SAME_AS_CUDA)
+
+#define ROW_OF_FUNNEL(name, number, reason, remedy) {number, number, reason, remedy},
+
 static const struct error_cause causes[] = {
     {1, 1, "An argument is wrong for this call: a size, a pointer or a flag.",
      "FUNNEL_TRACE=FILE lists every call with its arguments; compare with: funnel run --direct."},
@@ -83,9 +92,6 @@ static const struct error_cause causes[] = {
      "funnel log --server names the kernel; run the program by itself under compute-sanitizer."},
     {701, 701, "A launch needs more registers, shared memory or stack than the device has.",
      "Use smaller blocks, or __launch_bounds__; funnel limit --sms leaves fewer multiprocessors."},
-    {702, 702, "A kernel ran longer than is allowed, or did not end after its client was ended.",
-     "FUNNEL_SOFT_TIMEOUT limits kernels of the software GPU; a display's watchdog those of "
-     "others."},
     {703, 703, "Texture modes do not fit together.", "Use texture objects."},
     {704, 705, "Access between these devices is enabled already, or is not.",
      "The program may ignore it."},
@@ -107,8 +113,6 @@ static const struct error_cause causes[] = {
      "Ask cudaOccupancyMaxActiveBlocksPerMultiprocessor; a share of the multiprocessors allows "
      "fewer blocks."},
     {721, 721, "A kernel left tensor memory allocated.", "Give it back before the kernel ends."},
-    {800, 800, "The call is not permitted here, or for this user.",
-     "In host functions no CUDA call is; limits are for operators."},
     {801, 801, "Funnel or the device does not have this call or this variant of it.",
      "docs/api-coverage.md lists what is there; funnel log names the call; funnel run --direct "
      "runs without Funnel."},
@@ -116,18 +120,6 @@ static const struct error_cause causes[] = {
      "The driver does not work: not ready, of another version than its kernel module, or "
      "not for this device.",
      "Check nvidia-smi and dmesg; on systems with NVSwitch the fabric manager has to run."},
-    {805, 805,
-     "The program could not reach a daemon or its server, or was refused: no daemon at its pipe "
-     "directory, a user that it does not serve, another release, or limits that cannot be met.",
-     "funnel status shows the daemon; funnel log has the reason; funnel start starts one."},
-    {806, 806, "The connection to the server broke: it was ended by force, or crashed.",
-     "funnel log --server tells how it ended. Start the program again."},
-    {807, 807, "The server takes no new clients: it starts, ends, or recovers from a fault.",
-     "Start the program again in a moment; funnel servers shows the state."},
-    {808, 809, "The server has as many clients, or connections, as it can take.",
-     "funnel servers shows how many; FUNNEL_MAX_CLIENTS and named servers allow more."},
-    {810, 810, "The program was ended on an operator's order: terminate, stop --force.",
-     "funnel log --daemon names the user who gave the order."},
     {811, 812, "The program launches kernels from kernels (dynamic parallelism).",
      "Funnel and MPS do not have it; use funnel run --direct."},
     {900, 908, "Something is not allowed while a stream is being captured into a graph.",
@@ -144,7 +136,7 @@ static const struct error_cause causes[] = {
      "nvidia-cuda-mps-control lspart and sm-partition list show them; set CUDA_MPS_SM_PARTITION."},
     {916, 916, "The device changes its keys.", "Try again later."},
     {999, 999, "The driver gave no reason.", "funnel log --server, and dmesg, may have one."},
-};
+    FUNNEL_ERRORS(ROW_OF_FUNNEL)};
 
 const struct error_cause *error_cause_find(int result)
 {

@@ -14,6 +14,7 @@
 #include "console.h"
 #include "fault_drain.h"
 #include "fd.h"
+#include "funnel_errors.h"
 #include "journal.h"
 #include "peer_identity.h"
 #include "peer_program.h"
@@ -32,10 +33,6 @@
 
 #define ATTACH_BURST_S 10u        /* as many may come at once */
 #define START_PAUSE_NS NS_PER_SEC /* before a start that came too early is tried again */
-
-#define STATUS_CONNECTION_FAILED 805
-#define STATUS_SERVER_NOT_READY 807
-#define STATUS_MAX_CONNECTIONS 809
 
 struct pending_client {
     struct list link;
@@ -101,7 +98,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
     if (client->delayed)
         admit_program(client);
     else if (client->waiting)
-        refuse(client, STATUS_SERVER_NOT_READY,
+        refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
                "The server %s is ending and still has clients; try again when they are done",
                client->routes.first.name);
     else
@@ -148,7 +145,8 @@ static void refuse_start(struct pending_client *client, int error)
 {
     bool is_full = error == -EUSERS || error == -EDQUOT;
 
-    refuse(client, is_full ? STATUS_MAX_CONNECTIONS : STATUS_CONNECTION_FAILED,
+    refuse(client,
+           is_full ? FUNNEL_ERROR_MPS_MAX_CONNECTIONS_REACHED : FUNNEL_ERROR_MPS_CONNECTION_FAILED,
            "The server could not be started: %s", server_process_start_error(error));
 }
 
@@ -197,7 +195,7 @@ static void place_after_fault(struct pending_client *client)
         fault_drain_moved(client->daemon, client->identity.pid);
     if (!client->hello.window_base &&
         fault_drain_in_progress(client->daemon, client->routes.first.name))
-        refuse(client, STATUS_SERVER_NOT_READY,
+        refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
                "There was a fatal GPU error, and programs that it affected have not ended yet; try "
                "again when they have, or in some seconds");
     else
@@ -229,16 +227,17 @@ static void admit_program(struct pending_client *client)
 
     client->delayed = false;
     if (daemon->quitting)
-        refuse(client, STATUS_CONNECTION_FAILED, "The daemon is quitting");
+        refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED, "The daemon is quitting");
     else if (!daemon_serves(daemon, uid))
         refuse(
-            client, STATUS_SERVER_NOT_READY,
+            client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
             "The daemon at %.200s serves user %u only, not user %u; start one of your own (funnel "
             "start) or have root run one for all users",
             daemon->paths.pipe, (unsigned)daemon->uid, (unsigned)uid);
     else if (service && !service_serves(service, uid))
-        refuse(client, STATUS_SERVER_NOT_READY, "The server %s serves user %u only, not user %u",
-               service->name, (unsigned)service->uid, (unsigned)uid);
+        refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
+               "The server %s serves user %u only, not user %u", service->name,
+               (unsigned)service->uid, (unsigned)uid);
     else {
         if (client->hello.window_base)
             journal("Client %d of user %u has lost its server, and moves to the next",
@@ -297,7 +296,7 @@ static void admit_front_end(struct pending_client *client)
     uid_t uid = client->identity.uid;
 
     if (daemon->uid != 0 && uid != 0 && uid != daemon->uid) {
-        refuse(client, STATUS_CONNECTION_FAILED,
+        refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED,
                "The daemon at %.200s takes commands from user %u and root only", daemon->paths.pipe,
                (unsigned)daemon->uid);
         return;
@@ -351,12 +350,12 @@ static void dispatch(struct pending_client *client, const void *data, size_t siz
                 client->identity.pid);
         pending_client_free(client);
     } else if (!is_valid_hello(data, size)) {
-        refuse(client, STATUS_CONNECTION_FAILED,
+        refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED,
                "This is funneld %s, and it does not understand the client's hello; use a client "
                "library and a daemon of the same release",
                FUNNEL_VERSION);
     } else if (has_more_connections_than(client->daemon, client->identity.owner, most)) {
-        refuse(client, STATUS_MAX_CONNECTIONS,
+        refuse(client, FUNNEL_ERROR_MPS_MAX_CONNECTIONS_REACHED,
                "User %u has more than %llu connections waiting at the daemon",
                client->identity.owner, (unsigned long long)most);
     } else {
@@ -471,7 +470,7 @@ void pending_client_server_gone(struct daemon *daemon, const char *name)
         if (!waits_for(client, name))
             continue;
         if (daemon->quitting)
-            refuse(client, STATUS_CONNECTION_FAILED, "The daemon is quitting");
+            refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED, "The daemon is quitting");
         else
             place_after_fault(client);
     }
@@ -483,7 +482,7 @@ void pending_client_close_namespace(struct daemon *daemon, const struct mps_name
         if (client->space != space)
             continue;
         if (client->waiting)
-            refuse(client, STATUS_CONNECTION_FAILED, "Its server has been deleted");
+            refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED, "Its server has been deleted");
         else
             pending_client_free(client);
     }

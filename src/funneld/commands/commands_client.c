@@ -7,13 +7,13 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "funnel_errors.h"
 #include "pending_request.h"
 #include "server_process.h"
 #include "status_query.h"
 #include "text.h"
 
 #define TERMINATE_TIMEOUT_S 60
-#define STATUS_LAUNCH_TIMEOUT 702 /* the server has waited for the client long enough */
 
 struct client_list {
     struct console *console;
@@ -153,7 +153,7 @@ static void on_terminated(void *context, int status, const struct server_status_
         console_print(console, "Server does not answer: %s", strerror(-status));
     else
         console_print(console, "%d", status);
-    if (status == STATUS_LAUNCH_TIMEOUT)
+    if (status == FUNNEL_ERROR_LAUNCH_TIMEOUT)
         console_print(
             console, "The client is cut off, but a kernel of it does not end, and keeps its memory "
                      "and multiprocessors; shutdown_server -f ends it, and all others with it");

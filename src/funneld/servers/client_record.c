@@ -7,11 +7,10 @@
 
 #include "client_figures.h"
 #include "clock.h"
+#include "funnel_errors.h"
 #include "journal.h"
 #include "server_process.h"
 #include "usage_journal.h"
-
-#define STATUS_SERVER_GONE 806
 
 struct client_record *client_record_add(struct server_process *server,
                                         const struct server_identity *identity,
@@ -119,7 +118,7 @@ void client_records_close(struct server_process *server)
     list_for_each_safe (struct client_record, record, &server->records, link) {
         audit(record);
         record->last.id = record->id;
-        record->last.status = STATUS_SERVER_GONE;
+        record->last.status = FUNNEL_ERROR_MPS_RPC_FAILURE;
         write_down(record);
         client_record_free(record);
     }

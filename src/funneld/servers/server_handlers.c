@@ -7,6 +7,7 @@
 
 #include "client_record.h"
 #include "fault_drain.h"
+#include "funnel_errors.h"
 #include "journal.h"
 #include "pending_request.h"
 #include "quarantine.h"
@@ -17,8 +18,6 @@
 #include "text.h"
 #include "timeslice.h"
 #include "usage_totals.h"
-
-#define STATUS_CONNECTION_FAILED 805
 
 static void begin_serving(struct server_process *server)
 {
@@ -55,7 +54,7 @@ static void on_ready(struct server_process *server, const struct server_ready *r
 
 static void on_failed(struct server_process *server, const struct server_failed *failed)
 {
-    server->failure = failed->status ? failed->status : STATUS_CONNECTION_FAILED;
+    server->failure = failed->status ? failed->status : FUNNEL_ERROR_MPS_CONNECTION_FAILED;
     memcpy(server->failure_text, failed->text, sizeof(server->failure_text));
     server->failure_text[sizeof(server->failure_text) - 1] = '\0';
     journal("Server %d failed to start with status %d: %s", (int)server->pid, server->failure,

@@ -14,6 +14,7 @@
 #include "client_record.h"
 #include "clock.h"
 #include "fd.h"
+#include "funnel_errors.h"
 #include "journal.h"
 #include "limits_text.h"
 #include "pending_request.h"
@@ -30,10 +31,6 @@
 
 #define START_TIMEOUT_S 120 /* many GPUs without persistence take their time */
 #define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
-
-#define STATUS_CONNECTION_FAILED 805
-#define STATUS_SERVER_NOT_READY 807
-#define STATUS_MAX_CONNECTIONS 809
 
 /* ---- lookup ---- */
 
@@ -103,7 +100,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
     journal("Server %d did not %s in time; killing it", (int)server->pid,
             server->state == SERVER_INITIALIZING && !server->stopping ? "start" : "end");
     if (!server->failure) {
-        server->failure = STATUS_SERVER_NOT_READY;
+        server->failure = FUNNEL_ERROR_MPS_SERVER_NOT_READY;
         text_copy(server->failure_text, sizeof(server->failure_text),
                   "The server did not become ready in time; see server.log");
     }
@@ -367,7 +364,8 @@ static void log_client(const struct server_process *server, const struct server_
 static void refuse_client(const struct server_process *server,
                           const struct server_identity *identity, int fd)
 {
-    struct welcome welcome = {.magic = WELCOME_MAGIC, .status = STATUS_MAX_CONNECTIONS};
+    struct welcome welcome = {.magic = WELCOME_MAGIC,
+                              .status = FUNNEL_ERROR_MPS_MAX_CONNECTIONS_REACHED};
 
     text_format(
         welcome.text, sizeof(welcome.text),
@@ -456,7 +454,7 @@ static void log_exit(const struct server_process *server, int wait_status)
 static void report_failed_start(struct server_process *server, int wait_status)
 {
     if (!server->failure) {
-        server->failure = STATUS_CONNECTION_FAILED;
+        server->failure = FUNNEL_ERROR_MPS_CONNECTION_FAILED;
         text_format(server->failure_text, sizeof(server->failure_text),
                     "The server died while it started (%s %d); see %.300s/server.log",
                     WIFSIGNALED(wait_status) ? "signal" : "exit status",

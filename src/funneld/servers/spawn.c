@@ -17,14 +17,13 @@
 
 #include "claims.h"
 #include "fd.h"
+#include "funnel_errors.h"
 #include "server_protocol.h"
 #include "sock.h"
 #include "switch.h"
 #include "text.h"
 
 /* CUresults: the control plane has no CUDA header. */
-#define STATUS_NOT_PERMITTED 800
-#define STATUS_CONNECTION_FAILED 805
 
 #define FIRST_SPARE_FD 64 /* above anything dup2 below writes to */
 
@@ -109,7 +108,7 @@ static void take_groups(const struct spawn *spawn)
     int error = entry ? initgroups(entry->pw_name, gid) : setgroups(1, &gid);
 
     if (error || setresgid(gid, gid, gid))
-        fail(STATUS_NOT_PERMITTED, "cannot take the groups of the client's user");
+        fail(FUNNEL_ERROR_NOT_PERMITTED, "cannot take the groups of the client's user");
     if (entry)
         setenv("HOME", entry->pw_dir, 1);
 }
@@ -196,9 +195,9 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
     if (*spawn->visible_devices)
         show_devices(spawn->visible_devices);
     if (chdir("/"))
-        fail(STATUS_CONNECTION_FAILED, "/");
+        fail(FUNNEL_ERROR_MPS_CONNECTION_FAILED, "/");
     execv(spawn->program, (char **)arguments);
-    fail(STATUS_CONNECTION_FAILED, spawn->program);
+    fail(FUNNEL_ERROR_MPS_CONNECTION_FAILED, spawn->program);
 }
 
 int spawn_server(const struct spawn *spawn, pid_t *ret_pid, int *ret_fd)
