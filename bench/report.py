@@ -2,6 +2,7 @@
 """What bench/run.py writes: results.json, table.md and plot.svg."""
 
 import json
+from math import log2
 from xml.sax.saxutils import escape
 
 from rows import FIGURES, MEASUREMENTS
@@ -14,7 +15,8 @@ def write(folder, about, table):
     (folder / "results.json").write_text(json.dumps({"about": about, "rows": table}, indent=1)
                                          + "\n")
     (folder / "table.md").write_text(markdown(about, table))
-    (folder / "plot.svg").write_text(plot(about, table))
+    title = f'Funnel beside MPS (dark) and native (light): {about["device"]}, {about["date"]}'
+    (folder / "plot.svg").write_text(plot(title, advantages(table)))
 
 
 def line(row, count, figures):
@@ -84,32 +86,39 @@ def goal_cell(row):
     return f"{row['goal']}{verdict}" if row["goal"] else ""
 
 
-def plot(about, table):
-    """Bars of Funnel's advantage over MPS (else over native), on a scale of powers of two."""
-    bars = [(row, over, ratio) for row in table for over in ("mps", "native")
+def label(row):
+    return f'{MEASUREMENTS[row["row"]][1]}, {row["clients"]}, {FIGURES[row["figure"]].unit}'
+
+
+DARK, LIGHT = "#1b5e8c", "#8fbfdd"
+
+
+def advantages(table):
+    """Funnel's over MPS (dark), then over native."""
+    return [(label(row), ratio, color) for row in table for over, color in (("mps", DARK), ("native", LIGHT))
             if (ratio := advantage(row, over))]
+
+
+def plot(title, bars):
+    """Bars of (label, ratio, color) on a scale of powers of two."""
     height, middle, step = 18 * len(bars) + 60, 560, 90
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="900" height="{height}" '
              f'font-family="sans-serif" font-size="11">'
              f'<rect width="900" height="{height}" fill="white"/>',
-             f'<text x="10" y="20" font-size="14">Funnel beside MPS (dark) and native (light): '
-             f'{escape(about["device"])}, {about["date"]}</text>']
+             f'<text x="10" y="20" font-size="14">{escape(title)}</text>']
     for power in range(-2, 4):
         x = middle + power * step
         parts.append(f'<line x1="{x}" y1="32" x2="{x}" y2="{height - 20}" stroke="#ccc"/>'
                      f'<text x="{x}" y="{height - 6}" text-anchor="middle">'
                      f'{2.0 ** power:g}x</text>')
-    for i, (row, over, ratio) in enumerate(bars):
-        parts.append(bar(row, over, ratio, 40 + 18 * i, middle, step))
+    for i, (name, ratio, color) in enumerate(bars):
+        parts.append(bar(name, ratio, color, 40 + 18 * i, middle, step))
     return "\n".join(parts) + "\n</svg>\n"
 
 
-def bar(row, over, ratio, y, middle, step):
-    from math import log2
+def bar(name, ratio, color, y, middle, step):
     length = max(-3.0, min(3.6, log2(ratio))) * step
     x, width = (middle, length) if length >= 0 else (middle + length, -length)
-    color = "#1b5e8c" if over == "mps" else "#8fbfdd"
-    label = f'{MEASUREMENTS[row["row"]][1]}, {row["clients"]}, {FIGURES[row["figure"]].unit}'
-    return (f'<text x="10" y="{y + 11}">{escape(label)}</text>'
+    return (f'<text x="10" y="{y + 11}">{escape(name)}</text>'
             f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="13" fill="{color}"/>'
             f'<text x="880" y="{y + 11}" text-anchor="end">{ratio:.2f}</text>')

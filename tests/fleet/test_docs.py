@@ -2,6 +2,7 @@
 """The commands in the documents by task: blocks that are marked `sh test` run, on the software GPU; in
 all others each command of Funnel and each file exists, and has the options that are shown:
 test_docs.py BUILD."""
+import json
 import os
 import pathlib
 import re
@@ -13,6 +14,9 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else ROOT / "build"
+sys.path.insert(0, str(ROOT / "bench"))
+import performance_page  # noqa: E402
+
 FOLDERS = ["api", "bench", "docs", "examples", "packaging", "src", "tests", "tools"]
 PAGES = ["containers", "kubernetes", "slurm-mpi", "moving-from-mps", "troubleshooting", "upgrading"]
 
@@ -117,6 +121,38 @@ class Release(unittest.TestCase):
             ("packaging/debian/changelog", r"^funnel \((.*?)\)"),
             ("packaging/rpm/funnel.spec", r"^Version: +(\S+)"))}
         self.assertEqual(len(set(found.values())), 1, found)
+
+
+class Performance(unittest.TestCase):
+    def setUp(self):
+        self.data = json.loads(performance_page.DATA.read_text())
+
+    def test_pages_are_what_the_records_give(self):
+        self.assertEqual(performance_page.check(self.data), [])
+
+    def test_a_changed_figure_is_noticed(self):
+        self.data["cards"][0]["rows"][0]["funnel"] *= 2
+        self.assertIn("docs/performance.md is not", "\n".join(performance_page.check(self.data)))
+
+    def test_a_short_row_needs_its_reason(self):
+        row = next(row for row in self.data["cards"][0]["rows"] if row["row"] == "wake")
+        row.update(funnel=1000, met=False)
+        self.assertEqual(len(list(performance_page.unexplained(self.data))), 1)
+
+    def test_a_new_run_replaces_its_rows(self):
+        """Runs without rows that are left are dropped; other rows keep theirs."""
+        card = self.data["cards"][0]
+        figures = {mode: {"median": 12.34567, "min": 12, "max": 13} for mode in performance_page.MODES}
+        new = [{"row": row["row"], "figure": row["figure"], "clients": row["clients"], "modes": figures,
+                "met": None} for row in card["rows"] if row["run"] == card["runs"][0]["run"]]
+        about = {"device": card["card"] + ", 999.1", "host": "4 CPUs", "date": "2030-01-01",
+                 "command": "bench/run.py", "repeat": 2}
+        count, gone = len(card["rows"]), card["runs"][0]["run"]
+        performance_page.record(self.data, {"about": about, "rows": new}, "newest")
+        self.assertEqual(len(card["rows"]), count)
+        self.assertNotIn(gone, [run["run"] for run in card["runs"]])
+        self.assertEqual([row["funnel"] for row in card["rows"] if row["run"] == "newest"],
+                         [12.35] * len(new))
 
 
 class Manifests(unittest.TestCase):
