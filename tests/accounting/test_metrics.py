@@ -96,10 +96,51 @@ class MetricsTest(harness.TestCase):
         self.attach()
         _, text = self.get("/metrics")
         labels = rf'server="uid_{os.getuid()}",pid="{os.getpid()}",id="1",user="[^"]+",group="night"'
-        self.assertRegex(text, rf'funnel_client_sm_seconds_total{{{labels},gpu="GPU-[0-9a-f-]+"}} 30\n')
+        self.assertRegex(text, rf'funnel_client_sm_seconds_total{{{labels},gpu="(GPU-[0-9a-f-]+)",UUID="\1"}} 30\n')
         self.assertRegex(text, rf"funnel_client_launches_total{{{labels}}} 7\n")
         self.assertRegex(text, r'funnel_user_gpu_seconds_total{[^}]+group="night"} 0.5\n')
         self.assertTrue(text.endswith("# EOF\n"))
+
+    def attach_to_named(self, name):
+        """A client of a server of its own, which has the same two GPUs as the others."""
+        self.mps(f"server create {name}\n")
+        client = harness.Client(os.path.join(self.pipe, name, "funnel"))
+        self.addCleanup(client.close)
+        self.assertEqual(client.welcome()[0], 0)
+
+    def test_a_shared_gpu_counts_once(self):
+        self.attach()
+        for name in "day", "night":
+            self.attach_to_named(name)
+        self.assertEqual(len(json.loads(self.get("/api/state")[1])["servers"]), 3)
+        gpus = json.loads(self.get("/api/state")[1])["gpus"]
+        self.assertEqual([gpu["multiprocessors"] for gpu in gpus], [132, 66])
+        _, text = self.get("/metrics")
+        for name in "multiprocessors", "memory_size_bytes", "memory_free_bytes", "info":
+            uuids = re.findall(rf'^funnel_gpu_{name}{{.*UUID="([^"]+)".*}} ', text, re.M)
+            self.assertEqual(uuids, [gpu["uuid"] for gpu in gpus], name)
+        self.assertRegex(text, r'funnel_gpu_info{.*modelName="Test GPU",pci_bus_id="0000:01:00.0",'
+                               rf'Hostname="{socket.gethostname()}"}} 1\n')
+
+    def test_utilization_of_a_shared_gpu(self):
+        """Two servers whose clients want 90 and 90 of 132 multiprocessors get them all, half each."""
+        self.environment["FUNNEL_FAKE_SMS"] = "90"
+        self.restart()
+        self.attach()
+        self.attach_to_named("day")
+        share = r'^funnel_client_sm_utilization_ratio{.*id="1".*gpu="(GPU-00[^"]+)",UUID="\1"} (.*)$'
+
+        def shares(text):
+            return [float(value) for _, value in re.findall(share, text, re.M)]
+
+        wait_until(lambda: all(found := shares(self.get("/metrics")[1])) and len(found) == 2,
+                   "two figures")
+        text = self.get("/metrics")[1]
+        whole = re.search(r"^funnel_gpu_sm_utilization_ratio{.*GPU-00[^}]+} (.*)$", text, re.M)
+        self.assertAlmostEqual(sum(shares(text)), float(whole[1]), 3)
+        self.assertLessEqual(float(whole[1]), 1)
+        state = json.loads(self.get("/api/state")[1])
+        self.assertLessEqual(sum(gpu["sms"] for gpu in state["gpus"]), 132)
 
     def test_sums_keep_what_clients_used(self):
         client = self.attach()

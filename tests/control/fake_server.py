@@ -4,11 +4,13 @@
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
 silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
 lie about its clients (liar), to flood its log (flood), to have another process speak for it (puppet),
-to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), and to have contexts of some
-size (FUNNEL_FAKE_OWN_MIB). It writes one JSON line to its log for each message."""
+to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), to have contexts of some size
+(FUNNEL_FAKE_OWN_MIB), and to have clients that keep on average so many multiprocessors busy
+(FUNNEL_FAKE_SMS). It writes one JSON line to its log for each message."""
 import array
 import fcntl
 import json
+import math
 import os
 import select
 import selectors
@@ -27,6 +29,8 @@ how = os.environ.get("FUNNEL_FAKE", "ready")
 # A rude server tries to write to the terminals of those who look at it.
 RUDE = b"\033[2J\xc2\x9b31m\xe2\x80\xae\xff" if how == "rude" else b""
 GPU_NAME = b"Test GPU" + RUDE
+sms = float(os.environ.get("FUNNEL_FAKE_SMS", 0))
+since = {}  # number of a client -> when it was first seen
 clients = {}  # socket -> (pid, id, limits)
 stopping = False
 
@@ -104,17 +108,28 @@ def on_client(data, descriptor):
         os._exit(0)
 
 
-def usage():
+def busy_seconds(number):
+    """How long multiprocessors were busy together: more and less in turn, each client in its own."""
+    seconds, swing = time.monotonic() - since.setdefault(number, time.monotonic()), 3 + number % 5
+    sway = math.cos(number) - math.cos(number + seconds / swing)
+    return sms * (seconds + 0.6 * swing * sway)
+
+
+def memory_used(number):
+    return (1 << 20) if not sms else (1 + number % 4) << 30
+
+
+def usage(number):
     """0.5 s of GPU time, 30 SM seconds, 7 launches, 3 copies of 4096 bytes up. The daemon believes no
     more of a client that has just come. A liar says a year."""
     ms = 10**6 * (365 * 86400 * 2 if how == "liar" else 1)
-    return wire.USAGE.pack(500 * ms, *[0] * 31, 30000 * ms, *[0] * 31, 250 * ms, 0, 0, 5000, 64, 7, 3,
+    return wire.USAGE.pack(500 * ms, *[0] * 31, 30000 * ms + int(busy_seconds(number) * 10**9), *[0] * 31, 250 * ms, 0, 0, 5000, 64, 7, 3,
                            4096, 0, 0, 1, 500, b"cuModuleLoadData of PID 1" + RUDE)
 
 
 def gone(number, status=0, text=b""):
     peak = 1 << 60 if how == "liar" else 3 << 20
-    return wire.GONE.pack(number, status, text, peak, *[0] * (wire.DEVICES - 1), 5, usage())
+    return wire.GONE.pack(number, status, text, peak, *[0] * (wire.DEVICES - 1), 5, usage(number))
 
 
 def lie(number):
@@ -150,9 +165,9 @@ def on_status(request):
         rows += [(4242, rows[0][1])] * bool(rows)
     for number, limits in rows * (6000 if how == "endless" else 1):
         tail = struct.pack("<IIQ", number, 1,
-                           1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", 1 << 20,
+                           1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", memory_used(number),
                                        *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
-        send(wire.STATUS_ROW, stranger() + limits + tail + usage() +
+        send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) +
          bytes(8 * wire.DEVICES + wire.CODE_CACHE.size), request)

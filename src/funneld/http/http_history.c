@@ -1,109 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample is kept as the text that it will be read as. */
+/* See http_history.h. */
 #include "http_history.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
-#include "status_query.h"
+#include "json_text.h"
+#include "user_name.h"
 
-#define SAMPLES 150u
-#define PERIOD_S 2
-
-/* A sample of more clients than fit into this is left out. */
-#define SAMPLE_BYTES_MAX (64u << 10)
-
-static struct {
-    struct event *timer;
-    struct evbuffer *samples[SAMPLES];
-    unsigned next;
-    bool is_asking;
-} history;
-
-static void add_client(struct evbuffer *out, const struct status_report *report,
-                       const struct server_status_row *row, const char *between)
+static void add_gpus(struct evbuffer *out)
 {
-    uint64_t gpu = 0, sm = 0, memory = 0;
+    const uint8_t *uuid;
+    char text[GPU_UUID_TEXT];
 
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
-        gpu += row->usage.gpu_ns[i];
-        sm += row->usage.sm_ns[i];
-        memory += row->memory_used[i];
+    for (uint32_t i = 0; (uuid = usage_history_gpu_uuid(i)); i++) {
+        gpu_uuid_text(uuid, text);
+        evbuffer_add_printf(out, "%s\"%s\"", i ? "," : "", text);
     }
-    evbuffer_add_printf(out, "%s[%d,%u,%.3f,%.3f,%llu]", between, report->server.pid, row->id,
-                        (double)gpu / 1e9, (double)sm / 1e9, (unsigned long long)memory);
 }
 
-static void add_sample(struct evbuffer *out, const struct status_query *query)
+static void add_program(struct evbuffer *out, const struct history_program *program,
+                        const char *between)
 {
-    const char *between = "";
+    const char *user = user_name(program->uid);
 
-    evbuffer_add_printf(out, "[%lld,[", (long long)time(NULL));
-    for (unsigned i = 0; i < query->report_count; i++)
-        for (unsigned j = 0; j < query->reports[i].client_count; j++) {
-            add_client(out, &query->reports[i], &query->reports[i].clients[j], between);
-            between = ",";
-        }
+    evbuffer_add_printf(
+        out, "%s\"%u\":{\"server\":%d,\"id\":%u,\"pid\":%d,\"color\":%u,\"user\":", between,
+        program->serial, program->server, program->id, program->pid, program->color);
+    json_text_add(out, user, strlen(user));
+    evbuffer_add_printf(out, ",\"group\":");
+    json_text_add(out, program->group, sizeof(program->group));
+    evbuffer_add(out, "}", 1);
+}
+
+static void add_sample(struct evbuffer *out, const struct history_sample *sample,
+                       uint32_t told[HISTORY_PROGRAMS])
+{
+    evbuffer_add_printf(out, "[%.3f,[", sample->time);
+    for (unsigned i = 0; i < sample->count; i++) {
+        const struct history_entry *entry = &sample->entries[i];
+        const struct history_program *program = usage_history_program(entry->program);
+
+        if (program)
+            told[program->serial % HISTORY_PROGRAMS] = program->serial;
+        evbuffer_add_printf(out, "%s[%u,%u,%.4g,%.0f]", i ? "," : "", program ? program->serial : 0,
+                            entry->gpu, entry->sms, entry->memory);
+    }
     evbuffer_add_printf(out, "]]");
 }
 
-static void on_status(struct status_query *query, void *context)
+static void add_samples(struct evbuffer *out, enum history_range range, double since,
+                        uint32_t told[HISTORY_PROGRAMS])
 {
-    struct evbuffer *sample = history.timer ? evbuffer_new() : NULL;
-    struct evbuffer **place = &history.samples[history.next % SAMPLES];
+    const struct history_sample *sample;
+    const char *between = "";
 
-    history.is_asking = false;
-    if (!sample)
-        return;
-    add_sample(sample, query);
-    if (evbuffer_get_length(sample) > SAMPLE_BYTES_MAX) {
-        evbuffer_free(sample);
-        return;
-    }
-    if (*place)
-        evbuffer_free(*place);
-    *place = sample;
-    history.next++;
-}
-
-static void on_timer(evutil_socket_t fd, short what, void *context)
-{
-    if (!history.is_asking)
-        history.is_asking = status_query_start(context, NULL, NULL, on_status, NULL) == 0;
-}
-
-int http_history_start(struct daemon *daemon)
-{
-    const struct timeval period = {.tv_sec = PERIOD_S};
-
-    history.timer = event_new(daemon->base, -1, EV_PERSIST, on_timer, daemon);
-    return history.timer && !evtimer_add(history.timer, &period) ? 0 : -ENOMEM;
-}
-
-void http_history_stop(void)
-{
-    if (history.timer)
-        event_free(history.timer);
-    history.timer = NULL;
-    for (unsigned i = 0; i < SAMPLES; i++) {
-        if (history.samples[i])
-            evbuffer_free(history.samples[i]);
-        history.samples[i] = NULL;
+    while ((sample = usage_history_next(range, since))) {
+        evbuffer_add_printf(out, "%s", between);
+        add_sample(out, sample, told);
+        between = ",";
+        since = sample->time;
     }
 }
 
-void http_history_add(struct evbuffer *out)
+static void add_programs(struct evbuffer *out, const uint32_t told[HISTORY_PROGRAMS])
 {
     const char *between = "";
 
-    evbuffer_add(out, "[", 1);
-    for (unsigned i = history.next < SAMPLES ? 0 : history.next - SAMPLES; i < history.next; i++) {
-        struct evbuffer *sample = history.samples[i % SAMPLES];
+    for (unsigned i = 0; i < HISTORY_PROGRAMS; i++) {
+        const struct history_program *program = usage_history_program(told[i]);
 
-        evbuffer_add_printf(out, "%s", between);
-        evbuffer_add(out, evbuffer_pullup(sample, -1), evbuffer_get_length(sample));
+        if (!program)
+            continue;
+        add_program(out, program, between);
         between = ",";
     }
-    evbuffer_add(out, "]", 1);
+}
+
+void http_history_add(struct evbuffer *out, enum history_range range, double since)
+{
+    uint32_t told[HISTORY_PROGRAMS] = {0};
+
+    evbuffer_add_printf(out, "{\"period\":%u,\"gpus\":[", usage_history_period(range));
+    add_gpus(out);
+    evbuffer_add_printf(out, "],\"samples\":[");
+    add_samples(out, range, since, told);
+    evbuffer_add_printf(out, "],\"programs\":{");
+    add_programs(out, told);
+    evbuffer_add_printf(out, "}}");
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last five minutes, for the time lines of the status page: every two seconds what each client
- * has used so far. Kept in memory only, and only while the page is served. */
+/* The time lines of the status page: usage_history.h as JSON. */
 #pragma once
 
 #include <event2/buffer.h>
 
-#include "daemon.h"
+#include "usage_history.h"
 
-/* 0 or -ENOMEM. */
-int http_history_start(struct daemon *daemon);
-void http_history_stop(void);
-
-/* Appends an array of samples, the oldest first: [time, [[server, client, GPU seconds, SM seconds,
- * bytes], ...]]. */
-void http_history_add(struct evbuffer *out);
+/* Appends an object: `period` of a sample in seconds, `gpus` by UUID, `programs` by serial number
+ * with who they are, and the `samples` that ended after `since`, the oldest first: [time,
+ * [[program, gpu, multiprocessors, bytes], ...]]. Program 0 stands for those that are not told
+ * apart. */
+void http_history_add(struct evbuffer *out, enum history_range range, double since);

@@ -15,11 +15,13 @@
 #include "http_host.h"
 #include "http_orders.h"
 #include "http_page.h"
+#include "http_parse.h"
 #include "http_server.h"
 #include "http_token.h"
 #include "journal.h"
 #include "metrics_text.h"
 #include "state_json.h"
+#include "usage_history.h"
 
 #define TYPE_JSON "application/json"
 #define LOG_BYTES (64 << 10)
@@ -82,12 +84,27 @@ static void answer_page(struct http_request *request)
     answer_buffer(request, "text/html; charset=utf-8", body);
 }
 
+/* range=300, 3600 or 86400, in seconds; since=MILLISECONDS since the epoch, for what is newer. */
 static void answer_history(struct http_request *request)
 {
-    struct evbuffer *body = evbuffer_new();
+    static const unsigned ranges[HISTORY_RANGES] = {300, 3600, 86400};
+    uint64_t seconds = ranges[0], since = 0;
+    unsigned range = 0;
 
+    if ((http_query_has(request, "range") && http_query_number(request, "range", &seconds)) ||
+        (http_query_has(request, "since") && http_query_number(request, "since", &since))) {
+        http_answer(request, 400, "text/plain", NULL);
+        return;
+    }
+    while (range < HISTORY_RANGES && ranges[range] != seconds)
+        range++;
+    if (range == HISTORY_RANGES) {
+        http_answer(request, 400, "text/plain", NULL);
+        return;
+    }
+    struct evbuffer *body = evbuffer_new();
     if (body)
-        http_history_add(body);
+        http_history_add(body, range, (double)since / 1e3);
     answer_buffer(request, TYPE_JSON, body);
 }
 
@@ -164,7 +181,7 @@ int http_pages_start(struct daemon *daemon, const char *address)
     if (!error)
         error = http_token_create(daemon->paths.pipe);
     if (!error)
-        error = http_history_start(daemon);
+        error = usage_history_start(daemon);
     if (!error)
         journal("Metrics and the status page are served at %s", address);
     return error;
@@ -172,7 +189,7 @@ int http_pages_start(struct daemon *daemon, const char *address)
 
 void http_pages_stop(void)
 {
-    http_history_stop();
+    usage_history_stop();
     http_server_stop(server);
     server = NULL;
     http_token_remove();

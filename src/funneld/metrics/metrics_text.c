@@ -4,18 +4,23 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "gpu_list.h"
 #include "json_text.h"
 #include "metric_families.h"
+#include "usage_history.h"
 #include "usage_totals.h"
 #include "user_name.h"
 
 #define USER_BYTES 48 /* longer names are cut */
+#define CLIENT_UTILIZATION "funnel_client_sm_utilization_ratio"
 
 struct writer {
     struct evbuffer *out;
     const struct daemon *daemon;
     const struct status_query *query;
+    const struct gpu_list *gpus;
     const struct metrics_view *view;
 };
 
@@ -44,15 +49,13 @@ static void add_value(const struct writer *writer, double value)
     evbuffer_add_printf(writer->out, "} %.15g\n", value);
 }
 
+/* dcgm-exporter's name of the label is UUID, so that its figures and these can be joined. */
 static void add_gpu_label(const struct writer *writer, const struct server_device *device)
 {
-    const uint8_t *u = device->uuid;
+    char uuid[GPU_UUID_TEXT];
 
-    evbuffer_add_printf(writer->out,
-                        ",gpu=\"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-                        "%02x%02x%02x%02x%02x%02x\"",
-                        u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11],
-                        u[12], u[13], u[14], u[15]);
+    gpu_uuid_text(device->uuid, uuid);
+    evbuffer_add_printf(writer->out, "gpu=\"%s\",UUID=\"%s\"", uuid, uuid);
 }
 
 /* Begins a sample with the label of its server. */
@@ -88,8 +91,10 @@ static void add_client(const struct writer *writer, const struct client_family *
         if (family->by_gpu && !(row->device_mask & 1ull << i))
             continue;
         begin_client(writer, family->name, family->is_counter, report, row);
-        if (family->by_gpu)
+        if (family->by_gpu) {
+            evbuffer_add(writer->out, ",", 1);
             add_gpu_label(writer, &report->server.devices[i]);
+        }
         add_value(writer, family->value(row, i));
     }
 }
@@ -109,6 +114,31 @@ static void add_clients(const struct writer *writer)
         add_head(writer, family->name, family->unit, family->is_counter, family->help);
         for_each_client(writer, report, row) add_client(writer, family, report, row);
     }
+}
+
+static void add_utilization(const struct writer *writer, const struct status_report *report,
+                            const struct server_status_row *row)
+{
+    const struct history_program *program = usage_history_find(report->server.pid, row);
+
+    for (unsigned i = 0; program && i < report->server.device_count; i++) {
+        const struct server_device *device = &report->server.devices[i];
+        double sms = usage_history_sms(program->serial, device->uuid);
+
+        if (sms < 0 || !device->sm_count)
+            continue;
+        begin_client(writer, CLIENT_UTILIZATION, false, report, row);
+        evbuffer_add(writer->out, ",", 1);
+        add_gpu_label(writer, device);
+        add_value(writer, sms / device->sm_count);
+    }
+}
+
+static void add_client_utilization(const struct writer *writer)
+{
+    add_head(writer, CLIENT_UTILIZATION, "ratio", false,
+             "Share of the GPU's multiprocessors that the client had in the last two seconds.");
+    for_each_client(writer, report, row) add_utilization(writer, report, row);
 }
 
 static void add_client_info(const struct writer *writer)
@@ -158,7 +188,7 @@ static void add_users(const struct writer *writer)
     free(totals);
 }
 
-/* ---- servers and devices ---- */
+/* ---- servers ---- */
 
 static void add_servers(const struct writer *writer, const char *name, const char *unit,
                         const char *help, double (*value)(const struct command_server *server))
@@ -185,37 +215,84 @@ static double stall_of(const struct command_server *server)
     return server->waited_ms / 1e3;
 }
 
-static void add_devices(const struct writer *writer, const char *name, const char *unit,
-                        const char *help,
-                        double (*value)(const struct command_server *server, unsigned device))
+/* ---- GPUs ---- */
+
+static void begin_gpu(const struct writer *writer, const char *name,
+                      const struct server_device *device)
+{
+    evbuffer_add_printf(writer->out, "%s{", name);
+    add_gpu_label(writer, device);
+    add_label(writer, "name", device->name, sizeof(device->name));
+}
+
+/* A negative value is not known. */
+static void add_gpus(const struct writer *writer, const char *name, const char *unit,
+                     const char *help, double (*value)(const struct gpu_figures *gpu))
 {
     add_head(writer, name, unit, false, help);
-    for (unsigned i = 0; i < writer->query->report_count; i++) {
-        const struct command_server *server = &writer->query->reports[i].server;
+    for (unsigned i = 0; i < writer->gpus->count; i++) {
+        const struct gpu_figures *gpu = &writer->gpus->gpus[i];
 
-        for (unsigned d = 0; d < server->device_count; d++) {
-            begin(writer, name, false, server->name);
-            add_gpu_label(writer, &server->devices[d]);
-            add_label(writer, "name", server->devices[d].name, sizeof(server->devices[d].name));
-            add_value(writer, value(server, d));
-        }
+        if (value(gpu) < 0)
+            continue;
+        begin_gpu(writer, name, gpu->device);
+        add_value(writer, value(gpu));
     }
 }
 
-static double memory_size(const struct command_server *server, unsigned device)
+static double memory_size(const struct gpu_figures *gpu)
 {
-    return (double)server->devices[device].memory_total;
+    return (double)gpu->device->memory_total;
 }
 
-static double memory_free(const struct command_server *server, unsigned device)
+static double memory_free(const struct gpu_figures *gpu)
 {
-    return (double)server->memory_free[device];
+    return gpu->is_known ? (double)gpu->memory_free : -1;
 }
 
-static double sm_count(const struct command_server *server, unsigned device)
+static double sm_count(const struct gpu_figures *gpu)
 {
-    return server->devices[device].sm_count;
+    return gpu->device->sm_count;
 }
+
+static double utilization(const struct gpu_figures *gpu)
+{
+    return gpu->device->sm_count ? usage_history_gpu_sms(gpu->device->uuid) / gpu->device->sm_count
+                                 : -1;
+}
+
+/* The labels by which dashboards of dcgm-exporter name GPUs. */
+static void add_gpu_info(const struct writer *writer)
+{
+    char host[256] = "";
+
+    if (gethostname(host, sizeof(host) - 1))
+        *host = '\0';
+    add_head(writer, "funnel_gpu_info", "", false, "Always 1: which GPU it is.");
+    for (unsigned i = 0; i < writer->gpus->count; i++) {
+        const struct server_device *device = writer->gpus->gpus[i].device;
+
+        begin_gpu(writer, "funnel_gpu_info", device);
+        add_label(writer, "modelName", device->name, sizeof(device->name));
+        add_label(writer, "pci_bus_id", device->pci_bus_id, sizeof(device->pci_bus_id));
+        add_label(writer, "Hostname", host, sizeof(host));
+        add_value(writer, 1);
+    }
+}
+
+static void add_all_gpus(const struct writer *writer)
+{
+    add_gpus(writer, "funnel_gpu_memory_size_bytes", "bytes", "Memory of the GPU.", memory_size);
+    add_gpus(writer, "funnel_gpu_memory_free_bytes", "bytes", "Memory that is not in use.",
+             memory_free);
+    add_gpus(writer, "funnel_gpu_multiprocessors", "", "Multiprocessors of the GPU.", sm_count);
+    add_gpus(writer, "funnel_gpu_sm_utilization_ratio", "ratio",
+             "Share of its multiprocessors in use by all clients in the last two seconds.",
+             utilization);
+    add_gpu_info(writer);
+}
+
+/* ---- all ---- */
 
 static void add_daemon(const struct writer *writer)
 {
@@ -232,20 +309,19 @@ static void add_daemon(const struct writer *writer)
 void metrics_text_add(struct evbuffer *out, const struct daemon *daemon,
                       const struct status_query *query, const struct metrics_view *view)
 {
-    const struct writer writer = {out, daemon, query, view};
+    struct gpu_list gpus;
+    const struct writer writer = {out, daemon, query, &gpus, view};
 
+    gpu_list_read(query, &gpus);
     add_daemon(&writer);
     add_servers(&writer, "funnel_server_up", "", "Whether the server is active and responds.",
                 is_up);
     add_servers(&writer, "funnel_server_clients", "", "Clients of the server.", clients_of);
     add_servers(&writer, "funnel_server_stall_seconds", "seconds",
                 "How long a client has been in a call while another one is.", stall_of);
-    add_devices(&writer, "funnel_gpu_memory_size_bytes", "bytes", "Memory of the GPU.",
-                memory_size);
-    add_devices(&writer, "funnel_gpu_memory_free_bytes", "bytes", "Memory that nobody holds.",
-                memory_free);
-    add_devices(&writer, "funnel_gpu_multiprocessors", "", "Multiprocessors of the GPU.", sm_count);
+    add_all_gpus(&writer);
     add_clients(&writer);
+    add_client_utilization(&writer);
     add_client_info(&writer);
     add_users(&writer);
     evbuffer_add_printf(out, "# EOF\n");

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The GPUs behind the servers that a status query has asked. Servers of several users may share a
+ * GPU, and each of them describes it: here it stands once, and its UUID tells which one it is.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "status_query.h"
+
+/* GPUs beyond these are left out. */
+#define GPU_LIST_MAX 64u
+
+/* "GPU-01234567-89ab-cdef-0123-456789abcdef" and NUL. */
+#define GPU_UUID_TEXT 41u
+
+struct gpu_figures {
+    const struct server_device *device; /* as the first of its servers describes it */
+    bool is_known;                      /* a server has said how much memory is free ... */
+    uint64_t memory_free;               /* ... and this is the least that any of them has said */
+};
+
+struct gpu_list {
+    unsigned count;
+    struct gpu_figures gpus[GPU_LIST_MAX];
+};
+
+/* The list refers to the query's reports. */
+void gpu_list_read(const struct status_query *query, struct gpu_list *ret_list);
+
+/* Writes the UUID as NVIDIA's tools do. */
+void gpu_uuid_text(const uint8_t uuid[16], char ret_text[GPU_UUID_TEXT]);
