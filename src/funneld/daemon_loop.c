@@ -151,17 +151,38 @@ static void announce(struct daemon *daemon, int ready_fd)
 }
 
 /* The log may be on the disk that is full, so the process that starts the daemon is told, too. */
-static int fail(struct daemon *daemon, int ready_fd, const char *what, int error)
+static int fail_because(struct daemon *daemon, int ready_fd, const char *reason)
 {
-    char reason[INSTANCE_REASON_MAX];
-
-    text_format(reason, sizeof(reason), "%s (%s): %s", what, daemon->paths.pipe, strerror(-error));
     journal("%s", reason);
     if (ready_fd >= 0 && write_all(ready_fd, reason, strlen(reason)))
         journal("The process that started the daemon is gone");
     services_close(daemon);
     instance_close(&daemon->instance);
     return 1;
+}
+
+static int fail(struct daemon *daemon, int ready_fd, const char *what, int error)
+{
+    char reason[INSTANCE_REASON_MAX];
+
+    text_format(reason, sizeof(reason), "%s (%s): %s", what, daemon->paths.pipe, strerror(-error));
+    return fail_because(daemon, ready_fd, reason);
+}
+
+static int fail_metrics(struct daemon *daemon, int ready_fd, int error)
+{
+    char reason[INSTANCE_REASON_MAX];
+
+    if (error == -EINVAL)
+        text_format(
+            reason, sizeof(reason),
+            "--metrics takes ADDRESS:PORT, a PORT of 127.0.0.1 or the path of a Unix socket, "
+            "not %.200s",
+            daemon->metrics_address);
+    else
+        text_format(reason, sizeof(reason), "Metrics cannot be served at %.200s: %s",
+                    daemon->metrics_address, strerror(-error));
+    return fail_because(daemon, ready_fd, reason);
 }
 
 int daemon_run(struct daemon *daemon, int ready_fd)
@@ -180,7 +201,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     if (daemon->metrics_address) {
         error = http_pages_start(daemon, daemon->metrics_address);
         if (error)
-            return fail(daemon, ready_fd, "Metrics cannot be served at that address", error);
+            return fail_metrics(daemon, ready_fd, error);
     }
     announce(daemon, ready_fd);
     event_base_dispatch(daemon->base);

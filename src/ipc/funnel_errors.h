@@ -20,8 +20,9 @@
       "directory, a user that it does not serve, another release, or limits that cannot be met.",  \
       "funnel status shows the daemon; funnel log has the reason; funnel start starts one.")       \
     X(MPS_RPC_FAILURE, 806,                                                                        \
-      "The connection to the server broke: it was ended by force, or crashed.",                    \
-      "funnel log --server tells how it ended. Start the program again.")                          \
+      "The connection to the server broke: an operator ended it (funnel stop --force, or the "     \
+      "time of funnel stop --timeout was over), or it crashed.",                                   \
+      "funnel log --daemon and funnel log --server tell how it ended. Start the program again.")   \
     X(MPS_SERVER_NOT_READY, 807,                                                                   \
       "The server takes no new clients: it starts, ends, serves another user, or recovers from a " \
       "fault.",                                                                                    \
@@ -32,8 +33,10 @@
       "The daemon, a server or a quota of the user allows no more connections or servers.",        \
       "funnel limits shows the quotas; funnel limit --quota NAME=VALUE changes them.")             \
     X(MPS_CLIENT_TERMINATED, 810,                                                                  \
-      "The program was ended on an operator's order: terminate, stop --force.",                    \
-      "funnel log --daemon names the user who gave the order.")
+      "An operator took the GPU from the program (funnel terminate), one of its streams kept "     \
+      "calls of other programs away for longer than the quota wait-seconds, or the server could "  \
+      "not read what the program sent.",                                                           \
+      "funnel log --daemon names the user who gave the order, funnel log --server other reasons.")
 
 #define FUNNEL_ERROR_NUMBER(name, number, reason, remedy) FUNNEL_ERROR_##name = (number),
 enum funnel_error { FUNNEL_ERRORS(FUNNEL_ERROR_NUMBER) };

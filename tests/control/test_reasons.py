@@ -49,7 +49,7 @@ class Reasons(harness.TestCase):
         """funnel run makes the file, and most programs write nothing to it."""
         self.start("--device", "soft")
         with open(os.path.join(self.log, "client.log"), "w") as log:
-            self.assertIn("Programs of yours have had no errors", self.funnel("log").stdout)
+            self.assertIn("Your programs have logged no errors", self.funnel("log").stdout)
             log.write("what went wrong\n")
         self.assertEqual(self.funnel("log").stdout, "what went wrong\n")
 
@@ -184,8 +184,41 @@ assert cuda.cuModuleLoadData(ctypes.byref(module), bad) == 801
             heading, _, cause, remedy = done.stdout.splitlines()
             self.assertTrue(heading.startswith(f"{name} ({number}): "), heading)
             self.assertGreater(min(len(cause), len(remedy)), 10)
-        self.assertEqual(self.funnel("why", "CUDA_ERROR_ILLEGAL_ADDRESS").stdout,
-                         self.funnel("why", "700").stdout)
+
+    def test_names_of_errors(self):
+        """Those of the runtime, too, which are not all the driver's in another spelling."""
+        for name, number in (("CUDA_ERROR_ILLEGAL_ADDRESS", 700), ("cudaErrorIllegalAddress", 700),
+                             ("CUDAERRORILLEGALADDRESS", 700), ("illegal_address", 700),
+                             ("cudaErrorMemoryAllocation", 2), ("cudaerrorlaunchfailure", 719),
+                             ("cudaErrorInvalidConfiguration", 9), ("cudaErrorNotSupported", 801)):
+            done = self.funnel("why", name)
+            self.assertEqual((done.returncode, done.stdout),
+                             (0, self.funnel("why", str(number)).stdout), name)
+            self.assertIn(f"({number})", done.stdout.splitlines()[0])
+        header = "/usr/local/cuda/include/driver_types.h"
+        if not os.path.exists(header):
+            return
+        with open(header) as text:
+            errors = re.findall(r"\b(cudaError\w+) *= *(\d{1,3}),", text.read())
+        self.assertGreater(len(errors), 100)
+        for name, number in errors:
+            done = self.funnel("why", name.lower())
+            self.assertIn(f"({number})", done.stdout, name + done.stderr)
+
+    def test_dynamic_parallelism(self):
+        """The software GPU and NVIDIA's driver run kernels that launch kernels."""
+        out = self.funnel("why", "811").stdout
+        self.assertNotIn("Funnel and MPS do not have it", out)
+        self.assertIn("Funnel runs them", out)
+
+    def test_program_without_funnel(self):
+        """What it does not log is not denied."""
+        code = ("import ctypes; cuda = ctypes.CDLL('libcuda.so.1'); cuda.cuInit(0); "
+                "raise SystemExit(cuda.cuDeviceGetName(ctypes.create_string_buffer(9), 9, 77))")
+        done = self.funnel("run", "--direct", "--device", "soft", "--", sys.executable, "-c", code)
+        self.assertEqual(done.returncode, 101)
+        out = self.funnel("why").stdout
+        self.assertIn("No log has an error of your programs. Programs that run without Funnel", out)
 
     def test_wrong_questions(self):
         for wrong in (["x"], ["-1"], ["1", "2"], ["--client"], ["--client", "5", "6"]):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands in the documents by task: blocks that are marked `sh test` run, on the software GPU; in
-all others each command of Funnel and each file exists, and has the options that are shown:
-test_docs.py BUILD."""
+all others each file exists. Each command of Funnel on any page exists, and has the options that are
+shown: test_docs.py BUILD."""
+import functools
 import json
 import os
 import pathlib
@@ -26,33 +27,63 @@ def text_of(page):
 
 
 def shown(page):
-    """Each command line that the page shows, in blocks and in words."""
-    text = text_of(page)
+    return shown_in(text_of(page))
+
+
+def shown_in(text):
+    """Each command line that the text shows, in blocks and in words."""
     lines = re.findall(r"^    (\S.*)$", text, re.M)
     for block in re.findall(r"^```.*?\n(.*?)^```", text, re.M | re.S):
         lines += block.splitlines()
     return lines + re.findall(r"`([^`]+)`", text)
 
 
+@functools.cache
 def help_of(name):
     return subprocess.run([BUILD / "bin/funnel", "help", name], stdout=subprocess.PIPE, text=True,
                           timeout=60)
 
 
+def options_in(text):
+    return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text))
+
+
 class Commands(unittest.TestCase):
     def test_funnel(self):
-        """`funnel X --option` has a command X with that option."""
-        seen = 0
-        for page in PAGES:
-            for line in shown(page):
-                for words in re.findall(r"(?:^|[ ;&|])funnel ([a-z]+(?: [^;&|]*)?)$", line):
+        """`funnel X --option` on any page has a command X with that option."""
+        seen = set()
+        for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+            for line in shown_in(path.read_text()):
+                for words in re.findall(r"(?:^|[;&|(] *|bin/|\$ )funnel ((?!-)[a-z]+(?: [^;&|#]*)?)", line):
                     name, _, rest = words.partition(" ")
+                    if name in ("help", "version"):
+                        continue
                     done = help_of(name)
-                    self.assertEqual(done.returncode, 0, f"{page}: {line}")
-                    for option in re.findall(r"(?<!\S)--?[a-z-]+", rest.partition(" -- ")[0]):
-                        self.assertIn(option, done.stdout, f"{page}: {line}")
-                    seen += 1
-        self.assertGreater(seen, 20)
+                    where = f"{path.name}: {line}"
+                    self.assertEqual(done.returncode, 0, where)
+                    known = options_in(done.stdout) | {"--help"}
+                    self.assertEqual(options_in(re.split(" -- | *>", rest)[0]) - known, set(), where)
+                    seen.add(name)
+        self.assertGreater(len(seen), 15)
+
+    def test_help_and_parsers(self):
+        """Each option that a parser takes is in the help of its commands, and the other way around."""
+        seen = 0
+        for path in [*(ROOT / "src/cli").rglob("*.c"), ROOT / "src/funneld/main.c"]:
+            text = path.read_text()
+            taken = set(re.findall(r'\{"([a-z-]+)",\s*(?:no|required|optional)_argument', text))
+            helps = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text[text.find('"Usage: '):]))
+            helps = helps.replace("\\n", "\n")
+            told = set(re.findall(r"(?m)^ +(?:-\w, )?--([a-z-]+)", helps))
+            for usage in re.findall(r"Usage: (?:.+\n)+", helps):
+                told |= set(re.findall(r"--([a-z-]+)", usage))
+            if not taken:
+                continue
+            where = str(path.relative_to(ROOT))
+            self.assertEqual(taken - set(re.findall(r"--([a-z-]+)", helps)), set(), where)
+            self.assertEqual(told - taken, set(), where)
+            seen += len(taken)
+        self.assertGreater(seen, 50)
 
     def test_make(self):
         targets = (ROOT / "Makefile").read_text()

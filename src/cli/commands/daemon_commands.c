@@ -22,6 +22,39 @@
 
 /* ---- start ---- */
 
+/* The same forms as of http_server_start() in the daemon. */
+static void print_page(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    int length = colon ? (int)(colon - address) : 0;
+
+    if (*address == '/')
+        printf(
+            "Status page and metrics: Unix socket %s (curl --unix-socket %s http://localhost/)\n",
+            address, address);
+    else if (!length)
+        printf("Status page: http://127.0.0.1:%s/ (metrics: /metrics)\n",
+               colon ? colon + 1 : address);
+    else if (!strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5))
+        printf("Status page: http://localhost%s/ (metrics: /metrics), and all addresses of this "
+               "machine\n",
+               colon);
+    else
+        printf("Status page: http://%s/ (metrics: /metrics)\n", address);
+}
+
+static void print_started(const struct daemon_options *options, const struct paths *paths,
+                          bool works)
+{
+    printf("The daemon listens in %s (device: %s%s). Run programs with: funnel run -- PROGRAM\n",
+           paths->pipe, options->device,
+           strcmp(options->device, "auto") ? ""
+           : works                         ? ", which is NVIDIA's driver here"
+                                           : ", which is the software GPU here");
+    if (options->metrics)
+        print_page(options->metrics);
+}
+
 static int run_start(int argc, char **argv)
 {
     static const struct option known[] = {{"device", required_argument, NULL, 'D'},
@@ -33,7 +66,7 @@ static int run_start(int argc, char **argv)
                                           {"metrics", required_argument, NULL, 'M'},
                                           {"server-user", required_argument, NULL, 'U'},
                                           {NULL, 0, NULL, 0}};
-    struct daemon_options options = {.device = "auto"};
+    struct daemon_options options = {.device = NULL};
     struct paths paths;
     uint64_t seconds;
     int option, status;
@@ -64,6 +97,8 @@ static int run_start(int argc, char **argv)
     if (options.stall_timeout && text_to_u64(options.stall_timeout, &seconds))
         return cli_usage("--stall-timeout takes a number of seconds, not %s",
                          options.stall_timeout);
+    if (!options.device && !(options.device = cli_default_device()))
+        return 2;
     if (!cli_is_device(options.device))
         return cli_usage("--device is auto, cuda or soft, not %s", options.device);
     if (options.multiuser && geteuid() != 0)
@@ -79,12 +114,7 @@ static int run_start(int argc, char **argv)
             "nvidia-smi, or use --device soft");
     status = cli_start_daemon(&options, false);
     if (status == 0)
-        printf(
-            "The daemon listens in %s (device: %s%s). Run programs with: funnel run -- PROGRAM\n",
-            paths.pipe, options.device,
-            strcmp(options.device, "auto") ? ""
-            : works                        ? ", which is NVIDIA's driver here"
-                                           : ", which is the software GPU here");
+        print_started(&options, &paths, works);
     return status;
 }
 
@@ -119,6 +149,8 @@ static int parse_stop(int argc, char **argv, struct stop_options *options)
         return cli_usage("unexpected argument: %s", argv[optind]);
     if (options->seconds && text_to_u64(options->seconds, &seconds))
         return cli_usage("--timeout takes a number of seconds, not %s", options->seconds);
+    if (options->wait + options->force + (options->seconds != NULL) > 1)
+        return cli_usage("--wait, --force and --timeout contradict each other: use one of them");
     return 0;
 }
 
@@ -306,7 +338,7 @@ static int show_client_logs(const struct log_options *options, const struct path
         any |= has_text(logs[i]);
     if (any)
         return show_files(options, logs[0], count > 1 ? logs[1] : NULL);
-    puts("Programs of yours have had no errors (funnel log --daemon shows the daemon's log).");
+    puts("Your programs have logged no errors (funnel log --daemon shows the daemon's log).");
     return 0;
 }
 
@@ -336,7 +368,7 @@ static int run_log(int argc, char **argv)
 const struct subcommand daemon_subcommands[] = {
     {"start", "start the daemon",
      "Usage: funnel start [--device auto|cuda|soft] [--spare] [--stall-timeout SECONDS] [-S]\n"
-     "                    [-m [--server-user NAME]] [-a FILE]\n\n"
+     "                    [-m [--server-user NAME]] [--metrics ADDRESS:PORT] [-a FILE]\n\n"
      "Starts the daemon of your pipe directory in the background.\n\n"
      "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
      "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n"
@@ -362,14 +394,14 @@ const struct subcommand daemon_subcommands[] = {
      "Stops the daemon. While programs run it is stopped only with one of these options:\n\n"
      "  -w, --wait             accept no new programs, and end when the last has finished\n"
      "  -t, --timeout SECONDS  the same, but end programs that still run after this time\n"
-     "  -f, --force            end programs now; their next CUDA call fails\n\n"
+     "  -f, --force            end programs now; their next CUDA call fails with error 806\n\n"
      "Examples:\n"
      "  funnel stop\n"
      "  funnel stop --timeout 30\n",
      run_stop},
     {"log", "errors of your programs; the daemon's and the servers' logs",
-     "Usage: funnel log [-f] [-n LINES] [--daemon | --server[=NAME]]\n\n"
-     "Without --daemon and --server: what went wrong in programs of yours. funnel why explains "
+     "Usage: funnel log [-f] [-n LINES] [--client | --daemon | --server[=NAME]]\n\n"
+     "With --client, or none of these: what went wrong in programs of yours. funnel why explains "
      "it.\n\n"
      "  -f, --follow   print further lines as they are written\n"
      "  -n LINES       how many lines to show first (40)\n"

@@ -21,13 +21,16 @@
 static int append(char *line, const char *name, const char *value)
 {
     size_t used = strlen(line);
-    char uid[64];
+    char word[64];
 
     if (!strcmp(name, "user")) {
-        if (!daemon_user_id(value, uid, sizeof(uid)))
+        if (!daemon_user_id(value, word, sizeof(word)))
             return cli_usage("there is no user %s", value);
-        value = uid;
+        value = word;
     }
+    if (!strcmp(name, "sm") && *value && value[strlen(value) - 1] == '%' &&
+        text_format(word, sizeof(word), "%.*s", (int)strlen(value) - 1, value))
+        value = word;
     if (!*value || strpbrk(value, " \t\r\n"))
         return cli_usage("--%s takes one word, not \"%s\"", name, value);
     return text_format(line + used, DAEMON_LINE_MAX - used, " --%s %s", name, value)

@@ -14,10 +14,12 @@
 
 #include "cli.h"
 #include "command_client.h"
+#include "daemon_lines.h"
 #include "device_probe.h"
 #include "fd.h"
 #include "grammar.h"
 #include "hello.h"
+#include "run_limits.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -31,6 +33,7 @@ struct run_options {
     bool no_start;
     const char *device; /* NULL: auto */
     const char *group;  /* NULL: that of FUNNEL_GROUP, if any */
+    struct run_limits limits;
 };
 
 static bool quiet;
@@ -118,8 +121,10 @@ static int put_first(const char *library)
 
 static int prepare_direct(const struct run_options *options)
 {
-    const char *device = options->device ? options->device : "auto";
+    const char *device = options->device ? options->device : cli_default_device();
 
+    if (!device)
+        return 2;
     unsetenv("FUNNEL_REQUIRE");
     if (put_first(NULL) || setenv("FUNNEL_DIRECT", "1", 1))
         return 1;
@@ -161,29 +166,14 @@ static int check_device(int fd, const struct paths *paths, const char *device)
     return served ? 0 : 1;
 }
 
-/* Has the new daemon start a server, so that a device that does not work is reported here, and not
- * by the program in its own way. 0, or 1 after an error message. */
+/* A device that does not work is reported here, and not by the program in its own way: 0, or 1
+ * after an error message; then the new daemon ends. */
 static int try_server(int fd)
 {
-    static union command_any message;
-    char line[64], reason[COMMAND_TEXT_MAX] = "the daemon that was started is gone";
-    size_t length;
-    int kind = 0, status = 1;
-
-    text_format(line, sizeof(line), "start_server -uid %u", (unsigned)geteuid());
-    if (command_send_line(fd, line))
-        return cli_fail("%s", reason);
-    while (kind >= 0 && kind != COMMAND_DONE) {
-        kind = command_receive(fd, &message, &length);
-        if (kind == COMMAND_OUTPUT)
-            text_copy(reason, sizeof(reason), message.text.text);
-        else if (kind == COMMAND_DONE)
-            status = message.done.status;
-    }
-    if (status == 0)
+    if (!daemon_start_server(fd))
         return 0;
     command_send_line(fd, "quit");
-    return cli_fail("%s", reason);
+    return 1;
 }
 
 /* "the software GPU", as the server of the new daemon has it. */
@@ -237,13 +227,15 @@ static bool names_unknown_server(const struct paths *paths)
 static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
                         char *reason)
 {
-    struct daemon_options daemon = {.device = options->device ? options->device : "auto"};
+    struct daemon_options daemon = {.device = options->device, .is_for_program = true};
     bool started;
 
     if (options->no_start)
         return cli_fail("%s, and --no-start is given", reason);
     if (names_unknown_server(paths))
         return 1;
+    if (!daemon.device && !(daemon.device = cli_default_device()))
+        return 2;
     started = cli_start_daemon(&daemon, true) == 0;
     if (connect_with_retries(paths, !started, ret_fd, reason)) {
         cli_start_daemon(&daemon, false);
@@ -270,7 +262,7 @@ static int reach_daemon(const struct paths *paths, const struct run_options *opt
         error = cli_fail("%s", reason);
     if (!error && options->device)
         error = check_device(fd, paths, options->device);
-    return error;
+    return error ? error : run_limits_set(&options->limits, fd);
 }
 
 /* Ranges of the program reach `funnel trace`, unless a profiler has asked for them. */
@@ -287,8 +279,14 @@ static int prepare_funnel(const struct run_options *options)
     struct paths paths;
     char log[PATH_MAX];
 
-    if (cli_find_daemon(&paths) || reach_daemon(&paths, options) || put_first(CLIENT_LIBRARY))
-        return 1;
+    int status = cli_find_daemon(&paths);
+
+    if (!status)
+        status = reach_daemon(&paths, options);
+    if (!status)
+        status = put_first(CLIENT_LIBRARY);
+    if (status)
+        return status;
     if (cli_client_log(&paths, log, sizeof(log)))
         return 1;
     unsetenv("FUNNEL_DIRECT");
@@ -302,11 +300,28 @@ static int prepare_funnel(const struct run_options *options)
 
 /* ---- the command line ---- */
 
+static int check_options(const struct run_options *options)
+{
+    if (options->device && !cli_is_device(options->device))
+        return cli_usage("--device is auto, cuda or soft, not %s", options->device);
+    if (options->group &&
+        (!grammar_is_name(options->group) || strlen(options->group) >= HELLO_GROUP_MAX))
+        return cli_usage("--group takes a name of letters, digits and _, not longer than %d",
+                         HELLO_GROUP_MAX - 1);
+    if (options->direct && run_limits_are_given(&options->limits))
+        return cli_usage("--direct runs without Funnel, which would keep the limits");
+    return run_limits_check(&options->limits);
+}
+
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
     static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
                                           {"device", required_argument, NULL, 'D'},
                                           {"group", required_argument, NULL, 'g'},
+                                          {"sm", required_argument, NULL, 's'},
+                                          {"sms", required_argument, NULL, 'S'},
+                                          {"memory", required_argument, NULL, 'm'},
+                                          {"priority", required_argument, NULL, 'p'},
                                           {"no-start", no_argument, NULL, 'n'},
                                           {"quiet", no_argument, NULL, 'q'},
                                           {"verbose", no_argument, NULL, 'v'},
@@ -320,6 +335,14 @@ static int parse_run(int argc, char **argv, struct run_options *options)
             options->device = optarg;
         else if (option == 'g')
             options->group = optarg;
+        else if (option == 's')
+            options->limits.sm = optarg;
+        else if (option == 'S')
+            options->limits.sms = optarg;
+        else if (option == 'm')
+            options->limits.memory = optarg;
+        else if (option == 'p')
+            options->limits.priority = optarg;
         else if (option == 'n')
             options->no_start = true;
         else if (option == 'q')
@@ -327,17 +350,11 @@ static int parse_run(int argc, char **argv, struct run_options *options)
         else if (option == 'v')
             options->verbose = true;
         else
-            return cli_usage("unknown option");
+            return cli_usage("unknown option, or its value is missing");
     }
-    if (options->device && !cli_is_device(options->device))
-        return cli_usage("--device is auto, cuda or soft, not %s", options->device);
-    if (options->group &&
-        (!grammar_is_name(options->group) || strlen(options->group) >= HELLO_GROUP_MAX))
-        return cli_usage("--group takes a name of letters, digits and _, not longer than %d",
-                         HELLO_GROUP_MAX - 1);
     if (optind == argc)
         return cli_usage("which program?");
-    return 0;
+    return check_options(options);
 }
 
 static int run_run(int argc, char **argv)
@@ -358,15 +375,20 @@ static int run_run(int argc, char **argv)
 
 const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
-     "Usage: funnel run [--device auto|cuda|soft] [--group NAME] [--direct] [--no-start] [-q] [-v] "
-     "-- "
-     "PROGRAM "
-     "[ARGUMENT...]\n\n"
+     "Usage: funnel run [--device auto|cuda|soft] [--sm PERCENT | --sms NUMBER] [--memory SIZE]\n"
+     "                  [--priority 0|1] [--group NAME] [--direct] [--no-start] [-q] [-v]\n"
+     "                  -- PROGRAM [ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
      "      --device WHICH  cuda: NVIDIA's driver; soft: the software GPU; auto (default): "
      "NVIDIA's\n"
      "                      driver when it works, else the software GPU\n"
+     "      --sm PERCENT    share of the SMs, such as 25 or 12.5%, rounded down to what the "
+     "device\n"
+     "                      can be divided into\n"
+     "      --sms NUMBER    the same as a number of SMs\n"
+     "      --memory SIZE   memory that the program may have of each device, such as 512M or 2G\n"
+     "      --priority P    0 normal, 1 below normal\n"
      "      --group NAME    a name under which funnel limit and provision know the program\n"
      "      --direct        on the device itself, without Funnel, to compare the two\n"
      "      --no-start      fail when no daemon runs\n"
@@ -375,6 +397,7 @@ const struct subcommand run_subcommands[] = {
      "Examples:\n"
      "  funnel run -- ./vector_add\n"
      "  funnel run --device soft -- python3 train.py\n"
+     "  funnel run --sm 25 --memory 4G --group batch -- ./simulate\n"
      "  funnel run --direct -- ./vector_add\n",
      run_run},
     {NULL, NULL, NULL, NULL},

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +46,18 @@ bool cli_is_device(const char *name)
     return !strcmp(name, "auto") || !strcmp(name, "cuda") || !strcmp(name, "soft");
 }
 
+const char *cli_default_device(void)
+{
+    const char *device = getenv("FUNNEL_DEVICE");
+
+    if (!device || !*device)
+        return "auto";
+    if (cli_is_device(device))
+        return device;
+    cli_usage("FUNNEL_DEVICE is auto, cuda or soft, not %s", device);
+    return NULL;
+}
+
 static int explain_paths(int error)
 {
     return error ? cli_fail("cannot use the pipe or log directory: %s", strerror(-error)) : 0;
@@ -66,6 +79,15 @@ static void silence_errors(void)
 
     if (null >= 0)
         dup2(null, STDERR_FILENO);
+}
+
+/* A daemon takes these as defaults for all programs, and as the devices of its servers. */
+static void forget_program_settings(void)
+{
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+    unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    unsetenv("CUDA_MPS_CLIENT_PRIORITY");
 }
 
 _Noreturn static void become_daemon(const char *program, const struct daemon_options *options)
@@ -95,6 +117,8 @@ _Noreturn static void become_daemon(const char *program, const struct daemon_opt
         arguments[count++] = "--metrics";
         arguments[count++] = options->metrics;
     }
+    if (options->is_for_program)
+        forget_program_settings();
     execv(program, (char **)arguments);
     _exit(cli_fail("cannot run %s: %s", program, strerror(errno)));
 }

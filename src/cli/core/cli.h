@@ -38,6 +38,10 @@ int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool cli_is_device(const char *name);
 
+/* The device where no option names one: that of FUNNEL_DEVICE, else "auto". NULL after an error
+ * message, for a value that is none. */
+const char *cli_default_device(void);
+
 /* The directories of this user: 0, or 1 after an error message. */
 int cli_paths(struct paths *ret_paths);
 
@@ -67,6 +71,8 @@ struct daemon_options {
     bool spare;                /* servers keep a spare context on each device */
     const char *metrics;       /* where they are served; NULL = nowhere */
     const char *stall_timeout; /* seconds, or NULL for the daemon's own */
+    bool is_for_program;       /* limits and devices in the environment are a program's, not
+                                  the daemon's */
 };
 
 /* Runs `funneld -d` with these and waits until it serves: its exit status. With `quiet` its

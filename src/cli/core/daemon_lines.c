@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 #include "command_client.h"
@@ -89,6 +90,14 @@ int daemon_run_line(int fd, const char *line, bool quiet)
     if (!quiet && *text)
         puts(text);
     return 0;
+}
+
+int daemon_start_server(int fd)
+{
+    char line[DAEMON_LINE_MAX];
+
+    text_format(line, sizeof(line), "start_server -uid %u", (unsigned)geteuid());
+    return daemon_run_line(fd, line, true);
 }
 
 bool daemon_user_id(const char *text, char *ret_uid, size_t capacity)

@@ -20,5 +20,8 @@ int daemon_ask(int fd, const char *line, void (*take)(void *context, const char 
 /* The same with the answer printed, or with `quiet` not. */
 int daemon_run_line(int fd, const char *line, bool quiet);
 
+/* Has the daemon start the server of this user: 0 once it serves, or 1 after an error message. */
+int daemon_start_server(int fd);
+
 /* "alice" or "1001" as a number in text: false when there is no such user. */
 bool daemon_user_id(const char *text, char *ret_uid, size_t capacity);

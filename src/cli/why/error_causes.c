@@ -26,16 +26,46 @@ static const struct error_cause causes[] = {
      "Call cuInit first, and make no calls in destructors that run at exit."},
     {5, 8, "The profiler was not in the state that the call needs.",
      "Profile with NVIDIA's tools on the device itself: funnel run --direct."},
+    {9, 9,
+     "A launch has a shape that the device cannot run: no block, too many threads, or too much "
+     "shared memory.",
+     "cudaDeviceGetAttribute tells the device's limits; check the result of each launch with "
+     "cudaGetLastError."},
+    {12, 27,
+     "An argument of a runtime call is wrong: a pitch, a symbol, a pointer, a direction or a "
+     "texture.",
+     "Compare the call with its documentation; FUNNEL_TRACE=FILE lists the driver's calls under "
+     "it."},
+    {28, 32, "The runtime does not have this, or not any more.",
+     "See the documentation of the CUDA release that the program is built with."},
     {34, 36,
      "The program is linked to a stub, needs a newer driver, or found the device's version too "
      "old.",
      "Remove the stubs folder from LD_LIBRARY_PATH; nvidia-smi shows the driver's version."},
+    {37, 45,
+     "A surface is wrong, or two variables, textures or surfaces of the program have one name.",
+     "Name each variable, texture and surface of device code once."},
+    {49, 49, "The runtime cannot work with the context that the driver API made current.",
+     "Make the device's primary context current: cudaSetDevice."},
+    {52, 53, "A launch has no configuration, or an earlier launch failed.",
+     "Launch with <<<...>>> or cudaLaunchKernel; check the result of each launch."},
+    {65, 69,
+     "A kernel launched kernels too deep or too many of them, or used what kernels of kernels "
+     "cannot.",
+     "Raise cudaLimitDevRuntimePendingLaunchCount before the first launch; pass texture objects to "
+     "kernels."},
+    {98, 98,
+     "The program has no kernel of that kind for this device: it was compiled for others, or its "
+     "library is not loaded.",
+     "Compile with -gencode for the device's compute capability: funnel devices --json shows it."},
     {46, 46, "The device is busy or in a compute mode that keeps this process out.",
      "Let only Funnel's server use the device: nvidia-smi -c EXCLUSIVE_PROCESS or DEFAULT."},
     {100, 101,
      "There is no device for this program: no driver works, or CUDA_VISIBLE_DEVICES or the "
      "server's allowed devices leave none.",
      "funnel devices shows what the servers have; check CUDA_VISIBLE_DEVICES, and nvidia-smi."},
+    {103, 127, "The device's software could not be verified, or the runtime could not start.",
+     "Check nvidia-smi and dmesg; install the runtime and the driver again."},
     {102, 102, "The license of a virtual GPU is missing.", "Ask the administrator of the vGPU."},
     {200, 200, "An image of device code is damaged, or of a kind that the device does not know.",
      "Build it again for this device; funnel log --server says more."},
@@ -120,8 +150,13 @@ static const struct error_cause causes[] = {
      "The driver does not work: not ready, of another version than its kernel module, or "
      "not for this device.",
      "Check nvidia-smi and dmesg; on systems with NVSwitch the fabric manager has to run."},
-    {811, 812, "The program launches kernels from kernels (dynamic parallelism).",
-     "Funnel and MPS do not have it; use funnel run --direct."},
+    {811, 811,
+     "The driver refuses kernels that launch kernels (dynamic parallelism). Funnel runs them; "
+     "NVIDIA's "
+     "MPS does not, and Funnel's server has reached the GPU through it.",
+     "End NVIDIA's MPS daemon on this machine, and then Funnel's (funnel stop)."},
+    {812, 812, "Parts of the program use different versions of dynamic parallelism.",
+     "Compile all of the program, and its libraries, with the same release of CUDA, 12 or later."},
     {900, 908, "Something is not allowed while a stream is being captured into a graph.",
      "Capture with cudaStreamCaptureModeThreadLocal, and do not synchronize meanwhile."},
     {909, 909, "A wait took too long.", "funnel top shows what the device is busy with."},

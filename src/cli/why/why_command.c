@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* funnel why: what the logs say of a program's last errors, and what an error mostly means. */
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "command_client.h"
 #include "cuda_error.h"
 #include "error_causes.h"
+#include "runtime_errors.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -196,14 +198,21 @@ static unsigned search_servers(const struct paths *paths, pid_t pid, int *error)
 
 /* ---- the answer ---- */
 
+static const char *name_of_error(int error)
+{
+    const char *name = cuda_error_name((CUresult)error);
+
+    return name ? name : runtime_error_name(error);
+}
+
 static int explain_error(int error)
 {
     const struct error_cause *cause = error_cause_find(error);
-    const char *name = cuda_error_name((CUresult)error);
+    const char *name = name_of_error(error), *text = cuda_error_string((CUresult)error);
 
     if (!cause || !name)
         return cli_fail("%d is not an error of CUDA", error);
-    printf("%s (%d): %s\n\n%s\n%s\n", name, error, cuda_error_string((CUresult)error), cause->cause,
+    printf("%s (%d)%s%s\n\n%s\n%s\n", name, error, text ? ": " : "", text ? text : "", cause->cause,
            cause->remedy);
     return 0;
 }
@@ -220,7 +229,9 @@ static int explain_client(const struct paths *paths, pid_t pid)
     if (!found && pid)
         return cli_fail("no log that you may read says anything of a program %d", (int)pid);
     if (!found)
-        puts("Programs of yours have had no errors.");
+        puts("No log has an error of your programs. Programs that run without Funnel (funnel run "
+             "--direct, or no daemon) log none,\nand answers that programs expect, such as "
+             "CUDA_ERROR_NOT_SUPPORTED, are left out.");
     if (error) {
         putchar('\n');
         return explain_error(error);
@@ -228,15 +239,35 @@ static int explain_client(const struct paths *paths, pid_t pid)
     return 0;
 }
 
+/* "CUDA_ERROR_NOT_FOUND", "cudaErrorNotFound" and "not_found" are the same word. */
+static bool is_same_word(const char *name, const char *known)
+{
+    static const char *const starts[] = {"CUDA_ERROR_", "cudaError"};
+
+    for (unsigned i = 0; i < 2; i++)
+        if (!strncasecmp(name, starts[i], strlen(starts[i]))) {
+            name += strlen(starts[i]);
+            break;
+        }
+    known += strlen(starts[0]);
+    while (*name && *known) {
+        name += *name == '_';
+        known += *known == '_';
+        if (tolower((unsigned char)*name++) != tolower((unsigned char)*known++))
+            return false;
+    }
+    return !*name && !*known;
+}
+
 static int error_of_name(const char *name)
 {
     for (int error = 1; error < 1000; error++) {
         const char *known = cuda_error_name((CUresult)error);
 
-        if (known && !strcasecmp(known, name))
+        if (known && is_same_word(name, known))
             return error;
     }
-    return 0;
+    return runtime_error_of_name(name);
 }
 
 static int run_why(int argc, char **argv)
@@ -260,7 +291,7 @@ static int run_why(int argc, char **argv)
         return explain_error(error_of_name(subject));
     if (subject && (text_to_u64(subject, &number) || !number || number > INT_MAX))
         return cli_usage("%s is neither a process id nor an error of CUDA", subject);
-    if (subject && !client && cuda_error_name((CUresult)number))
+    if (subject && !client && name_of_error((int)number))
         return explain_error((int)number);
     if (cli_find_daemon(&paths))
         return 1;
@@ -274,14 +305,16 @@ const struct subcommand why_subcommands[] = {
      "Without an argument: the last errors of programs of yours. For a program: what its log, and\n"
      "those logs of the daemon and its servers that you may read, say of it, whether it still "
      "runs\n"
-     "or not. For an error of CUDA, by number or name: its cause and remedy under Funnel. A "
-     "number\n"
-     "that is an error is taken for one; --client takes it for a process.\n\n"
+     "or not. For an error of CUDA, by its number or its name in the driver's or the runtime's "
+     "API:\n"
+     "its cause and remedy under Funnel. A number that is an error is taken for one; --client "
+     "takes\n"
+     "it for a process.\n\n"
      "Examples:\n"
      "  funnel why\n"
      "  funnel why 4711\n"
      "  funnel why 805\n"
-     "  funnel why CUDA_ERROR_ILLEGAL_ADDRESS\n",
+     "  funnel why cudaErrorIllegalAddress\n",
      run_why},
     {NULL, NULL, NULL, NULL},
 };

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of `funnel run`: the program asks for them itself, by the variables of MPS. */
+#pragma once
+
+#include <stdbool.h>
+
+/* The values of --sm, --sms, --memory and --priority; NULL = not given. */
+struct run_limits {
+    const char *sm, *sms, *memory, *priority;
+};
+
+/* Whether any is given. */
+bool run_limits_are_given(const struct run_limits *limits);
+
+/* Checks the values: 0, or 2 after an error message. */
+int run_limits_check(const struct run_limits *limits);
+
+/* Puts them into the environment. `fd` is connected to the daemon, which knows how many
+ * multiprocessors a device has. 0, or an exit status after an error message. */
+int run_limits_set(const struct run_limits *limits, int fd);
