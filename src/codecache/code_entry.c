@@ -166,10 +166,10 @@ int code_entry_save(const struct code_directory *directory, const struct code_en
     name_of(&header, name);
     code_file_name(name, "code", file);
     if (is_there(directory, name)) {
-        code_entry_touch(directory, name);
+        code_entry_note_use(directory, name);
         return 0;
     }
-    if (code_list_make_room(directory, sizeof(header) + entry->image_size))
+    if (code_list_evict(directory, sizeof(header) + entry->image_size))
         return -EFBIG;
     return code_file_write(directory, file, &header, sizeof(header), entry->image,
                            entry->image_size);
@@ -189,7 +189,7 @@ int code_entry_peek(const struct code_directory *directory, const char *name,
     return 0;
 }
 
-void code_entry_touch(const struct code_directory *directory, const char *name)
+void code_entry_note_use(const struct code_directory *directory, const char *name)
 {
     char file[CODE_FILE_SIZE];
 

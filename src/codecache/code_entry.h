@@ -53,7 +53,7 @@ int code_entry_peek(const struct code_directory *directory, const char *name,
                     struct code_origin *ret_origin, uint64_t *ret_image_size);
 
 /* The entry has been used now. */
-void code_entry_touch(const struct code_directory *directory, const char *name);
+void code_entry_note_use(const struct code_directory *directory, const char *name);
 
 /* Deletes the entry with its kernels. */
 void code_entry_delete(const struct code_directory *directory, const char *name);

@@ -128,7 +128,7 @@ void code_list_fini(struct code_list *list)
     *list = (struct code_list){0};
 }
 
-int code_list_make_room(const struct code_directory *directory, uint64_t bytes)
+int code_list_evict(const struct code_directory *directory, uint64_t bytes)
 {
     struct code_list list;
     int error;

@@ -23,4 +23,4 @@ void code_list_fini(struct code_list *list);
 
 /* Deletes the entries that have not been used for longest, until there is room for `bytes` more
  * below the limit: 0; -EFBIG when that is more than the limit; -errno. */
-int code_list_make_room(const struct code_directory *directory, uint64_t bytes);
+int code_list_evict(const struct code_directory *directory, uint64_t bytes);

@@ -36,7 +36,7 @@ static bool containers_are_sound(const unsigned char *bytes, size_t size)
 }
 
 /* PTX begins with a directive or a comment, perhaps behind white space. */
-bool image_is_text(const void *image, size_t size)
+bool image_is_ptx(const void *image, size_t size)
 {
     const unsigned char *bytes = image;
     size_t start = strspn((const char *)bytes, " \t\r\n");
@@ -52,5 +52,5 @@ bool image_is_sound(const void *bytes, size_t size)
         return containers_are_sound(bytes, size);
     if (image_is_elf(bytes))
         return image_elf_is_sound(bytes, size);
-    return image_is_text(bytes, size);
+    return image_is_ptx(bytes, size);
 }

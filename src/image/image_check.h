@@ -14,4 +14,4 @@
 bool image_is_sound(const void *bytes, size_t size);
 
 /* Whether an image that is sound is PTX text. */
-bool image_is_text(const void *image, size_t size);
+bool image_is_ptx(const void *image, size_t size);

@@ -13,7 +13,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "code_list.h"
-#include "code_mark.h"
+#include "code_load_lock.h"
 #include "log.h"
 #include "module_keep.h"
 #include "quiesce.h"
@@ -45,8 +45,8 @@ struct code_cache {
 
     pthread_mutex_t lock;
     bool finished; /* nothing is loaded or saved any more */
-    int mark;      /* of the entry that is being loaded, or -1 */
-    char mark_name[CODE_NAME_SIZE];
+    int load_lock; /* of the entry that is being loaded, or -1 */
+    char locked_name[CODE_NAME_SIZE];
     struct server_code_cache seen; /* without `used` */
 };
 
@@ -106,22 +106,22 @@ static void load_on_all(struct code_cache *cache, const struct code_entry *entry
 }
 
 /* False when the server ends. */
-static bool begin_mark(struct code_cache *cache, const char *name)
+static bool begin_load(struct code_cache *cache, const char *name)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
 
     if (cache->finished)
         return false;
-    text_copy(cache->mark_name, sizeof(cache->mark_name), name);
-    code_mark_set(&cache->directory, name, &cache->mark);
+    text_copy(cache->locked_name, sizeof(cache->locked_name), name);
+    code_load_lock_take(&cache->directory, name, &cache->load_lock);
     return true;
 }
 
-static void end_mark(struct code_cache *cache)
+static void end_load(struct code_cache *cache)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);
 
-    code_mark_remove(&cache->directory, cache->mark_name, &cache->mark);
+    code_load_lock_release(&cache->directory, cache->locked_name, &cache->load_lock);
 }
 
 static bool may_suit(const struct code_cache *cache, const char *name)
@@ -146,9 +146,9 @@ static void load_entry(struct code_cache *cache, const char *name)
 
     if (!may_suit(cache, name) || code_kernels_load(&cache->directory, name, &kernels))
         return;
-    if (!code_entry_load(&cache->directory, name, &entry) && begin_mark(cache, name)) {
+    if (!code_entry_load(&cache->directory, name, &entry) && begin_load(cache, name)) {
         load_on_all(cache, &entry, &kernels);
-        end_mark(cache);
+        end_load(cache);
     }
     code_entry_fini(&entry);
     free(kernels.names);
@@ -254,7 +254,7 @@ static bool is_finished(struct code_cache *cache)
 
 static void prepare_directory(struct code_cache *cache)
 {
-    unsigned deleted = code_marks_settle(&cache->directory);
+    unsigned deleted = code_load_locks_recover(&cache->directory);
 
     if (deleted)
         log_line("Deleted %u entries of %s: a server has ended while it loaded them", deleted,
@@ -318,7 +318,7 @@ int code_cache_start(struct server *server)
         return 0;
     }
     cache->server = server;
-    cache->mark = -1;
+    cache->load_lock = -1;
     pthread_mutex_init(&cache->lock, NULL);
     pthread_mutex_init(&cache->save_lock, NULL);
     text_copy(cache->seen.path, sizeof(cache->seen.path), cache->directory.path);
@@ -351,7 +351,7 @@ void code_cache_finish(struct server *server)
         return;
     pthread_mutex_lock(&cache->lock);
     cache->finished = true;
-    code_mark_remove(&cache->directory, cache->mark_name, &cache->mark);
+    code_load_lock_release(&cache->directory, cache->locked_name, &cache->load_lock);
     pthread_mutex_unlock(&cache->lock);
     if (!lock_saving(cache))
         return;

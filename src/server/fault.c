@@ -74,9 +74,9 @@ static const char *read_assert_message(CUresult result)
     return message;
 }
 
-/* The message of an assertion tells more about the culprit than which clients had work. Only that
+/* The message of an assertion tells more about the offender than which clients had work. Only that
  * client gets it. */
-static struct suspects find_culprit_locked(struct server *server, CUresult result)
+static struct suspects find_offender_locked(struct server *server, CUresult result)
 {
     const char *message = read_assert_message(result);
     struct suspects suspects = find_suspects_locked(server, NULL);
@@ -158,16 +158,16 @@ void fault_depart(void)
     atomic_store(&departing, true);
 }
 
-static void fault_raise(struct server *server, struct session *witness, CUresult result)
+static void fault_raise(struct server *server, struct session *reporter, CUresult result)
 {
     if (atomic_exchange(&server->faulted, true))
         return;
     log_line("Server is handling a fatal GPU error.");
-    if (witness)
+    if (reporter)
         log_line("%s was reported to " CLIENT_FORMAT, driver_error_name(result),
-                 CLIENT_ARGS(witness));
+                 CLIENT_ARGS(reporter));
     pthread_mutex_lock(&server->lock);
-    struct suspects suspects = find_culprit_locked(server, result);
+    struct suspects suspects = find_offender_locked(server, result);
     device_printf_fault(server);
     fail_clients_locked(server, result);
     report_to_daemon(server, result, &suspects);
@@ -180,9 +180,9 @@ static void fault_raise(struct server *server, struct session *witness, CUresult
 
 /* Where another thread has raised the fault before, the result is not about this session's call,
  * and its thread only waits for the end of the process. */
-void fault_on_fatal(struct server *server, struct session *witness, CUresult result)
+void fault_on_fatal(struct server *server, struct session *reporter, CUresult result)
 {
-    fault_raise(server, witness, result);
-    while (witness)
+    fault_raise(server, reporter, result);
+    while (reporter)
         pause();
 }

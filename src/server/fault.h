@@ -9,9 +9,9 @@
 #include "session.h"
 
 /* The server's handler of fatal results: tells every client and the daemon, and ends the process.
- * `witness` is the session whose call returned the result, or NULL; it is seldom the culprit. Where
- * another thread has been here before, this returns without a witness and never with one. */
-void fault_on_fatal(struct server *server, struct session *witness, CUresult result);
+ * `reporter` is the session whose call returned the result, or NULL; it is seldom the offender.
+ * Where another thread has been here before, this returns without a reporter and never with one. */
+void fault_on_fatal(struct server *server, struct session *reporter, CUresult result);
 
 /* Main thread: the daemon says that nobody waits any more for this server, which has met a fault.
  * Its process ends when everything has been reported. */

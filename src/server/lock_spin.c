@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "clock.h"
 #include "spin.h"
@@ -31,12 +32,12 @@ typedef int lock_function(pthread_mutex_t *mutex);
 
 static lock_function *libc_lock(void)
 {
-    static lock_function *known;
-    lock_function *found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    static _Atomic(lock_function *) known;
+    lock_function *found = atomic_load_explicit(&known, memory_order_relaxed);
 
     if (!found) {
         found = (lock_function *)dlsym(RTLD_NEXT, "pthread_mutex_lock");
-        __atomic_store_n(&known, found, __ATOMIC_RELAXED);
+        atomic_store_explicit(&known, found, memory_order_relaxed);
     }
     return found;
 }

@@ -35,10 +35,10 @@
 
 /* What keeps others waiting, as far as it can be known from outside the driver. */
 struct stall {
-    const struct session *culprit; /* NULL = nobody waits */
-    unsigned waiting;              /* other clients that are in a call, too */
-    const char *waits_in;          /* the call of the one that has waited longest ... */
-    uint64_t waited_ms;            /* ... and for how long */
+    const struct session *offender; /* NULL = nobody waits */
+    unsigned waiting;               /* other clients that are in a call, too */
+    const char *waits_in;           /* the call of the one that has waited longest ... */
+    uint64_t waited_ms;             /* ... and for how long */
 };
 
 /* ---- each client ---- */
@@ -85,7 +85,7 @@ static bool makes_all_wait(const struct session *session)
     return session->activity.call != NULL;
 }
 
-/* Of two clients that are in a call, whether the first is the likelier culprit: a call that waits
+/* Of two clients that are in a call, whether the first is the likelier offender: a call that waits
  * for all kernels has made the others wait, else the one that has lasted longest. */
 static bool is_likelier(const struct session *session, const struct session *other)
 {
@@ -94,26 +94,26 @@ static bool is_likelier(const struct session *session, const struct session *oth
     return session->life->call.since < other->life->call.since;
 }
 
-static const struct session *find_culprit(const struct server *server)
+static const struct session *find_offender(const struct server *server)
 {
-    const struct session *culprit = NULL;
+    const struct session *offender = NULL;
     uint64_t ms;
 
     list_for_each (struct session, session, &server->sessions, link) {
-        if (stall_call(session, &ms) && (!culprit || is_likelier(session, culprit)))
-            culprit = session;
+        if (stall_call(session, &ms) && (!offender || is_likelier(session, offender)))
+            offender = session;
     }
-    return culprit;
+    return offender;
 }
 
 static struct stall find_stall(const struct server *server)
 {
-    struct stall stall = {.culprit = find_culprit(server)};
+    struct stall stall = {.offender = find_offender(server)};
     const char *call;
     uint64_t ms;
 
     list_for_each (struct session, session, &server->sessions, link) {
-        if (session == stall.culprit || !(call = stall_call(session, &ms)))
+        if (session == stall.offender || !(call = stall_call(session, &ms)))
             continue;
         stall.waiting++;
         if (ms <= stall.waited_ms)
@@ -122,7 +122,7 @@ static struct stall find_stall(const struct server *server)
         stall.waits_in = call;
     }
     if (!stall.waiting)
-        stall.culprit = NULL;
+        stall.offender = NULL;
     return stall;
 }
 
@@ -162,14 +162,14 @@ static void describe_stall(const struct server *server, const struct stall *stal
 {
     char kernel[400], who[IDENTITY_TEXT_MAX];
     uint64_t ms;
-    const char *call = stall_call(stall->culprit, &ms);
+    const char *call = stall_call(stall->offender, &ms);
 
     describe_kernel(server, kernel, sizeof(kernel));
-    identity_describe(&stall->culprit->identity, who);
+    identity_describe(&stall->offender->identity, who);
     text_format(ret_text, size,
                 "client " CLIENT_FORMAT " (%.160s) has been in %s for %.1f s, and %u other%s "
                 "meanwhile, one in %s for %.1f s%s",
-                CLIENT_ARGS(stall->culprit), who, call, (double)ms / 1000, stall->waiting,
+                CLIENT_ARGS(stall->offender), who, call, (double)ms / 1000, stall->waiting,
                 stall->waiting == 1 ? " is in a call" : "s are in calls", stall->waits_in,
                 (double)stall->waited_ms / 1000, kernel);
 }
@@ -186,17 +186,17 @@ static void log_change(struct server *server, const struct stall *stall, const c
 
 /* ---- the timer ---- */
 
-/* Charges each client that is in a call while the culprit is in its own. NULL = there is none. */
-static void account(struct server *server, const struct session *culprit)
+/* Charges each client that is in a call while the offender is in its own. NULL = there is none. */
+static void account(struct server *server, const struct session *offender)
 {
     uint64_t ms, theirs;
-    const char *call = culprit ? stall_call(culprit, &ms) : NULL;
+    const char *call = offender ? stall_call(offender, &ms) : NULL;
 
     list_for_each (struct session, session, &server->sessions, link) {
         struct session_call *own = &session->life->call;
-        bool stalled = session != culprit && call && stall_call(session, &theirs);
+        bool stalled = session != offender && call && stall_call(session, &theirs);
         if (stalled)
-            accounting_stalled(session, culprit, call, PERIOD_NS / NS_PER_MS, !own->stalled);
+            accounting_stalled(session, offender, call, PERIOD_NS / NS_PER_MS, !own->stalled);
         own->stalled = stalled;
     }
 }
@@ -212,8 +212,8 @@ static void beat(struct server *server)
     server_message_init(&heartbeat, SERVER_HEARTBEAT, 0);
     heartbeat.waiting = stall.waiting;
     heartbeat.waited_ms = (uint32_t)stall.waited_ms;
-    account(server, stall.culprit);
-    if (stall.culprit)
+    account(server, stall.offender);
+    if (stall.offender)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);
     daemon_link_heartbeat(server, &heartbeat);

@@ -113,7 +113,7 @@ static bool unload_library(struct server *server)
 
 static void unload_libraries(struct server *server)
 {
-    while (module_cache_has_retired(server_module_cache(server)) &&
+    while (module_cache_has_unloads(server_module_cache(server)) &&
            step_in_between(server, unload_library))
         ;
 }
@@ -232,10 +232,10 @@ static bool give_back_until(struct server *server, uint64_t end)
     return !find_short_of_room(server) || renew_room(server);
 }
 
-static bool is_crowded(struct server *server)
+static bool is_over_budget(struct server *server)
 {
-    return windows_are_crowded(server_windows(server)) ||
-           module_cache_is_crowded(server_module_cache(server)) || find_short_of_room(server);
+    return windows_are_over_budget(server_windows(server)) ||
+           module_cache_is_over_budget(server_module_cache(server)) || find_short_of_room(server);
 }
 
 /* Clients that pause often lose some 10 ms by it. */
@@ -252,7 +252,7 @@ static bool give_back_between(struct server *server)
 
 static void make_room(struct server *server, struct upkeep *upkeep)
 {
-    if (clock_ns() < upkeep->retry_at || !is_crowded(server) || !clients_pause(server) ||
+    if (clock_ns() < upkeep->retry_at || !is_over_budget(server) || !clients_pause(server) ||
         device_enter(&server->devices.device[0]) != CUDA_SUCCESS)
         return;
     if (!give_back_between(server))

@@ -81,7 +81,7 @@ CUresult graph_cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginal
 struct answer {
     CUgraphNode *first, *second;
     CUgraphEdgeData *data;
-    size_t room, count;
+    size_t capacity, count;
     bool is_lossy; /* an edge had data, and the caller has no array for it */
 };
 
@@ -93,7 +93,7 @@ static void answer_add(struct answer *answer, const struct graph_node *first,
 
     if (data && !answer->data && memcmp(data, &none, sizeof(none)) != 0)
         answer->is_lossy = true;
-    if (i >= answer->room)
+    if (i >= answer->capacity)
         return;
     if (answer->first)
         answer->first[i] = graph_node_handle(first);
@@ -112,7 +112,7 @@ static CUresult answer_end(struct answer *answer, size_t *ret_count)
     }
     if (answer->is_lossy)
         return CUDA_ERROR_LOSSY_QUERY;
-    for (size_t i = answer->count; i < answer->room; i++) {
+    for (size_t i = answer->count; i < answer->capacity; i++) {
         if (answer->first)
             answer->first[i] = NULL;
         if (answer->second)
@@ -130,7 +130,7 @@ CUresult graph_cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNo
 
     if (!graph || !numNodes)
         return CUDA_ERROR_INVALID_VALUE;
-    struct answer answer = {.first = nodes, .room = *numNodes};
+    struct answer answer = {.first = nodes, .capacity = *numNodes};
     list_for_each (struct graph_node, node, &graph->nodes, in_graph)
         answer_add(&answer, node, NULL, NULL);
     return answer_end(&answer, numNodes);
@@ -143,7 +143,7 @@ CUresult graph_cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_
 
     if (!graph || !numRootNodes)
         return CUDA_ERROR_INVALID_VALUE;
-    struct answer answer = {.first = rootNodes, .room = *numRootNodes};
+    struct answer answer = {.first = rootNodes, .capacity = *numRootNodes};
     list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         if (node->dependencies.count == 0)
             answer_add(&answer, node, NULL, NULL);
@@ -159,7 +159,7 @@ CUresult graph_cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode
 
     if (!graph || !numEdges || !from != !to || (edgeData && !from))
         return CUDA_ERROR_INVALID_VALUE;
-    struct answer answer = {.first = from, .second = to, .data = edgeData, .room = *numEdges};
+    struct answer answer = {.first = from, .second = to, .data = edgeData, .capacity = *numEdges};
     list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
         for (unsigned i = 0; i < node->dependents.count; i++) {
             const struct graph_edge *edge = &node->dependents.edges[i];
@@ -180,7 +180,7 @@ static CUresult tell_edges(const struct graph_edges *edges, CUgraphNode *nodes,
 {
     if (!ret_count || (data && !nodes))
         return CUDA_ERROR_INVALID_VALUE;
-    struct answer answer = {.first = nodes, .data = data, .room = *ret_count};
+    struct answer answer = {.first = nodes, .data = data, .capacity = *ret_count};
     for (unsigned i = 0; i < edges->count; i++)
         answer_add(&answer, edges->edges[i].node, NULL, &edges->edges[i].data);
     return answer_end(&answer, ret_count);

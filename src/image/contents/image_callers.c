@@ -118,6 +118,5 @@ static bool code_callers(const struct image_part *part, struct image_names *call
 
 bool image_part_callers(const struct image_part *part, struct image_names *callers)
 {
-    return part->kind == IMAGE_ELF ? code_callers(part, callers)
-                                   : image_text_callers(part, callers);
+    return part->kind == IMAGE_ELF ? code_callers(part, callers) : image_ptx_callers(part, callers);
 }

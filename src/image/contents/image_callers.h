@@ -23,4 +23,4 @@ bool image_part_callers(const struct image_part *part, struct image_names *calle
 
 /* ---- for the readers of parts ---- */
 
-bool image_text_callers(const struct image_part *part, struct image_names *callers);
+bool image_ptx_callers(const struct image_part *part, struct image_names *callers);

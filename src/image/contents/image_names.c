@@ -102,7 +102,7 @@ bool image_part_names(const struct image_part *part, struct image_names *names, 
 {
     uint32_t before = names->count;
     bool complete = part->kind == IMAGE_ELF ? image_code_names(part, names, ret_bytes)
-                                            : image_text_names(part, names, ret_bytes);
+                                            : image_ptx_names(part, names, ret_bytes);
 
     return complete &&
            (!names->count || are_distinct(names->names + before, names->count - before));

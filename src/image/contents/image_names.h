@@ -55,5 +55,4 @@ bool image_names_add(struct image_names *names, const char *name, size_t length,
 /* Adds those of machine code, and of PTX text: false as above. */
 bool image_code_names(const struct image_part *part, struct image_names *names,
                       uint64_t *ret_bytes);
-bool image_text_names(const struct image_part *part, struct image_names *names,
-                      uint64_t *ret_bytes);
+bool image_ptx_names(const struct image_part *part, struct image_names *names, uint64_t *ret_bytes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A message is a header, for each variable, and each kernel that prints or
- * allocates, a record with its name behind it, and the texts. */
+ * allocates, a record with its name behind it, and the strings. */
 #include "image_facts.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ enum flags {
     ALLOCATES = 2,
     HAS_VARIABLES = 4,
     HAS_NAMES = 8,
-    HAS_TEXTS = 16,
+    HAS_STRINGS = 16,
     HAS_CALLERS = 32,
     ALL_FLAGS = 63,
 };
@@ -23,7 +23,7 @@ enum flags {
 struct header {
     uint32_t flags;
     uint32_t count, callers;
-    uint32_t texts_size;
+    uint32_t strings_size;
     uint64_t variable_bytes;
     uint64_t size; /* of the whole message: one that was cut is seen */
 };
@@ -39,8 +39,8 @@ struct record {
 struct look {
     const struct image_choice *choice; /* NULL: all parts count, and their names say nothing */
     struct image_facts *facts;
-    bool complete;       /* all variables so far are known by name, */
-    bool complete_texts; /* and all texts of parts that print, and who prints or allocates */
+    bool complete;         /* all variables so far are known by name, */
+    bool complete_strings; /* and all strings of parts that print, and who prints or allocates */
     bool complete_callers;
 };
 
@@ -77,7 +77,8 @@ static bool look_at(void *context, const struct image_part *part)
 
     if (image_part_prints(part)) {
         facts->prints = true;
-        look->complete_texts = look->complete_texts && image_part_texts(part, &facts->texts);
+        look->complete_strings =
+            look->complete_strings && image_part_strings(part, &facts->strings);
     }
     facts->allocates = facts->allocates || image_part_allocates(part);
     look->complete_callers = look->complete_callers && note_callers(part, facts);
@@ -97,14 +98,14 @@ static void conclude(const struct look *look)
 
     if (!look->complete)
         image_names_fini(&facts->names);
-    if (!look->complete_texts)
-        image_texts_fini(&facts->texts);
+    if (!look->complete_strings)
+        image_strings_fini(&facts->strings);
     if (!look->complete_callers)
         image_names_fini(&facts->callers);
     image_names_merge(&facts->names);
     image_names_merge(&facts->callers);
     facts->has_callers = look->complete_callers;
-    facts->has_texts = facts->prints && look->complete_texts;
+    facts->has_strings = facts->prints && look->complete_strings;
     facts->has_names = facts->names.count > 0;
     facts->has_variables = facts->has_variables && (facts->has_names || !look->complete);
     if (!facts->has_variables)
@@ -115,7 +116,7 @@ void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_
 {
     struct image_facts facts = {0};
     struct image_choice choice;
-    struct look look = {.facts = &facts, .complete = true, .complete_texts = true};
+    struct look look = {.facts = &facts, .complete = true, .complete_strings = true};
     const struct image_visit visit = {.wants = is_wanted, .test = look_at, .context = &look};
 
     if (image_choose(bytes, size, sm, &choice))
@@ -141,7 +142,7 @@ void image_facts_assume(struct image_facts *ret_facts)
 void image_facts_fini(struct image_facts *facts)
 {
     image_names_fini(&facts->names);
-    image_texts_fini(&facts->texts);
+    image_strings_fini(&facts->strings);
     image_names_fini(&facts->callers);
 }
 
@@ -173,7 +174,8 @@ static char *write_names(const struct image_names *names, char *to)
 int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t *ret_size)
 {
     static const struct image_names none = {0};
-    uint64_t texts = facts->texts.size, left = IMAGE_FACTS_MAX - sizeof(struct header) - texts;
+    uint64_t strings = facts->strings.size,
+             left = IMAGE_FACTS_MAX - sizeof(struct header) - strings;
     bool has_callers = facts->has_callers && names_size(&facts->callers) <= left;
     const struct image_names *callers = has_callers ? &facts->callers : &none;
     bool has_names = facts->has_names && names_size(&facts->names) <= left - names_size(callers);
@@ -181,20 +183,20 @@ int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t
     const struct header header = {
         .flags = (facts->prints ? PRINTS : 0) | (facts->allocates ? ALLOCATES : 0) |
                  (facts->has_variables ? HAS_VARIABLES : 0) | (has_names ? HAS_NAMES : 0) |
-                 (facts->has_texts ? HAS_TEXTS : 0) | (has_callers ? HAS_CALLERS : 0),
+                 (facts->has_strings ? HAS_STRINGS : 0) | (has_callers ? HAS_CALLERS : 0),
         .count = names->count,
         .callers = callers->count,
         .variable_bytes = facts->variable_bytes,
-        .texts_size = (uint32_t)texts,
-        .size = sizeof(header) + names_size(names) + names_size(callers) + texts};
+        .strings_size = (uint32_t)strings,
+        .size = sizeof(header) + names_size(names) + names_size(callers) + strings};
     char *message = malloc(header.size);
 
     if (!message)
         return -ENOMEM;
     memcpy(message, &header, sizeof(header));
     write_names(callers, write_names(names, message + sizeof(header)));
-    if (texts)
-        memcpy(message + header.size - texts, facts->texts.bytes, texts);
+    if (strings)
+        memcpy(message + header.size - strings, facts->strings.bytes, strings);
     *ret_message = message;
     *ret_size = header.size;
     return 0;
@@ -241,24 +243,24 @@ static int parse_names(struct cursor *cursor, uint32_t count, struct image_names
 }
 
 /* The last of them ends the message, with its NUL. */
-static int parse_texts(struct cursor *cursor, uint64_t size, struct image_texts *texts)
+static int parse_strings(struct cursor *cursor, uint64_t size, struct image_strings *strings)
 {
     if (cursor->left != size || (size && cursor->next[size - 1]))
         return -EBADMSG;
-    return !size || image_texts_add(texts, cursor->next, size - 1) ? 0 : -ENOMEM;
+    return !size || image_strings_add(strings, cursor->next, size - 1) ? 0 : -ENOMEM;
 }
 
 static bool agrees(const struct header *header, size_t size)
 {
     bool has_names = header->flags & HAS_NAMES;
-    bool has_texts = header->flags & HAS_TEXTS, has_callers = header->flags & HAS_CALLERS;
+    bool has_strings = header->flags & HAS_STRINGS, has_callers = header->flags & HAS_CALLERS;
 
     return header->size == size && size <= IMAGE_FACTS_MAX && !(header->flags & ~ALL_FLAGS) &&
            header->count <= IMAGE_NAMES_MAX && has_names == (header->count > 0) &&
            (!has_names || (header->flags & HAS_VARIABLES)) &&
            (!header->variable_bytes || (header->flags & HAS_VARIABLES)) &&
-           header->texts_size <= (has_texts ? IMAGE_TEXTS_MAX : 0) &&
-           (!has_texts || (header->flags & PRINTS)) &&
+           header->strings_size <= (has_strings ? IMAGE_STRINGS_MAX : 0) &&
+           (!has_strings || (header->flags & PRINTS)) &&
            header->callers <= (has_callers ? IMAGE_NAMES_MAX : 0);
 }
 
@@ -274,13 +276,13 @@ int image_facts_parse(const void *message, size_t size, struct image_facts *ret_
                                 .has_variables = header.flags & HAS_VARIABLES,
                                 .has_names = header.flags & HAS_NAMES,
                                 .variable_bytes = header.variable_bytes,
-                                .has_texts = header.flags & HAS_TEXTS,
+                                .has_strings = header.flags & HAS_STRINGS,
                                 .has_callers = header.flags & HAS_CALLERS};
     int error = parse_names(&cursor, header.count, &facts.names);
     if (!error)
         error = parse_names(&cursor, header.callers, &facts.callers);
     if (!error)
-        error = parse_texts(&cursor, header.texts_size, &facts.texts);
+        error = parse_strings(&cursor, header.strings_size, &facts.strings);
     if (error) {
         image_facts_fini(&facts);
         return error;

@@ -7,7 +7,7 @@
 
 #include "image_callers.h"
 #include "image_names.h"
-#include "image_texts.h"
+#include "image_strings.h"
 
 /* Bytes of a message. An image whose variables have longer names counts as one whose variables are
  * not known. */
@@ -20,8 +20,8 @@ struct image_facts {
     uint64_t variable_bytes; /* what they take, or IMAGE_BYTES_UNKNOWN */
     bool has_names;          /* these are all of them: */
     struct image_names names;
-    bool has_texts; /* it prints, and all formats that stand in it are among these: */
-    struct image_texts texts;
+    bool has_strings; /* it prints, and all formats that stand in it are among these: */
+    struct image_strings strings;
     bool has_callers; /* and these are all kernels that print or allocate: */
     struct image_names callers;
 };

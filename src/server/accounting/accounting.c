@@ -65,7 +65,7 @@ void session_accounting_fini(struct session *session)
     free(session->accounting);
 }
 
-void accounting_stalled(struct session *session, const struct session *culprit, const char *call,
+void accounting_stalled(struct session *session, const struct session *offender, const char *call,
                         uint64_t ms, bool begins)
 {
     struct session_accounting *accounting = session->accounting;
@@ -73,7 +73,7 @@ void accounting_stalled(struct session *session, const struct session *culprit, 
     counter_add(&accounting->stalls, begins);
     counter_add(&accounting->stalled_ms, ms);
     text_format(accounting->stall_cause, sizeof(accounting->stall_cause), "%.40s of PID %d", call,
-                culprit->identity.pid);
+                offender->identity.pid);
 }
 
 static void read_sampled(const struct session_accounting *accounting, struct server_usage *usage)

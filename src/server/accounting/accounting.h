@@ -25,7 +25,7 @@ void session_accounting_fini(struct session *session);
 /* From any thread: what the client has used so far. */
 void accounting_usage(const struct session *session, struct server_usage *ret_usage);
 
-/* The main thread: the client has been in a call for `ms` more because of `culprit`, which is in
+/* The main thread: the client has been in a call for `ms` more because of `offender`, which is in
  * `call`; `begins` when it was not so before. */
-void accounting_stalled(struct session *session, const struct session *culprit, const char *call,
+void accounting_stalled(struct session *session, const struct session *offender, const char *call,
                         uint64_t ms, bool begins);

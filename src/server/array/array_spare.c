@@ -54,7 +54,7 @@ bool array_spare_take(struct array *array)
 }
 
 /* True with the oldest array, when there is no space for so many bytes more. */
-static bool make_room(struct device_arrays *arrays, uint64_t bytes, struct array *ret_oldest)
+static bool take_surplus(struct device_arrays *arrays, uint64_t bytes, struct array *ret_oldest)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);
     struct spare *oldest = list_first(&arrays->spares, struct spare, link);
@@ -75,7 +75,7 @@ void array_spare_keep(struct session *session, const struct array *array)
         return;
     }
     spare->array = *array;
-    while (make_room(arrays, array->charged, &oldest))
+    while (take_surplus(arrays, array->charged, &oldest))
         array_destroy_driver(session, &oldest);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);
     list_append(&arrays->spares, &spare->link);
@@ -87,7 +87,7 @@ bool array_spares_give_way(struct session *session, const struct device *device)
     struct array oldest;
     bool any = false;
 
-    for (; make_room(device->arrays, SPARE_BYTES_MAX, &oldest); any = true)
+    for (; take_surplus(device->arrays, SPARE_BYTES_MAX, &oldest); any = true)
         array_destroy_driver(session, &oldest);
     return any;
 }

@@ -18,7 +18,7 @@ struct texture {
     struct array *array; /* NULL: on memory */
 };
 
-static CUresult check_room(struct session *session)
+static CUresult check_object_count(struct session *session)
 {
     if (session->arrays->textures < SESSION_TEXTURES_MAX)
         return CUDA_SUCCESS;
@@ -40,7 +40,7 @@ static CUresult read_words(struct session *session, const void *description, uin
     memcpy(ret_words, description, size);
     memset(ret_words->texture.reserved, 0, sizeof(ret_words->texture.reserved));
     memset(ret_words->view.reserved, 0, sizeof(ret_words->view.reserved));
-    return check_room(session);
+    return check_object_count(session);
 }
 
 static void destroy_driver(const struct texture *texture)
@@ -128,7 +128,7 @@ CUresult serve_fnArraySurface(struct session *session, const struct wire_fnArray
 {
     struct texture like = {.is_surface = true, .device = array->device, .array = array};
     const CUDA_RESOURCE_DESC resource = describe_array(array);
-    CUresult result = check_room(session);
+    CUresult result = check_object_count(session);
     CUsurfObject object;
 
     if (!driver.cuSurfObjectCreate || !driver.cuSurfObjectDestroy)

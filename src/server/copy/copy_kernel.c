@@ -2,7 +2,7 @@
 /*
  * Each copy has a block. It is cut into words of 8 bytes as they are aligned where it goes, and
  * bytes before and behind them, or into bytes only where they are aligned otherwise where it comes
- * from. Each thread takes such a piece: bytes and words are loaded side by side, since what the
+ * from. Each thread takes such a unit: bytes and words are loaded side by side, since what the
  * kernel waits for is the way to the host's memory and back; at system scope, since the host may
  * have written them a moment ago. Nothing but the bytes of the copies is written, for what lies
  * between them may be another client's.
@@ -30,8 +30,8 @@ static const char ptx[] =
     ".visible .entry " NAME "(.param .align 8 .b8 copies[1536])\n"
     "{\n"
     "    .reg .u32 %block, %thread, %threads;\n"
-    "    .reg .u64 %copy, %dst, %src, %size, %apart, %head, %words, %tail, %pieces;\n"
-    "    .reg .u64 %piece, %step, %at, %to, %from, %word;\n"
+    "    .reg .u64 %copy, %dst, %src, %size, %apart, %head, %words, %tail, %units;\n"
+    "    .reg .u64 %unit, %step, %at, %to, %from, %word;\n"
     "    .reg .u16 %byte;\n"
     "    .reg .pred %bytewise, %done, %wide;\n"
     "    mov.u32 %block, %ctaid.x;\n"
@@ -52,30 +52,30 @@ static const char ptx[] =
     "    sub.u64 %words, %size, %head;\n"
     "    and.b64 %tail, %words, 7;\n"
     "    shr.u64 %words, %words, 3;\n"
-    "    add.u64 %pieces, %head, %words;\n"
-    "    add.u64 %pieces, %pieces, %tail;\n"
+    "    add.u64 %units, %head, %words;\n"
+    "    add.u64 %units, %units, %tail;\n"
     "    cvta.to.global.u64 %dst, %dst;\n"
     "    cvta.to.global.u64 %src, %src;\n"
     "    mov.u32 %thread, %tid.x;\n"
-    "    cvt.u64.u32 %piece, %thread;\n"
+    "    cvt.u64.u32 %unit, %thread;\n"
     "    mov.u32 %threads, %ntid.x;\n"
     "    cvt.u64.u32 %step, %threads;\n"
     "NEXT:\n"
-    "    setp.ge.u64 %done, %piece, %pieces;\n"
+    "    setp.ge.u64 %done, %unit, %units;\n"
     "    @%done bra DONE;\n"
-    /* The number of words before the piece. To an unsigned comparison all of the head is large. */
-    "    sub.s64 %at, %piece, %head;\n"
+    /* The number of words before the unit. To an unsigned comparison all of the head is large. */
+    "    sub.s64 %at, %unit, %head;\n"
     "    setp.lt.u64 %wide, %at, %words;\n"
     "    max.s64 %at, %at, 0;\n"
     "    min.s64 %at, %at, %words;\n"
-    "    mad.lo.s64 %at, %at, 7, %piece;\n"
+    "    mad.lo.s64 %at, %at, 7, %unit;\n"
     "    add.u64 %from, %src, %at;\n"
     "    add.u64 %to, %dst, %at;\n"
     "    @%wide ld.relaxed.sys.global.u64 %word, [%from];\n"
     "    @!%wide ld.relaxed.sys.global.u8 %byte, [%from];\n"
     "    @%wide st.global.u64 [%to], %word;\n"
     "    @!%wide st.global.u8 [%to], %byte;\n"
-    "    add.u64 %piece, %piece, %step;\n"
+    "    add.u64 %unit, %unit, %step;\n"
     "    bra NEXT;\n"
     "DONE:\n"
     "    ret;\n"

@@ -256,24 +256,24 @@ CUresult serve_fnGraphMemsetNode(struct session *session, const struct wire_fnGr
 
 /* ---- edges ---- */
 
-static CUresult make_room(struct graph *graph, uint32_t count)
+static CUresult reserve_edges(struct graph *graph, uint32_t count)
 {
-    uint32_t room = 2 * graph->edge_room + count;
+    uint32_t capacity = 2 * graph->edge_capacity + count;
 
-    if (graph->edge_count + count <= graph->edge_room)
+    if (graph->edge_count + count <= graph->edge_capacity)
         return CUDA_SUCCESS;
-    if (room > GRAPH_EDGES_MAX) {
+    if (capacity > GRAPH_EDGES_MAX) {
         session_log_error(graph->session, "cuGraphInstantiate: more than %u edges",
                           GRAPH_EDGES_MAX);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (!graph_charge(graph, (uint64_t)(room - graph->edge_room) * sizeof(*graph->edges)))
+    if (!graph_charge(graph, (uint64_t)(capacity - graph->edge_capacity) * sizeof(*graph->edges)))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    void *edges = realloc(graph->edges, room * sizeof(*graph->edges));
+    void *edges = realloc(graph->edges, capacity * sizeof(*graph->edges));
     if (!edges)
         return CUDA_ERROR_OUT_OF_MEMORY;
     graph->edges = edges;
-    graph->edge_room = room;
+    graph->edge_capacity = capacity;
     return CUDA_SUCCESS;
 }
 
@@ -298,7 +298,7 @@ static bool is_next_edge(const struct graph *graph, const uint32_t edge[2])
 static CUresult add_edges(struct graph *graph, const unsigned char *bytes, uint32_t size)
 {
     uint32_t edge[2], count = size / sizeof(edge);
-    CUresult result = make_room(graph, count);
+    CUresult result = reserve_edges(graph, count);
 
     if (result != CUDA_SUCCESS)
         return result;

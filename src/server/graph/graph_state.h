@@ -97,7 +97,7 @@ struct graph {
     uint32_t node_count, kernel_count;
     uint32_t widest[3];   /* the largest grid of a kernel */
     uint32_t (*edges)[2]; /* ordered by the second; see graph_edge_from() */
-    uint32_t edge_count, edge_room;
+    uint32_t edge_count, edge_capacity;
     struct map conditions;           /* the client's name of one -> struct graph_condition */
     const struct function *last;     /* kernel of the highest number, for fault reports */
     uint32_t uses;                   /* of all of their functions: function.h */

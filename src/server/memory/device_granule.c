@@ -172,12 +172,12 @@ static CUresult import_memory(int fd, struct granule *granule)
 }
 
 /* Where there is no address yet, so many bytes are free there. */
-static CUresult take_place(struct session *session, const struct device *device, uint64_t room,
+static CUresult take_place(struct session *session, const struct device *device, uint64_t capacity,
                            struct granule *granule)
 {
     if (granule->address)
         return window_place_at(session->window, granule->part, granule->address, granule->size);
-    return window_place(session->window, granule->part, granule->size, room,
+    return window_place(session->window, granule->part, granule->size, capacity,
                         device->record.granularity, &granule->address);
 }
 
@@ -210,14 +210,14 @@ static struct granule granule_of(const struct device *device, uint64_t size, boo
                             .fd = -1};
 }
 
-/* At its address, or where there is so much room if that is 0; the memory behind `fd`, or new
+/* At its address, or where there is so much capacity if that is 0; the memory behind `fd`, or new
  * memory if that is -1. */
 static CUresult place_granule(struct session *session, const struct device *device, int fd,
-                              uint64_t room, struct granule *granule)
+                              uint64_t capacity, struct granule *granule)
 {
     if (!charge_granule(session, granule))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = take_place(session, device, room, granule);
+    CUresult result = take_place(session, device, capacity, granule);
     if (result == CUDA_SUCCESS) {
         result = fill_place(session, device, fd, granule);
         if (result != CUDA_SUCCESS)
@@ -229,9 +229,9 @@ static CUresult place_granule(struct session *session, const struct device *devi
 }
 
 static CUresult granule_create(struct session *session, const struct device *device, int fd,
-                               uint64_t room, struct granule *granule)
+                               uint64_t capacity, struct granule *granule)
 {
-    CUresult result = place_granule(session, device, fd, room, granule);
+    CUresult result = place_granule(session, device, fd, capacity, granule);
 
     if (result != CUDA_SUCCESS)
         return result;

@@ -345,7 +345,7 @@ bool windows_have_used(struct windows *windows)
     return count_used(windows) > 0;
 }
 
-bool windows_are_crowded(struct windows *windows)
+bool windows_are_over_budget(struct windows *windows)
 {
     return count_used(windows) > WINDOWS_USED;
 }
@@ -395,13 +395,13 @@ bool windows_warm(struct windows *windows)
     return result == CUDA_SUCCESS;
 }
 
-CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t room,
+CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t capacity,
                       uint64_t alignment, uint64_t *ret_address)
 {
     uint64_t address;
 
     if (ranges_gap(&window->used, window_part_start(window, part), window_part_end(window, part),
-                   room, alignment, &address) ||
+                   capacity, alignment, &address) ||
         ranges_add(&window->used, address, size, window))
         return CUDA_ERROR_OUT_OF_MEMORY;
     *ret_address = address;

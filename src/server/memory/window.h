@@ -72,7 +72,7 @@ void windows_put_back(struct windows *windows, struct window *window);
 bool windows_have_used(struct windows *windows);
 
 /* Whether those hold so much memory that some had better be trimmed before the next is taken. */
-bool windows_are_crowded(struct windows *windows);
+bool windows_are_over_budget(struct windows *windows);
 
 /* Unlocks the memory of one window that a client has had. False when there is none. Called between
  * quiesce_begin() and quiesce_end(), in a context. */
@@ -90,9 +90,9 @@ unsigned windows_limit(const struct devices *devices);
 uint64_t window_part_start(const struct window *window, unsigned index);
 uint64_t window_part_end(const struct window *window, unsigned index);
 
-/* Takes `size` bytes of addresses in a part, where `room` bytes are free: CUDA_SUCCESS or
+/* Takes `size` bytes of addresses in a part, where `capacity` bytes are free: CUDA_SUCCESS or
  * CUDA_ERROR_OUT_OF_MEMORY. These four are the session thread's. */
-CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t room,
+CUresult window_place(struct window *window, unsigned part, uint64_t size, uint64_t capacity,
                       uint64_t alignment, uint64_t *ret_address);
 
 /* The same at an address that is asked for. CUDA_ERROR_INVALID_VALUE where that is not in the

@@ -176,7 +176,7 @@ static CUresult set_carveout(struct known_kernel *known, int value)
         known->driver, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value);
 
     if (result == CUDA_SUCCESS)
-        __atomic_store_n(&known->carveout, value, __ATOMIC_RELAXED);
+        atomic_store_explicit(&known->carveout, value, memory_order_relaxed);
     return result;
 }
 

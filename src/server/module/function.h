@@ -37,7 +37,7 @@ static inline void function_prefer(const struct function *function)
 {
     if (!function->known)
         return;
-    int32_t set = __atomic_load_n(&function->known->carveout, __ATOMIC_RELAXED);
+    int32_t set = atomic_load_explicit(&function->known->carveout, memory_order_relaxed);
 
     if (set != function->attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT])
         function_set_carveout(function);

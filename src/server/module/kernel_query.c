@@ -98,7 +98,8 @@ CUresult kernel_query(struct cached *cached, struct session *session, const char
         result = read_layout(kernel.driver, &kernel.facts, pairs);
     if (result != CUDA_SUCCESS)
         return result;
-    kernel.carveout = kernel.facts.attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT];
+    atomic_init(&kernel.carveout,
+                kernel.facts.attributes[CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT]);
     *ret_known = kernel_table_add(cached_kernels(cached), &kernel);
     return *ret_known ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

@@ -68,7 +68,7 @@ static struct known_kernel *copy_kernel(const struct known_kernel *kernel, uint3
         return NULL;
     copy->driver = kernel->driver;
     copy->facts = kernel->facts;
-    copy->carveout = kernel->carveout;
+    atomic_init(&copy->carveout, kernel->carveout);
     pthread_mutex_init(&copy->raising, NULL);
     copy->facts.number = number;
     copy->facts.layout = (void *)(copy + 1);

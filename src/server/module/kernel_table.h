@@ -9,6 +9,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "kernel_record.h"
 #include "loader.h"
@@ -17,7 +18,7 @@
 struct known_kernel {
     CUfunction driver;
     struct kernel_facts facts; /* its attributes are those before any client changed one */
-    int32_t carveout;          /* atomic: as a client has set it last, see function_prefer() */
+    _Atomic int32_t carveout;  /* as a client has set it last; see function_prefer() */
     pthread_mutex_t raising;   /* held while a client raises one of the driver's bounds */
 };
 

@@ -28,7 +28,7 @@ struct library *library_create(struct stored_image *image, const void *options,
     if (!library)
         return NULL;
     list_init(&library->link);
-    library->users = 1;
+    atomic_init(&library->users, 1);
     library->image = stored_image_ref(image);
     library->may_print = library->may_allocate = true;
     library->option_count =
@@ -40,14 +40,14 @@ struct library *library_create(struct stored_image *image, const void *options,
 
 struct library *library_use(struct library *library)
 {
-    __atomic_add_fetch(&library->users, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&library->users, 1, memory_order_relaxed);
     return library;
 }
 
 /* Partner: the same for the library's module on another device. */
 bool library_put(struct library *library)
 {
-    return __atomic_sub_fetch(&library->users, 1, __ATOMIC_ACQ_REL) == 0;
+    return atomic_fetch_sub_explicit(&library->users, 1, memory_order_acq_rel) == 1;
 }
 
 /* The client has to be told now what is wrong with an image. NVIDIA's driver counts the kernels of
@@ -72,7 +72,7 @@ CUresult library_compile(const struct library *library, struct session *session,
     unsigned kernels = 0;
     CUresult result = driver.cuLibraryGetKernelCount(&kernels, library->driver);
 
-    if (result != CUDA_SUCCESS || !image_is_text(library->code.bytes, library->code.size))
+    if (result != CUDA_SUCCESS || !image_is_ptx(library->code.bytes, library->code.size))
         return result;
     result = get_module(library->driver, session, device);
     return result == CUDA_ERROR_OUT_OF_MEMORY && session && memory_reclaim(session, device)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,8 +25,8 @@ struct stored_image;
 
 struct library {
     CUlibrary driver;
-    unsigned users;                /* atomic: one for each device on which a client uses it */
-    struct list link;              /* while retired (retired.h) */
+    atomic_uint users;             /* one for each device on which a client uses it */
+    struct list link;              /* while retired (unload_queue.h) */
     uint64_t bytes;                /* while retired: of its image and variables */
     bool may_print;                /* its kernels may print, in these formats: */
     struct print_formats *formats; /* NULL: unknown */

@@ -59,7 +59,7 @@ void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
     list_init(&cache->entries);
-    retired_init(&cache->retired, quiesce);
+    unload_queue_init(&cache->unload_queue, quiesce);
 }
 
 void module_cache_set_reader(struct module_cache *cache, struct image_reader *reader)
@@ -116,7 +116,7 @@ static CUresult charge_variables(const struct image_request *request, uint64_t b
 static void cached_destroy(struct module_cache *cache, struct cached *cached)
 {
     if (library_put(cached->library))
-        retired_add(&cache->retired, cached->library, kept_bytes(cached));
+        unload_queue_add(&cache->unload_queue, cached->library, kept_bytes(cached));
     kernel_table_fini(&cached->kernels);
     variables_fini(&cached->variables);
     stored_image_unref(cached->image);
@@ -125,17 +125,17 @@ static void cached_destroy(struct module_cache *cache, struct cached *cached)
 
 bool module_cache_unload(struct module_cache *cache)
 {
-    return retired_unload(&cache->retired);
+    return unload_queue_unload(&cache->unload_queue);
 }
 
-bool module_cache_has_retired(struct module_cache *cache)
+bool module_cache_has_unloads(struct module_cache *cache)
 {
-    return retired_exist(&cache->retired);
+    return unload_queue_has_libraries(&cache->unload_queue);
 }
 
-bool module_cache_is_crowded(struct module_cache *cache)
+bool module_cache_is_over_budget(struct module_cache *cache)
 {
-    return retired_is_crowded(&cache->retired);
+    return unload_queue_is_over_budget(&cache->unload_queue);
 }
 
 void module_cache_fini(struct module_cache *cache)
@@ -144,7 +144,7 @@ void module_cache_fini(struct module_cache *cache)
         list_remove(&cached->link);
         cached_destroy(cache, cached);
     }
-    retired_fini(&cache->retired);
+    unload_queue_fini(&cache->unload_queue);
     image_store_fini(&cache->images);
 }
 
@@ -376,8 +376,8 @@ static void settle_load(struct module_cache *cache, struct cached *cached,
     cached->library->has_callers = facts->has_callers;
     cached->library->callers = facts->callers;
     facts->callers = (struct image_names){0};
-    if (facts->has_texts)
-        cached->library->formats = print_formats_create(facts->texts.bytes, facts->texts.size);
+    if (facts->has_strings)
+        cached->library->formats = print_formats_create(facts->strings.bytes, facts->strings.size);
     cached->library->may_allocate = facts->allocates;
     cached->variable_bytes = facts->variable_bytes;
     if (cached->loading && !for_all)
@@ -487,7 +487,7 @@ static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
     }
 }
 
-/* Without the lock, because this may wait (retired.h). */
+/* Without the lock, because this may wait (unload_queue.h). */
 static void destroy_evicted(struct module_cache *cache, struct list *evicted)
 {
     list_for_each_safe (struct cached, victim, evicted, link) {
@@ -514,7 +514,7 @@ bool module_cache_give_way(struct module_cache *cache)
     list_init(&evicted);
     take_idle_out(cache, &evicted);
     destroy_evicted(cache, &evicted);
-    return retired_give_way(&cache->retired);
+    return unload_queue_drain(&cache->unload_queue);
 }
 
 /* ---- when no client is left ---- */
@@ -585,7 +585,7 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
     destroy_evicted(cache, &evicted);
 }
 
-static bool has_room(const struct list *parked, const struct cached *more)
+static bool has_parking_space(const struct list *parked, const struct cached *more)
 {
     uint64_t bytes = more->variable_bytes;
     unsigned count = 0;
@@ -601,7 +601,7 @@ void module_cache_park(struct module_cache *cache, struct cached *cached, struct
 {
     if (!cached || cached->sharing != IN_TURN) {
         module_cache_put(cache, cached);
-    } else if (has_room(parked, cached)) {
+    } else if (has_parking_space(parked, cached)) {
         list_append(parked, &cached->link);
     } else {
         cached_destroy(cache, cached);

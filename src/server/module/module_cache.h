@@ -16,7 +16,7 @@
 #include "kernel_table.h"
 #include "library.h"
 #include "list.h"
-#include "retired.h"
+#include "unload_queue.h"
 
 /* Bytes of idle libraries, of their images and of their variables on the devices. */
 #define MODULE_CACHE_IDLE_BYTES (512ull << 20)
@@ -48,7 +48,7 @@ struct module_cache {
     unsigned idle_count, idle_count_max;
     bool enabled;
     unsigned preloads_used; /* libraries of the code cache that clients have asked for */
-    struct retired retired;
+    struct unload_queue unload_queue;
 };
 
 /* What a client wants loaded. */
@@ -99,10 +99,10 @@ void module_cache_park(struct module_cache *cache, struct cached *cached, struct
 void module_cache_put_parked(struct module_cache *cache, struct list *parked);
 
 /* Whether there are libraries that are retired. */
-bool module_cache_has_retired(struct module_cache *cache);
+bool module_cache_has_unloads(struct module_cache *cache);
 
 /* Whether so many are retired that some had better be unloaded soon. */
-bool module_cache_is_crowded(struct module_cache *cache);
+bool module_cache_is_over_budget(struct module_cache *cache);
 
 /* No client is busy: unloads one library that is retired. False when there is none, or when a
  * stream waits for a value. */

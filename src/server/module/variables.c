@@ -64,7 +64,7 @@ static CUresult copy_in(const struct variable *variable, CUstream stream)
                                 stream);
 }
 
-static CUresult make_room(struct variables *variables)
+static CUresult reserve_variables(struct variables *variables)
 {
     for (uint32_t i = 0; i < variables->names.count; i++) {
         variables->each[i].initial = malloc(variables->each[i].size);
@@ -108,7 +108,7 @@ CUresult variables_remember(struct variables *variables, CUlibrary library)
     CUresult result = variables->each ? find_all(variables, library) : CUDA_ERROR_OUT_OF_MEMORY;
 
     if (result == CUDA_SUCCESS)
-        result = make_room(variables);
+        result = reserve_variables(variables);
     if (result == CUDA_SUCCESS)
         result = with_stream(copy_out, variables);
     if (result == CUDA_SUCCESS)

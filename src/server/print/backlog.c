@@ -47,7 +47,7 @@ static bool grow_backlog(struct backlog *backlog, size_t capacity)
     return true;
 }
 
-static bool make_room(struct backlog *backlog, size_t size)
+static bool reserve_space(struct backlog *backlog, size_t size)
 {
     size_t capacity = backlog->capacity ? backlog->capacity : BACKLOG_OWN;
 
@@ -58,7 +58,7 @@ static bool make_room(struct backlog *backlog, size_t size)
 
 bool backlog_add(struct backlog *backlog, const char *text, size_t size)
 {
-    if (!make_room(backlog, size))
+    if (!reserve_space(backlog, size))
         return false;
     memcpy(backlog->text + backlog->size, text, size);
     backlog->size += size;

@@ -12,16 +12,17 @@
 
 #include "statement.h"
 
-struct piece {
+struct linked_statement {
     struct statement statement;
     unsigned part;
     bool is_left_out;
 };
 
 struct linking {
-    struct piece *pieces;
+    struct linked_statement *statements;
     size_t count;
-    const struct piece **privates; /* those whose name means something else in another part */
+    const struct linked_statement *
+        *privates; /* those whose name means something else in another part */
     size_t private_count;
     FILE *out;
 };
@@ -29,26 +30,26 @@ struct linking {
 static int collect(struct linking *linking, const struct fatbin_part *part, unsigned number)
 {
     const char *cursor = part->text, *end = part->text + part->size;
-    struct piece piece = {.part = number};
+    struct linked_statement linked = {.part = number};
 
-    while (statement_next(&cursor, end, &piece.statement)) {
-        struct piece *pieces =
-            reallocarray(linking->pieces, linking->count + 1, sizeof(*linking->pieces));
+    while (statement_next(&cursor, end, &linked.statement)) {
+        struct linked_statement *statements =
+            reallocarray(linking->statements, linking->count + 1, sizeof(*linking->statements));
 
-        if (!pieces)
+        if (!statements)
             return -ENOMEM;
-        pieces[linking->count++] = piece;
-        linking->pieces = pieces;
+        statements[linking->count++] = linked;
+        linking->statements = statements;
     }
     return 0;
 }
 
 /* The device runtime of CUDA 11 and some of CUDA 12 is PTX on system calls of NVIDIA's driver. The
  * software GPU has its own, so that part is left out. */
-static bool is_device_runtime(const struct piece *pieces, size_t count)
+static bool is_device_runtime(const struct linked_statement *statements, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct statement *statement = &pieces[i].statement;
+        const struct statement *statement = &statements[i].statement;
 
         if (statement->has_body && span_is(statement->name, "cudaGetParameterBufferV2"))
             return true;
@@ -65,7 +66,7 @@ static int collect_all(struct linking *linking, const struct fatbin_code *code)
         size_t before = linking->count;
 
         error = collect(linking, &code->parts[i], number);
-        if (is_device_runtime(linking->pieces + before, linking->count - before))
+        if (is_device_runtime(linking->statements + before, linking->count - before))
             linking->count = before;
         else
             number++;
@@ -83,8 +84,8 @@ static bool is_definition(const struct statement *statement)
     return statement->kind == STATEMENT_FUNCTION ? statement->has_body : !statement->is_extern;
 }
 
-/* Whether two pieces mean the same thing. */
-static bool is_same(const struct piece *one, const struct piece *other)
+/* Whether two statements mean the same thing. */
+static bool is_same(const struct linked_statement *one, const struct linked_statement *other)
 {
     if (one->statement.kind != other->statement.kind ||
         !span_equal(one->statement.name, other->statement.name))
@@ -97,10 +98,10 @@ static bool is_same(const struct piece *one, const struct piece *other)
 static void leave_out_doubles(struct linking *linking)
 {
     for (size_t i = 0; i < linking->count; i++) {
-        struct piece *kept = &linking->pieces[i];
+        struct linked_statement *kept = &linking->statements[i];
 
         for (size_t j = i + 1; j < linking->count && is_named(&kept->statement); j++) {
-            struct piece *other = &linking->pieces[j];
+            struct linked_statement *other = &linking->statements[j];
 
             if (kept->is_left_out || other->is_left_out || !is_same(kept, other))
                 continue;
@@ -115,21 +116,21 @@ static void leave_out_doubles(struct linking *linking)
 static bool is_private(const struct linking *linking, struct span name, unsigned part)
 {
     for (size_t i = 0; i < linking->private_count; i++) {
-        const struct piece *piece = linking->privates[i];
+        const struct linked_statement *linked = linking->privates[i];
 
-        if (piece->part == part && span_equal(piece->statement.name, name))
+        if (linked->part == part && span_equal(linked->statement.name, name))
             return true;
     }
     return false;
 }
 
-static bool is_elsewhere(const struct linking *linking, const struct piece *piece)
+static bool is_elsewhere(const struct linking *linking, const struct linked_statement *linked)
 {
     for (size_t i = 0; i < linking->count; i++) {
-        const struct piece *other = &linking->pieces[i];
+        const struct linked_statement *other = &linking->statements[i];
 
-        if (other->part != piece->part && is_named(&other->statement) &&
-            span_equal(other->statement.name, piece->statement.name))
+        if (other->part != linked->part && is_named(&other->statement) &&
+            span_equal(other->statement.name, linked->statement.name))
             return true;
     }
     return false;
@@ -143,11 +144,11 @@ static int find_privates(struct linking *linking)
     if (!linking->privates)
         return -ENOMEM;
     for (size_t i = 0; i < linking->count; i++) {
-        const struct statement *statement = &linking->pieces[i].statement;
+        const struct statement *statement = &linking->statements[i].statement;
 
         if (is_named(statement) && !statement->is_shared_name &&
-            is_elsewhere(linking, &linking->pieces[i]))
-            linking->privates[linking->private_count++] = &linking->pieces[i];
+            is_elsewhere(linking, &linking->statements[i]))
+            linking->privates[linking->private_count++] = &linking->statements[i];
     }
     return 0;
 }
@@ -171,35 +172,35 @@ static void put_text(const struct linking *linking, const char *text, size_t siz
 static void put_headers(const struct linking *linking)
 {
     for (size_t i = 0; i < linking->count; i++) {
-        const struct piece *piece = &linking->pieces[i];
+        const struct linked_statement *linked = &linking->statements[i];
 
-        if (piece->part == 0 && piece->statement.kind == STATEMENT_HEADER)
-            fprintf(linking->out, "%.*s", (int)piece->statement.text.size,
-                    piece->statement.text.text);
+        if (linked->part == 0 && linked->statement.kind == STATEMENT_HEADER)
+            fprintf(linking->out, "%.*s", (int)linked->statement.text.size,
+                    linked->statement.text.text);
     }
 }
 
 /* Kernels that launch others name them: those declared by a part are declared ahead of all bodies.
  */
-static bool is_declared(const struct piece *piece)
+static bool is_declared(const struct linked_statement *linked)
 {
-    const struct statement *statement = &piece->statement;
+    const struct statement *statement = &linked->statement;
 
     if (statement->kind != STATEMENT_FUNCTION)
         return false;
-    return statement->is_kernel ? !statement->has_body : !piece->is_left_out;
+    return statement->is_kernel ? !statement->has_body : !linked->is_left_out;
 }
 
 static void put_declarations(const struct linking *linking)
 {
     for (size_t i = 0; i < linking->count; i++) {
-        const struct piece *piece = &linking->pieces[i];
-        const struct statement *statement = &piece->statement;
+        const struct linked_statement *linked = &linking->statements[i];
+        const struct statement *statement = &linked->statement;
 
-        if (!is_declared(piece))
+        if (!is_declared(linked))
             continue;
         put_text(linking, statement->text.text,
-                 statement->has_body ? statement->head_size : statement->text.size, piece->part);
+                 statement->has_body ? statement->head_size : statement->text.size, linked->part);
         fputs(statement->has_body ? ";\n" : "\n", linking->out);
     }
 }
@@ -207,14 +208,14 @@ static void put_declarations(const struct linking *linking)
 static void put_kind(const struct linking *linking, enum statement_kind kind)
 {
     for (size_t i = 0; i < linking->count; i++) {
-        const struct piece *piece = &linking->pieces[i];
-        const struct statement *statement = &piece->statement;
+        const struct linked_statement *linked = &linking->statements[i];
+        const struct statement *statement = &linked->statement;
 
-        if (statement->kind != kind || piece->is_left_out)
+        if (statement->kind != kind || linked->is_left_out)
             continue;
         if (kind == STATEMENT_FUNCTION && !statement->has_body)
             continue;
-        put_text(linking, statement->text.text, statement->text.size, piece->part);
+        put_text(linking, statement->text.text, statement->text.size, linked->part);
         fputc('\n', linking->out);
     }
 }
@@ -250,6 +251,6 @@ int fatbin_link(const struct fatbin_code *code, struct fatbin_part *ret_part)
     if (!error)
         error = put_all(&linking, ret_part);
     free(linking.privates);
-    free(linking.pieces);
+    free(linking.statements);
     return error;
 }

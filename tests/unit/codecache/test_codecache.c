@@ -14,7 +14,7 @@
 
 #include "code_kernels.h"
 #include "code_list.h"
-#include "code_mark.h"
+#include "code_load_lock.h"
 
 #define IMAGE_SIZE 5000u
 
@@ -332,16 +332,16 @@ static void an_entry_whose_server_has_died_is_deleted(void **state)
 
     for (unsigned char i = 0; i < 3; i++)
         save(fixture, i, names[i]);
-    assert_int_equal(code_mark_set(&fixture->directory, names[0], &held), 0);
-    assert_int_equal(code_mark_set(&fixture->directory, names[1], &dead), 0);
-    assert_int_equal(code_mark_set(&fixture->directory, names[2], &done), 0);
+    assert_int_equal(code_load_lock_take(&fixture->directory, names[0], &held), 0);
+    assert_int_equal(code_load_lock_take(&fixture->directory, names[1], &dead), 0);
+    assert_int_equal(code_load_lock_take(&fixture->directory, names[2], &done), 0);
     close(dead);
-    code_mark_remove(&fixture->directory, names[2], &done);
-    assert_int_equal(code_marks_settle(&fixture->directory), 1);
+    code_load_lock_release(&fixture->directory, names[2], &done);
+    assert_int_equal(code_load_locks_recover(&fixture->directory), 1);
     assert_int_equal(load(fixture, names[0]), 0);
     assert_int_equal(load(fixture, names[1]), -ENOENT);
     assert_int_equal(load(fixture, names[2]), 0);
-    assert_int_equal(code_marks_settle(&fixture->directory), 0);
+    assert_int_equal(code_load_locks_recover(&fixture->directory), 0);
     close(held);
 }
 

@@ -119,9 +119,9 @@ static void check_facts(struct image_facts *facts)
     assert_false(facts->names.names[2].constant);
     assert_string_equal(facts->names.names[3].name, "table");
     assert_true(facts->names.names[3].constant);
-    assert_true(facts->has_texts);
-    assert_int_equal(facts->texts.size, 7);
-    assert_memory_equal(facts->texts.bytes, "hi\n\0%d", 7);
+    assert_true(facts->has_strings);
+    assert_int_equal(facts->strings.size, 7);
+    assert_memory_equal(facts->strings.bytes, "hi\n\0%d", 7);
     image_facts_fini(facts);
 }
 
@@ -141,7 +141,7 @@ static void facts_come_back(void **state)
     assert_works(NULL);
     assert_int_equal(ask(*state, ".plain", &facts), 0);
     assert_false(facts.prints || facts.allocates || facts.has_variables || facts.has_names ||
-                 facts.has_texts);
+                 facts.has_strings);
 }
 
 static void a_crash_costs_one_image(void **state)

@@ -38,7 +38,7 @@ static CUresult name_locked(struct memory *memory)
     memory->ipc_slot = ipc_slot_take_locked(&slot);
     if (memory->ipc_slot < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    slot->piece = (struct ipc_piece){.fd = arena_fd_locked(),
+    slot->range = (struct ipc_range){.fd = arena_fd_locked(),
                                      .device = memory->device->number,
                                      .offset = memory->arena_offset,
                                      .size = memory->size};
@@ -75,36 +75,36 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 
 /* ---- opening ---- */
 
-static bool piece_fits(const struct ipc_piece *piece)
+static bool range_fits(const struct ipc_range *range)
 {
-    return piece->size && piece->size <= INT64_MAX && piece->offset <= INT64_MAX - piece->size &&
-           piece->offset % 4096 == 0;
+    return range->size && range->size <= INT64_MAX && range->offset <= INT64_MAX - range->size &&
+           range->offset % 4096 == 0;
 }
 
 /* The other process may write the slot while it is looked at, so it is copied first. */
-static bool read_piece(const struct ipc_handle *handle, struct ipc_piece *ret_piece)
+static bool read_range(const struct ipc_handle *handle, struct ipc_range *ret_range)
 {
     struct ipc_slot *slot = ipc_slot_map(handle);
 
     if (!slot)
         return false;
-    memcpy(ret_piece, &slot->piece, sizeof(*ret_piece));
+    memcpy(ret_range, &slot->range, sizeof(*ret_range));
     ipc_slot_unmap(slot);
-    return piece_fits(ret_piece);
+    return range_fits(ret_range);
 }
 
-static void *map_piece(const struct ipc_handle *handle, const struct ipc_piece *piece)
+static void *map_range(const struct ipc_handle *handle, const struct ipc_range *range)
 {
-    _cleanup_fd_ int fd = ipc_open(handle, piece->fd);
+    _cleanup_fd_ int fd = ipc_open(handle, range->fd);
     void *pages;
 
-    if (fd < 0 || shm_check(fd, piece->offset + piece->size))
+    if (fd < 0 || shm_check(fd, range->offset + range->size))
         return NULL;
-    pages = mmap(NULL, memory_mapped_size(piece->size), PROT_READ | PROT_WRITE,
-                 MAP_SHARED | MAP_NORESERVE, fd, (off_t)piece->offset);
+    pages = mmap(NULL, memory_mapped_size(range->size), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_NORESERVE, fd, (off_t)range->offset);
     if (pages == MAP_FAILED)
         return NULL;
-    madvise(pages, memory_mapped_size(piece->size), MADV_DONTFORK);
+    madvise(pages, memory_mapped_size(range->size), MADV_DONTFORK);
     return pages;
 }
 
@@ -116,15 +116,15 @@ static struct device *device_with_number(unsigned number)
     return NULL;
 }
 
-static CUresult enter_locked(struct context *context, void *pages, const struct ipc_piece *piece,
+static CUresult enter_locked(struct context *context, void *pages, const struct ipc_range *range,
                              struct memory **ret_memory)
 {
-    struct device *device = device_with_number(piece->device);
+    struct device *device = device_with_number(range->device);
     CUresult result;
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    result = memory_enter_locked(context, MEMORY_IMPORTED, (uintptr_t)pages, piece->size,
+    result = memory_enter_locked(context, MEMORY_IMPORTED, (uintptr_t)pages, range->size,
                                  SG_READ | SG_WRITE, ret_memory);
     if (!result)
         (*ret_memory)->device = device;
@@ -135,19 +135,19 @@ static CUresult import_locked(struct context *context, const struct ipc_handle *
                               struct ipc_import **ret_import)
 {
     struct ipc_import *import;
-    struct ipc_piece piece;
+    struct ipc_range range;
     struct memory *memory;
     void *pages = NULL;
     CUresult result;
 
-    if (read_piece(handle, &piece))
-        pages = map_piece(handle, &piece);
+    if (read_range(handle, &range))
+        pages = map_range(handle, &range);
     if (!pages)
         return CUDA_ERROR_INVALID_VALUE;
     import = calloc(1, sizeof(*import));
-    result = import ? enter_locked(context, pages, &piece, &memory) : CUDA_ERROR_OUT_OF_MEMORY;
+    result = import ? enter_locked(context, pages, &range, &memory) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result) {
-        munmap(pages, memory_mapped_size(piece.size));
+        munmap(pages, memory_mapped_size(range.size));
         free(import);
         return result;
     }

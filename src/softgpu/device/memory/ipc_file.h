@@ -34,8 +34,8 @@ struct ipc_handle {
     struct ipc_token token;
 };
 
-/* An allocation: a piece of the process's arena. */
-struct ipc_piece {
+/* An allocation: a range of the process's arena. */
+struct ipc_range {
     int32_t fd; /* of the arena, in that process */
     uint32_t device;
     uint64_t offset, size;
@@ -59,7 +59,7 @@ struct ipc_slot {
     struct ipc_token token;
     uint32_t kind;
     union {
-        struct ipc_piece piece;
+        struct ipc_range range;
         struct ipc_event event;
     };
 };

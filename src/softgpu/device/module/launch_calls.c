@@ -169,8 +169,8 @@ static unsigned cluster_blocks(const struct launch_request *request)
 
 /* A block must fit on an SM, a cluster on SMs that are scheduled together; a cooperative grid must
  * fit on all of them at once. */
-static CUresult check_room(const struct launch_request *request, const struct kernel *kernel,
-                           const struct stream *stream)
+static CUresult check_capacity(const struct launch_request *request, const struct kernel *kernel,
+                               const struct stream *stream)
 {
     unsigned threads = request->block[0] * request->block[1] * request->block[2];
     unsigned cluster = cluster_blocks(request);
@@ -252,7 +252,8 @@ static CUresult create_locked(struct launch_request *request, struct context *co
     if (result)
         return result;
     choose_cluster(request, kernel);
-    if ((result = check_shape(request, kernel)) || (result = check_room(request, kernel, stream)))
+    if ((result = check_shape(request, kernel)) ||
+        (result = check_capacity(request, kernel, stream)))
         return result;
     if (kernel->info->params_size > PARAMS_LIMIT)
         return CUDA_ERROR_INVALID_VALUE;

@@ -93,7 +93,7 @@ static void clients_that_have_gone_hold_little(void **state)
         assert_int_equal(*window_fence(window, 0), 0);
         *window_fence(window, 0) = 1;
         windows_put_back(windows, window);
-        while (windows_are_crowded(windows))
+        while (windows_are_over_budget(windows))
             assert_true(windows_trim(windows));
     }
     assert_in_range(regions, 1, 40);

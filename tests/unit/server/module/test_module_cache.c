@@ -429,7 +429,7 @@ static CUresult fail_to_compile(CUmodule *ret_module, CUlibrary library)
     return CUDA_ERROR_INVALID_PTX;
 }
 
-static void libraries_that_do_not_compile_are_retired(void **state)
+static void libraries_that_do_not_compile_are_queued_for_unload(void **state)
 {
     struct cached *cached = NULL;
 
@@ -692,7 +692,7 @@ int main(void)
         CASE(a_library_is_joined),
         CASE(other_options_make_another_library),
         CASE(failed_loads_are_not_kept),
-        CASE(libraries_that_do_not_compile_are_retired),
+        CASE(libraries_that_do_not_compile_are_queued_for_unload),
         CASE(the_longest_idle_library_is_evicted_first),
         CASE(so_many_idle_libraries_are_kept),
         CASE(images_with_the_same_hash_are_told_apart),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of an image, among them the formats of printf: in machine code and in PTX. */
-#include "image_texts.h"
+/* The strings of an image, among them the formats of printf: in machine code and in PTX. */
+#include "image_strings.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -8,19 +8,19 @@
 
 #include "unit.h"
 
-/* The texts with a '|' behind each; "-" when they cannot be known. */
+/* The strings with a '|' behind each; "-" when they cannot be known. */
 static const char *texts_in(enum image_kind kind, const void *bytes, size_t size)
 {
     const struct image_part part = {.kind = kind, .bytes = bytes, .size = size};
-    struct image_texts texts = {0};
+    struct image_strings strings = {0};
     static char found[256];
-    bool complete = image_part_texts(&part, &texts);
+    bool complete = image_part_strings(&part, &strings);
 
-    assert_true(texts.size < sizeof(found));
-    for (size_t i = 0; i < texts.size; i++)
-        found[i] = texts.bytes[i] ? texts.bytes[i] : '|';
-    found[texts.size] = '\0';
-    image_texts_fini(&texts);
+    assert_true(strings.size < sizeof(found));
+    for (size_t i = 0; i < strings.size; i++)
+        found[i] = strings.bytes[i] ? strings.bytes[i] : '|';
+    found[strings.size] = '\0';
+    image_strings_fini(&strings);
     return complete ? found : "-";
 }
 
@@ -48,18 +48,18 @@ static void test_what_is_no_text_in_ptx(void **state)
     assert_string_equal(in_text(".param .b8 "), "");
 }
 
-static void test_too_many_texts(void **state)
+static void test_too_many_strings(void **state)
 {
     static const char one[] = ".global .b8 a[4] = {104, 105, 104, 105};\n";
-    size_t count = IMAGE_TEXTS_MAX / 5 + 1, size = count * (sizeof(one) - 1);
+    size_t count = IMAGE_STRINGS_MAX / 5 + 1, size = count * (sizeof(one) - 1);
     char *text = malloc(size + 1);
 
     for (size_t i = 0; i < count; i++)
         memcpy(text + i * (sizeof(one) - 1), one, sizeof(one));
     const struct image_part part = {.kind = IMAGE_PTX, .bytes = text, .size = size};
-    struct image_texts texts = {0};
-    assert_false(image_part_texts(&part, &texts));
-    image_texts_fini(&texts);
+    struct image_strings strings = {0};
+    assert_false(image_part_strings(&part, &strings));
+    image_strings_fini(&strings);
     free(text);
 }
 
@@ -141,7 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrays_of_ptx),
         cmocka_unit_test(test_what_is_no_text_in_ptx),
-        cmocka_unit_test(test_too_many_texts),
+        cmocka_unit_test(test_too_many_strings),
         cmocka_unit_test(test_objects_of_code),
         cmocka_unit_test(test_objects_outside_their_section),
     };

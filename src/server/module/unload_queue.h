@@ -16,13 +16,13 @@
 #include "list.h"
 
 /* Limits of the number, and of the bytes of images and their variables. */
-#define RETIRED_MAX 1024u
-#define RETIRED_BYTES_MAX (1ull << 30)
-#define RETIRED_CROWDED 4u /* one part in so many of these is much */
+#define UNLOAD_QUEUE_MAX 1024u
+#define UNLOAD_QUEUE_BYTES_MAX (1ull << 30)
+#define UNLOAD_QUEUE_BUDGET 4u /* one part in so many of these is much */
 
 struct quiesce;
 
-struct retired {
+struct unload_queue {
     struct quiesce *quiesce;
     pthread_mutex_t lock;
     struct list libraries; /* oldest first */
@@ -31,24 +31,24 @@ struct retired {
 };
 
 /* Before any other thread uses it. */
-void retired_init(struct retired *retired, struct quiesce *quiesce);
+void unload_queue_init(struct unload_queue *queue, struct quiesce *quiesce);
 
 /* Unloads all. There are no clients any more. */
-void retired_fini(struct retired *retired);
+void unload_queue_fini(struct unload_queue *queue);
 
 /* Takes over a library that only kernels still use that run. `bytes` are those of its image and
  * variables. NULL is allowed. */
-void retired_add(struct retired *retired, struct library *library, uint64_t bytes);
+void unload_queue_add(struct unload_queue *queue, struct library *library, uint64_t bytes);
 
 /* Whether there are some. */
-bool retired_exist(struct retired *retired);
+bool unload_queue_has_libraries(struct unload_queue *queue);
 
 /* Whether there are so many that some had better be unloaded soon. */
-bool retired_is_crowded(struct retired *retired);
+bool unload_queue_is_over_budget(struct unload_queue *queue);
 
 /* Memory is short: unloads all libraries, and waits for streams. False when there was none. */
-bool retired_give_way(struct retired *retired);
+bool unload_queue_drain(struct unload_queue *queue);
 
 /* No client is busy: unloads one library. False when there is none, or when a stream waits for a
  * value. */
-bool retired_unload(struct retired *retired);
+bool unload_queue_unload(struct unload_queue *queue);

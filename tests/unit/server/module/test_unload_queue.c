@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Retired libraries are unloaded when no client is busy, or when there are too many. */
-#include "retired.h"
+#include "unload_queue.h"
 
 #include <stdlib.h>
 
@@ -37,9 +37,9 @@ static int teardown(void **state)
     return fixture_teardown(state);
 }
 
-static struct retired *retired_of(struct fixture *fixture)
+static struct unload_queue *queue_of(struct fixture *fixture)
 {
-    return &server_module_cache(&fixture->server)->retired;
+    return &server_module_cache(&fixture->server)->unload_queue;
 }
 
 static struct library *make_library(struct fixture *fixture)
@@ -80,60 +80,60 @@ static void look(struct fixture *fixture, struct upkeep *upkeep)
 
 static void nothing_is_unloaded_at_once(void **state)
 {
-    struct retired *retired = retired_of(*state);
+    struct unload_queue *queue = queue_of(*state);
 
-    retired_add(retired, load(*state), 100);
-    retired_add(retired, load(*state), 10);
+    unload_queue_add(queue, load(*state), 100);
+    unload_queue_add(queue, load(*state), 10);
     assert_string_equal(fake_trace(), "load l1; load l2; ");
-    assert_true(retired_unload(retired));
-    assert_int_equal(retired->bytes, 10);
-    assert_true(retired_unload(retired));
+    assert_true(unload_queue_unload(queue));
+    assert_int_equal(queue->bytes, 10);
+    assert_true(unload_queue_unload(queue));
     assert_string_equal(fake_trace(), "unload l1; unload l2; ");
-    assert_false(retired_unload(retired));
-    assert_int_equal(retired->count, 0);
+    assert_false(unload_queue_unload(queue));
+    assert_int_equal(queue->count, 0);
 }
 
 static void libraries_that_were_never_loaded_are_freed(void **state)
 {
-    retired_add(retired_of(*state), make_library(*state), 100);
-    retired_add(retired_of(*state), NULL, 100);
-    assert_false(retired_unload(retired_of(*state)));
+    unload_queue_add(queue_of(*state), make_library(*state), 100);
+    unload_queue_add(queue_of(*state), NULL, 100);
+    assert_false(unload_queue_unload(queue_of(*state)));
     assert_string_equal(fake_trace(), "");
 }
 
 static void not_while_a_stream_waits(void **state)
 {
-    retired_add(retired_of(*state), load(*state), 100);
+    unload_queue_add(queue_of(*state), load(*state), 100);
     begin_a_wait(*state);
     fake_trace();
-    assert_false(retired_unload(retired_of(*state)));
+    assert_false(unload_queue_unload(queue_of(*state)));
     assert_string_equal(fake_trace(), "");
     waiting = false;
-    assert_true(retired_unload(retired_of(*state)));
+    assert_true(unload_queue_unload(queue_of(*state)));
     assert_string_equal(fake_trace(), "unload l1; ");
 }
 
 static void their_number_is_limited(void **state)
 {
-    for (unsigned i = 0; i < RETIRED_MAX; i++)
-        retired_add(retired_of(*state), load(*state), 1);
+    for (unsigned i = 0; i < UNLOAD_QUEUE_MAX; i++)
+        unload_queue_add(queue_of(*state), load(*state), 1);
     struct library *last = load(*state);
     fake_trace();
-    retired_add(retired_of(*state), last, 1);
+    unload_queue_add(queue_of(*state), last, 1);
     assert_string_equal(fake_trace(), "unload l1; ");
-    assert_int_equal(retired_of(*state)->count, RETIRED_MAX);
+    assert_int_equal(queue_of(*state)->count, UNLOAD_QUEUE_MAX);
 }
 
 static void their_bytes_are_limited(void **state)
 {
-    retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX / 2);
-    retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX / 2);
+    unload_queue_add(queue_of(*state), load(*state), UNLOAD_QUEUE_BYTES_MAX / 2);
+    unload_queue_add(queue_of(*state), load(*state), UNLOAD_QUEUE_BYTES_MAX / 2);
     fake_trace();
-    retired_add(retired_of(*state), load(*state), 1);
+    unload_queue_add(queue_of(*state), load(*state), 1);
     assert_string_equal(fake_trace(), "load l3; unload l1; ");
-    retired_add(retired_of(*state), load(*state), RETIRED_BYTES_MAX + 1);
+    unload_queue_add(queue_of(*state), load(*state), UNLOAD_QUEUE_BYTES_MAX + 1);
     assert_string_equal(fake_trace(), "load l4; unload l2; unload l3; unload l4; ");
-    assert_int_equal(retired_of(*state)->bytes, 0);
+    assert_int_equal(queue_of(*state)->bytes, 0);
 }
 
 static CUresult create(struct fixture *fixture)
@@ -150,8 +150,8 @@ static void they_are_unloaded_when_memory_is_short(void **state)
 {
     assert_int_equal(create(*state), CUDA_ERROR_OUT_OF_MEMORY);
     assert_string_equal(fake_trace(), "create 7; ");
-    retired_add(retired_of(*state), load(*state), 1);
-    retired_add(retired_of(*state), load(*state), 1);
+    unload_queue_add(queue_of(*state), load(*state), 1);
+    unload_queue_add(queue_of(*state), load(*state), 1);
     assert_int_equal(create(*state), CUDA_SUCCESS);
     assert_string_equal(fake_trace(), "create 7; unload l1; unload l2; create 7; ");
 }
@@ -168,8 +168,8 @@ static void upkeep_unloads_when_no_client_is_busy(void **state)
     struct upkeep upkeep = {0};
 
     set_phase(*state, SESSION_ATTACHING);
-    retired_add(retired_of(*state), load(*state), 100);
-    retired_add(retired_of(*state), load(*state), 100);
+    unload_queue_add(queue_of(*state), load(*state), 100);
+    unload_queue_add(queue_of(*state), load(*state), 100);
     fake_trace();
     look(*state, &upkeep);
     assert_string_equal(fake_trace(), "");
@@ -182,17 +182,17 @@ static void upkeep_unloads_when_no_client_is_busy(void **state)
 static void upkeep_unloads_many_between_the_work_of_clients(void **state)
 {
     struct fixture *fixture = *state;
-    struct retired *retired = retired_of(fixture);
+    struct unload_queue *queue = queue_of(fixture);
     struct upkeep upkeep = {0};
 
     set_phase(fixture, SESSION_ATTACHING);
     for (unsigned i = 0; i < 2; i++)
-        retired_add(retired, load(fixture), RETIRED_BYTES_MAX / RETIRED_CROWDED / 2);
+        unload_queue_add(queue, load(fixture), UNLOAD_QUEUE_BYTES_MAX / UNLOAD_QUEUE_BUDGET / 2);
     look(fixture, &upkeep);
-    assert_int_equal(retired->count, 2);
-    retired_add(retired, load(fixture), 1);
+    assert_int_equal(queue->count, 2);
+    unload_queue_add(queue, load(fixture), 1);
     look(fixture, &upkeep);
-    assert_true(retired->count < 3);
+    assert_true(queue->count < 3);
 }
 
 /* Those who load would wait for that work otherwise, and everybody with them. Nor is anybody held
@@ -200,14 +200,14 @@ static void upkeep_unloads_many_between_the_work_of_clients(void **state)
 static void upkeep_unloads_nothing_beside_long_work(void **state)
 {
     struct fixture *fixture = *state;
-    struct retired *retired = retired_of(fixture);
+    struct unload_queue *queue = queue_of(fixture);
     struct upkeep upkeep = {0};
 
     set_phase(fixture, SESSION_SERVING);
     fence_expect_work(fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING));
-    retired_add(retired, load(fixture), RETIRED_BYTES_MAX);
+    unload_queue_add(queue, load(fixture), UNLOAD_QUEUE_BYTES_MAX);
     look(fixture, &upkeep);
-    assert_int_equal(retired->count, 1);
+    assert_int_equal(queue->count, 1);
     assert_int_equal(fixture->session->holders, 0);
     assert_int_equal(upkeep.retry_at, 0);
 }
@@ -227,5 +227,5 @@ int main(void)
         CASE(upkeep_unloads_nothing_beside_long_work),
     };
 
-    return cmocka_run_group_tests_name("retired", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("unload_queue", tests, NULL, NULL);
 }

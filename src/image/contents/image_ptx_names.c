@@ -62,7 +62,7 @@ static bool has_textures(const struct image_part *part)
            memmem(part->bytes, part->size, ".surf", 5);
 }
 
-bool image_text_names(const struct image_part *part, struct image_names *names, uint64_t *ret_bytes)
+bool image_ptx_names(const struct image_part *part, struct image_names *names, uint64_t *ret_bytes)
 {
     struct ptx_error error;
     struct ptx_module *module = ptx_parse_declarations(part->bytes, text_size(part), &error);

@@ -3,7 +3,7 @@
  * In machine code a text is an object of the symbol table, in PTX an array of bytes that is
  * declared with its values: ".global .align 1 .b8 $str[3] = {104, 105, 10};".
  */
-#include "image_texts.h"
+#include "image_strings.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,36 +11,37 @@
 
 #include "image_symbols.h"
 
-static bool reserve_bytes(struct image_texts *texts, size_t size)
+static bool reserve_bytes(struct image_strings *strings, size_t size)
 {
-    size_t capacity = texts->capacity ? texts->capacity : 1024;
+    size_t capacity = strings->capacity ? strings->capacity : 1024;
 
     while (capacity < size)
         capacity *= 2;
-    if (capacity == texts->capacity)
+    if (capacity == strings->capacity)
         return true;
-    char *bytes = realloc(texts->bytes, capacity);
+    char *bytes = realloc(strings->bytes, capacity);
     if (!bytes)
         return false;
-    texts->bytes = bytes;
-    texts->capacity = capacity;
+    strings->bytes = bytes;
+    strings->capacity = capacity;
     return true;
 }
 
-bool image_texts_add(struct image_texts *texts, const char *text, size_t length)
+bool image_strings_add(struct image_strings *strings, const char *text, size_t length)
 {
-    if (length >= IMAGE_TEXTS_MAX - texts->size || !reserve_bytes(texts, texts->size + length + 1))
+    if (length >= IMAGE_STRINGS_MAX - strings->size ||
+        !reserve_bytes(strings, strings->size + length + 1))
         return false;
-    memcpy(texts->bytes + texts->size, text, length);
-    texts->bytes[texts->size + length] = '\0';
-    texts->size += length + 1;
+    memcpy(strings->bytes + strings->size, text, length);
+    strings->bytes[strings->size + length] = '\0';
+    strings->size += length + 1;
     return true;
 }
 
-void image_texts_fini(struct image_texts *texts)
+void image_strings_fini(struct image_strings *strings)
 {
-    free(texts->bytes);
-    *texts = (struct image_texts){0};
+    free(strings->bytes);
+    *strings = (struct image_strings){0};
 }
 
 /* ---- machine code ---- */
@@ -58,7 +59,7 @@ static const char *bytes_of(const struct image_elf *elf, const Elf64_Sym *symbol
     return (const char *)elf->bytes + section.sh_offset + symbol->st_value;
 }
 
-static bool code_texts(const struct image_part *part, struct image_texts *texts)
+static bool code_strings(const struct image_part *part, struct image_strings *strings)
 {
     struct image_symbols symbols;
     struct image_elf elf;
@@ -70,7 +71,7 @@ static bool code_texts(const struct image_part *part, struct image_texts *texts)
         const char *bytes = bytes_of(&elf, &symbol);
 
         if (bytes && symbol.st_size > 1 && strnlen(bytes, symbol.st_size) == symbol.st_size - 1 &&
-            !image_texts_add(texts, bytes, symbol.st_size - 1))
+            !image_strings_add(strings, bytes, symbol.st_size - 1))
             return false;
     }
     return true;
@@ -127,13 +128,13 @@ static bool take_head(struct cursor *cursor)
 }
 
 /* NULs may end it; the last of them need not be written. False when it is no text. */
-static bool take_values(struct cursor *cursor, struct image_texts *text)
+static bool take_values(struct cursor *cursor, struct image_strings *text)
 {
     bool ended = false;
     char byte;
 
     do {
-        if (!take_byte(cursor, &byte) || (ended && byte) || text->size == IMAGE_TEXTS_MAX / 2 ||
+        if (!take_byte(cursor, &byte) || (ended && byte) || text->size == IMAGE_STRINGS_MAX / 2 ||
             !reserve_bytes(text, text->size + 1))
             return false;
         ended = !byte;
@@ -143,17 +144,17 @@ static bool take_values(struct cursor *cursor, struct image_texts *text)
     return text->size > 0 && take_char(cursor, '}');
 }
 
-static bool add_array(struct cursor *cursor, struct image_texts *texts)
+static bool add_array(struct cursor *cursor, struct image_strings *strings)
 {
-    struct image_texts text = {0};
+    struct image_strings text = {0};
     bool added = !take_head(cursor) || !take_values(cursor, &text) ||
-                 image_texts_add(texts, text.bytes, text.size);
+                 image_strings_add(strings, text.bytes, text.size);
 
-    image_texts_fini(&text);
+    image_strings_fini(&text);
     return added;
 }
 
-static bool ptx_texts(const struct image_part *part, struct image_texts *texts)
+static bool ptx_strings(const struct image_part *part, struct image_strings *strings)
 {
     static const char type[] = ".b8 ";
     struct cursor cursor = {part->bytes, (const char *)part->bytes + part->size};
@@ -165,12 +166,12 @@ static bool ptx_texts(const struct image_part *part, struct image_texts *texts)
         if (!found)
             return true;
         cursor.next = found + strlen(type);
-        if (!add_array(&cursor, texts))
+        if (!add_array(&cursor, strings))
             return false;
     }
 }
 
-bool image_part_texts(const struct image_part *part, struct image_texts *texts)
+bool image_part_strings(const struct image_part *part, struct image_strings *strings)
 {
-    return part->kind == IMAGE_ELF ? code_texts(part, texts) : ptx_texts(part, texts);
+    return part->kind == IMAGE_ELF ? code_strings(part, strings) : ptx_strings(part, strings);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mark is an empty file, NAME.loading, that its server has locked: the lock ends with it. */
-#include "code_mark.h"
+#include "code_load_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +24,12 @@ static int lock_file(const struct code_directory *directory, const char *name, i
     return 0;
 }
 
-int code_mark_set(const struct code_directory *directory, const char *name, int *ret_fd)
+int code_load_lock_take(const struct code_directory *directory, const char *name, int *ret_fd)
 {
     return lock_file(directory, name, O_CREAT, ret_fd);
 }
 
-void code_mark_remove(const struct code_directory *directory, const char *name, int *fd)
+void code_load_lock_release(const struct code_directory *directory, const char *name, int *fd)
 {
     char file[CODE_FILE_SIZE];
 
@@ -40,7 +40,7 @@ void code_mark_remove(const struct code_directory *directory, const char *name, 
     fd_close(fd);
 }
 
-unsigned code_marks_settle(const struct code_directory *directory)
+unsigned code_load_locks_recover(const struct code_directory *directory)
 {
     struct code_list list;
     unsigned deleted = 0;
@@ -52,7 +52,7 @@ unsigned code_marks_settle(const struct code_directory *directory)
         if (lock_file(directory, list.entries[i].name, 0, &fd))
             continue;
         code_entry_delete(directory, list.entries[i].name);
-        code_mark_remove(directory, list.entries[i].name, &fd);
+        code_load_lock_release(directory, list.entries[i].name, &fd);
         deleted++;
     }
     code_list_fini(&list);

@@ -178,7 +178,7 @@ static bool add_kernels(const struct functions *functions, struct image_names *c
     return true;
 }
 
-bool image_text_callers(const struct image_part *part, struct image_names *callers)
+bool image_ptx_callers(const struct image_part *part, struct image_names *callers)
 {
     const char *text = part->bytes;
     struct functions functions = {0};
