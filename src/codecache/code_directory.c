@@ -49,7 +49,7 @@ uint64_t code_directory_limit(void)
     return CODE_BYTES_DEFAULT;
 }
 
-/* What is wrong shows when the directory is opened. */
+/* Errors show when the directory is opened. */
 static void make_directories(const char *path)
 {
     char above[PATH_MAX];
@@ -119,8 +119,8 @@ static int write_parts(int fd, const void *head, size_t head_size, const void *b
     return error ? error : write_all(fd, body, body_size);
 }
 
-/* A reader sees the old file or the new one. After a crash of the machine it may see less, which
- * the hash in it shows. */
+/* A reader sees the old file or the new one. After a crash of the machine the file may be cut
+ * short; its hash detects that. */
 int code_file_write(const struct code_directory *directory, const char *name, const void *head,
                     size_t head_size, const void *body, size_t body_size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The directory in which servers keep the code that their clients have loaded, so that a later
- * server can load it before anybody waits for it. It belongs to the user of the server, and nobody
- * else may write or read there. Several servers may use it at the same time.
+ * server can load it before a client needs it. The directory belongs to the server's user, and no
+ * other user may read or write it. Several servers may use it at the same time.
  *
  * Functions may be called from any thread.
  */
@@ -24,7 +24,7 @@ struct code_directory {
     char path[PATH_MAX];
 };
 
-/* Whether there is none: FUNNEL_CODE_CACHE has not been switched on, or CUDA_CACHE_DISABLE has. */
+/* Whether the cache is off: FUNNEL_CODE_CACHE is not set, or CUDA_CACHE_DISABLE is. */
 bool code_directory_is_off(void);
 
 /* FUNNEL_CACHE_PATH, else /var/cache/funnel for root, and $XDG_CACHE_HOME/funnel or
@@ -34,15 +34,15 @@ bool code_directory_path(char *ret_path, size_t capacity);
 /* FUNNEL_CACHE_MAXSIZE, which has a unit, else CUDA_CACHE_MAXSIZE, else CODE_BYTES_DEFAULT. */
 uint64_t code_directory_limit(void);
 
-/* Opens the directory, with `create` after making it and the one above it. 0 or -errno: -ENOENT
- * when it is not there, -EPERM when it belongs to somebody else or others may enter it. */
+/* Opens the directory. With `create` it first creates the directory and its parent. 0 or -errno:
+ * -ENOENT when it does not exist, -EPERM when another user owns it or may enter it. */
 int code_directory_open(struct code_directory *directory, const char *path, bool create);
 
 /* Closes it. One that was never opened has descriptor -1. */
 void code_directory_close(struct code_directory *directory);
 
-/* Opens a file for reading. 0; -ENOENT; or -EBADF when it is no plain file of the owner's that
- * nobody else may write or read, and then it has been deleted. */
+/* Opens a file for reading. 0; -ENOENT; -EBADF when it is no regular file of the owner, or other
+ * users may read or write it. Such a file is deleted. */
 int code_file_open(const struct code_directory *directory, const char *name, int *ret_fd,
                    struct stat *ret_stat);
 

@@ -144,7 +144,7 @@ void code_entry_fini(struct code_entry *entry)
     entry->loaded = NULL;
 }
 
-/* One that is not sound is deleted. */
+/* Deletes an entry that is not valid. */
 static bool is_there(const struct code_directory *directory, const char *name)
 {
     struct code_entry entry;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An entry of the code cache: an image that a client has loaded, with its options of the compiler,
- * in a file NAME.code that never changes; and the names of the kernels that clients have asked for,
- * in NAME.kernels (code_kernels.h). The name is made of what tells entries apart, and of a hash of
- * the image.
+ * An entry of the code cache is two files. NAME.code never changes: it has an image that a client
+ * loaded, and the compiler options. NAME.kernels (code_kernels.h) has the names of the kernels that
+ * clients looked up. The name consists of the origin, the options and a hash of the image.
  *
- * What is in a file is checked before it is used: its size, a hash of all of it, and that it is
- * what its name says. What fails is deleted.
+ * A file is checked before it is used: its size, the hash of its contents, and whether it matches
+ * its name. A file that fails is deleted.
  */
 #pragma once
 
@@ -16,8 +15,8 @@
 #define CODE_OPTIONS_MAX 1024u
 #define CODE_IMAGE_MAX (512ull << 20)
 
-/* Entries of other drivers, devices and users are not loaded, and stay until they have to make
- * room. */
+/* A server does not load entries of other drivers, devices and users. They stay until the cache
+ * evicts them. */
 struct code_origin {
     uint32_t driver_version;
     uint32_t compute_capability; /* 10 * major + minor */
@@ -37,22 +36,22 @@ struct code_entry {
 /* The entry's name, from its origin, options and image. */
 void code_entry_name(const struct code_entry *entry, char ret_name[CODE_NAME_SIZE]);
 
-/* Writes the entry unless it is there and valid, after making room for it: 0 or -errno; -EFBIG when
- * it is too large for the cache. */
+/* Writes the entry, unless a valid one exists, after evicting others: 0 or -errno; -EFBIG when it
+ * is too large for the cache. */
 int code_entry_save(const struct code_directory *directory, const struct code_entry *entry);
 
-/* Reads an entry: 0, and then code_entry_fini() frees it; -ENOENT; -EBADMSG or -EBADF when it was
- * not valid and has been deleted; -errno. */
+/* Reads an entry, which code_entry_fini() frees: 0; -ENOENT; -EBADMSG or -EBADF when it was not
+ * valid and has been deleted; -errno. */
 int code_entry_load(const struct code_directory *directory, const char *name,
                     struct code_entry *ret_entry);
 void code_entry_fini(struct code_entry *entry);
 
-/* The origin that a file claims to have, and the size of its image, without reading all of it. The
- * same errors. */
+/* Reads only the header: the origin that the file claims, and the size of its image. The same
+ * errors. */
 int code_entry_peek(const struct code_directory *directory, const char *name,
                     struct code_origin *ret_origin, uint64_t *ret_image_size);
 
-/* The entry has been used now. */
+/* Records that the entry was used now. */
 void code_entry_note_use(const struct code_directory *directory, const char *name);
 
 /* Deletes the entry with its kernels. */

@@ -123,7 +123,7 @@ static bool has_name(const struct code_kernels *kernels, uint32_t count, const c
     return false;
 }
 
-/* The names of one list are different, so a new name is only sought among the first ones. */
+/* The names of one list are distinct, so a new name is compared with the original ones only. */
 int code_kernels_merge(struct code_kernels *kernels, const struct code_kernels *other)
 {
     const uint32_t count = kernels->count;

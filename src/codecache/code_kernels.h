@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which kernels of an entry clients have asked for, and on which devices. The file is small and
- * written anew whenever that grows.
+ * The kernels of an entry that clients have looked up, and the devices on which they did. The file
+ * is small, and is rewritten whenever one is added.
  */
 #pragma once
 

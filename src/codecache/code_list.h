@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of the code cache, and room for new ones. */
+/* The entries of the code cache, and the eviction of the least recently used. */
 #pragma once
 
 #include "code_entry.h"
@@ -16,11 +16,11 @@ struct code_list {
     uint64_t bytes; /* of all entries */
 };
 
-/* Reads the list, which code_list_fini() frees: 0 or -errno. Files that a writer has left behind
- * are deleted after an hour. */
+/* Reads the list, which code_list_fini() frees: 0 or -errno. Temporary files of writers that were
+ * killed are deleted after an hour. */
 int code_list_read(const struct code_directory *directory, struct code_list *ret_list);
 void code_list_fini(struct code_list *list);
 
-/* Deletes the entries that have not been used for longest, until there is room for `bytes` more
- * below the limit: 0; -EFBIG when that is more than the limit; -errno. */
+/* Deletes the least recently used entries until `bytes` more fit below the limit: 0; -EFBIG when
+ * `bytes` exceeds the limit; -errno. */
 int code_list_evict(const struct code_directory *directory, uint64_t bytes);

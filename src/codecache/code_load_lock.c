@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mark is an empty file, NAME.loading, that its server has locked: the lock ends with it. */
+/* The lock is an empty file, NAME.loading, that the server has locked. The kernel drops the lock
+ * when the server ends. */
 #include "code_load_lock.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which part of the chip each pair of SMs belongs to. cuBLASLt calls through this table without
- * looking whether it got one, but takes "not supported" for an answer and goes on without.
+ * The part of the chip that each pair of SMs belongs to. cuBLASLt calls through this table without
+ * checking that it got one. It accepts "not supported" and goes on without.
  */
 #include "tables.h"
 

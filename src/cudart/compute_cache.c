@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's cache of compiled code, as NVRTC and nvJitLink use it: they make a key of all that
- * goes into a compilation, ask for its result, compile when there is none, and then add it.
+ * The driver's cache of compiled code, as NVRTC and nvJitLink use it: they make a key of all inputs
+ * of a compilation and look its result up. Without a result they compile, and add it.
  */
 #include "tables.h"
 
@@ -12,8 +12,8 @@
 
 #define SOURCE_MAX (256u << 20)
 
-/* What goes into a compilation, one behind the other, after the numbers and the texts that say how.
- */
+/* The key holds the numbers and the option strings, and then the inputs of the compilation, back to
+ * back. */
 struct numbers {
     uint32_t kind, sm, flags, source_size;
 };
@@ -34,8 +34,8 @@ static char *append_text(char *to, const char *text)
     return append_bytes(to, text ? text : "", size_of(text));
 }
 
-/* The source is LLVM's bitcode, a text or machine code. `kind` says what is made of it, `host` for
- * which kind of machine, and `compiler` is the date of the compiler. */
+/* The source is LLVM bitcode, PTX or machine code. `kind` is the kind of the result, `host` the
+ * kind of machine, and `compiler` the date of the compiler. */
 static CUresult create_key(struct compute_key **ret_key, uint32_t kind, const void *source,
                            size_t size, const char *options, const char *host, const char *compiler,
                            uint32_t sm, uint32_t flags)

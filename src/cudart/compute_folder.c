@@ -41,7 +41,7 @@ static bool find_path(char path[PATH_MAX])
     return length < PATH_MAX;
 }
 
-/* Makes the folders above, too; what can not be made is noticed when the last one is opened. */
+/* Creates the parent folders, too. An error shows when the last one is opened. */
 static void make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -85,7 +85,7 @@ uint64_t compute_folder_limit(void)
     return *end ? BYTES_DEFAULT : bytes;
 }
 
-/* ---- room ---- */
+/* ---- eviction ---- */
 
 struct file {
     char name[NAME_MAX + 1];

@@ -121,7 +121,7 @@ static int write_file(int fd, const struct compute_key *key, const void *data, u
     return error ? error : write_all(fd, data, size);
 }
 
-/* What a process that was killed has left counts as a file, and goes like one. */
+/* The temporary file of a process that was killed counts as a file, and is evicted like one. */
 static void name_new_file(char name[NAME_SIZE])
 {
     static atomic_uint count;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a library keeps with a context: a map from (context, key) to a value and its destructor.
+ * Values that libraries attach to contexts: a map from (context, key) to a value and its
+ * destructor.
  *
- * Each copy of libcudart in the process (the program's own, that of cuBLAS, ...) keeps its state
- * of a context here, and looks it up in almost every call that it gets. So a thread remembers its
- * last answer, and the map is locked only when that does not serve: the answer stays good until
- * something is removed, which a counter tells. Destructors run without the lock, because they
- * take libcudart's own lock, which another thread may hold while it calls in here.
+ * Each copy of libcudart in the process (the program's, that of cuBLAS, ...) keeps its state of a
+ * context here. It looks the state up in almost every call. So a thread caches its last answer, and
+ * locks the map only on a miss. The cached answer stays valid until an entry is removed; a counter
+ * detects that. Destructors run without the lock, because they take libcudart's own lock, which
+ * another thread may hold while it calls in here.
  */
 #include "tables.h"
 
@@ -45,7 +46,7 @@ static struct entry **bucket_of(CUcontext context, const void *key)
     return &buckets[mix >> 58];
 }
 
-/* Where the link to the entry is, or the end of its bucket. */
+/* The link to the entry, or the end of its bucket. */
 static struct entry **find_locked(CUcontext context, const void *key)
 {
     struct entry **link = bucket_of(context, key);
@@ -55,8 +56,8 @@ static struct entry **find_locked(CUcontext context, const void *key)
     return link;
 }
 
-/* NULL means the current context. A context that was named but cannot be used is a bad handle,
- * where there is a driver. */
+/* NULL means the current context. Once a driver is initialized, a context that cannot be used is an
+ * invalid handle. */
 static CUresult resolve(CUcontext *context)
 {
     bool named = *context != NULL;
@@ -88,7 +89,7 @@ static CUresult insert_locked(CUcontext context, void *key, void *value, destruc
     return CUDA_SUCCESS;
 }
 
-/* A key that is there already keeps its old value. */
+/* A key that exists keeps its value. */
 static CUresult put_value(CUcontext context, void *key, void *value, destructor *destroy)
 {
     CUresult result = resolve(&context);

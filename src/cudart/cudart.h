@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the CUDA libraries ask of a driver beyond the public API: the tables behind
+ * The part of a driver that the CUDA libraries use beyond the public API: the tables of
  * cuGetExportTable, and the lookup rules of cuGetProcAddress.
  *
  * Both of our drivers, the client and the software GPU, answer from here. They differ only in
@@ -14,8 +14,8 @@
 #include "cuda_abi.h"
 
 /*
- * What the tables need to know of the driver that they belong to. All of these may be called from
- * any thread, and are called without any lock of this module held.
+ * The functions of a driver that the tables call. They are called from any thread, without a lock
+ * of this module.
  */
 struct cudart_ops {
     int driver_version;
@@ -50,8 +50,9 @@ void cudart_init(const struct cudart_ops *ops);
 CUresult cudart_get_export_table(const void **ret_table, const CUuuid *id);
 
 /*
- * To be called when a context is destroyed or reset: hands everything that libraries attached to
- * it back to their destructors. The caller must hold no lock that a driver call may take.
+ * The driver calls this when a context is destroyed or reset. It passes every value that libraries
+ * attached to the context to its destructor. The caller must hold no lock that a driver call may
+ * take.
  */
 void cudart_context_gone(CUcontext context);
 
@@ -69,9 +70,8 @@ struct entry_point {
 };
 
 /*
- * The whole of cuGetProcAddress_v2. A name that cannot be had is not an error: the result is
- * CUDA_SUCCESS with a NULL function and the reason in ret_status (which may be NULL). From any
- * thread.
+ * The whole of cuGetProcAddress_v2. An unknown name is no error: the result is CUDA_SUCCESS with a
+ * NULL function, and ret_status, unless it is NULL, gets the reason. From any thread.
  */
 CUresult cudart_get_proc_address(const struct entry_point *table, size_t count, const char *symbol,
                                  void **ret_function, int version, cuuint64_t flags,

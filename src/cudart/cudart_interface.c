@@ -11,8 +11,8 @@ static CUresult load_module(CUmodule *ret_module, const void *wrapper)
 }
 
 /*
- * libcudart asks once for each device while it starts. The context must not become active by it:
- * a program that only looks around must not hold memory on every device.
+ * libcudart calls this once for each device while it starts. The call must not activate the
+ * context: a program that only queries devices must not use memory on each of them.
  */
 static CUresult get_primary_context(CUcontext *ret_context, CUdevice device)
 {
@@ -21,7 +21,7 @@ static CUresult get_primary_context(CUcontext *ret_context, CUdevice device)
     return cudart_ops->primary_context(ret_context, device);
 }
 
-/* Notes of OpenGL and VDPAU that a device should share with them; we share with neither. */
+/* OpenGL and VDPAU announce that they share a device. We share with neither. */
 static CUresult prepare_graphics(CUdevice device, const uint64_t *settings)
 {
     return CUDA_SUCCESS;

@@ -2,8 +2,8 @@
 /*
  * cuGetExportTable: which UUID names which table.
  *
- * A table that is not here is refused, which every known caller takes well: no log table means that
- * libcudart keeps its messages to itself.
+ * Other tables are refused, and every known caller accepts that: without a log table libcudart logs
+ * nothing.
  */
 #include "tables.h"
 

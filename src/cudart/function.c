@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What there is to know of kernels. cuFFT loads modules of one kernel whose name it does not know,
- * and finds the kernel by walking the module.
+ * Facts about kernels. cuFFT loads modules with one kernel of unknown name, and finds that kernel
+ * by walking the module.
  */
 #include "tables.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Which of two rows comes first; the order of the table. */
+/* The order of the table's rows. */
 static int compare_entry_points(const struct entry_point *a, const struct entry_point *b)
 {
     int order = strcmp(a->name, b->name);

@@ -6,8 +6,8 @@
  * calls of ioctl(). Numbers and layouts are those of NVIDIA's open kernel modules (nvos.h,
  * ctrla06c.h).
  *
- * The driver sets the slice of a group while it sets the context up, so a slice that came earlier
- * would be lost. Groups get theirs some time after they were made: channel_groups_apply().
+ * The driver sets the slice of a group itself while it creates the context, and would overwrite an
+ * earlier one. So channel_groups_apply() sets the slices some time after a group was created.
  */
 #pragma once
 
@@ -17,10 +17,9 @@
 /* After an ioctl() of this process that has succeeded, from any thread. */
 void channel_groups_see(int fd, unsigned long request, const void *argument);
 
-/* From any thread. Microseconds for the compute groups of this process, also for those that it
- * makes later; 0: what the driver gives. Takes effect with the next channel_groups_apply(). */
+/* From any thread. The slice, in microseconds, of all present and later compute groups of this
+ * process; 0 = the driver's own. Takes effect with the next channel_groups_apply(). */
 void channel_groups_set_slice(uint64_t us);
 
-/* One thread. Gives groups their slice that have not got it yet, and logs once what the driver
- * refuses. */
+/* One thread. Sets the slice of new groups, and logs the driver's refusal once. */
 void channel_groups_apply(void);

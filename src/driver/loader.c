@@ -115,7 +115,7 @@ void driver_expect_refusal(bool expected)
     refusal_expected = expected;
 }
 
-/* Clients make mistakes as fast as they like; the log takes some a second and no more. */
+/* Clients may cause errors at any rate; the log takes only some a second. */
 static bool within_rate(void)
 {
     static atomic_uint_fast64_t second;
@@ -127,7 +127,7 @@ static bool within_rate(void)
     return atomic_fetch_add(&lines, 1) < DRIVER_LINES_A_SECOND;
 }
 
-/* What a driver has to say of a fault beyond its number. Only newer ones have this. */
+/* A newer driver explains a fault beyond its error code. */
 static void log_message(void *unused, CUlogLevel level, char *message, size_t length)
 {
     if (!refusal_expected && within_rate())

@@ -20,7 +20,7 @@ enum driver_kind {
 /* The driver's entry points; filled by driver_load(). */
 extern struct driver_table driver;
 
-/* What only the software GPU has (soft_extension.h); NULL on another driver. */
+/* Functions of the software GPU alone (soft_extension.h); NULL with another driver. */
 struct driver_extension {
     void (*set_launch_owner)(uint64_t owner);
     void (*forget_launch_owner)(uint64_t owner);
@@ -39,8 +39,8 @@ int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, 
 /* The path of the library that driver_load() chose. Lives as long as the process. */
 const char *driver_path(void);
 
-/* Between true and false the driver's own messages about this thread's calls are not logged: the
- * caller asks what it knows may be refused. */
+/* With true, the driver's messages about this thread's calls are not logged, until a call with
+ * false: the caller expects that the driver may refuse its calls. */
 void driver_expect_refusal(bool expected);
 
 /* "CUDA_ERROR_..." for the log; never NULL. */

@@ -173,7 +173,7 @@ static void load_next(struct code_cache *cache)
 
 /* ---- saving ---- */
 
-static void list_entries(struct code_cache *cache)
+static void count_entries(struct code_cache *cache)
 {
     struct code_list list;
 
@@ -233,7 +233,7 @@ static void save_all_locked(struct code_cache *cache, uint64_t deadline)
         saved = true;
     }
     if (saved)
-        list_entries(cache);
+        count_entries(cache);
 }
 
 static void save_all(struct code_cache *cache)
@@ -260,7 +260,7 @@ static void prepare_directory(struct code_cache *cache)
         log_line("Deleted %u entries of %s: a server has ended while it loaded them", deleted,
                  cache->directory.path);
     code_list_read(&cache->directory, &cache->pending);
-    list_entries(cache);
+    count_entries(cache);
 }
 
 static void pause_thread(const struct code_cache *cache)

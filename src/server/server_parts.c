@@ -33,7 +33,7 @@ static int init_memory(struct server *server)
 }
 
 /* The software GPU has no calls that wait for all streams, unless it is told to have them. */
-static bool waits_for_calm(const struct server *server)
+static bool has_exclusive_calls(const struct server *server)
 {
     return !switch_is_on("FUNNEL_NO_CALM") &&
            (server->life->driver_kind != DRIVER_SOFT || switch_is_on("FUNNEL_SOFT_STALLS"));
@@ -43,7 +43,7 @@ static int init_streams(struct server *server)
 {
     int error = server_streams_init(server);
 
-    if (!error && !waits_for_calm(server))
+    if (!error && !has_exclusive_calls(server))
         server->await_calm = NULL;
     return error;
 }

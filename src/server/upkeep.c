@@ -27,16 +27,16 @@
 #define EMPTY_NS (3 * NS_PER_SEC)
 
 /* For how long clients are held back at most, and how long it may take until they are. */
-#define HOLD_NS (250 * NS_PER_MS)
+#define SUSPEND_NS (250 * NS_PER_MS)
 #define REST_TIMEOUT_NS (20 * NS_PER_MS)
 
 /* A client that launches and waits has no work at some moment within this time. */
 #define PEEK_NS (5 * NS_PER_MS)
 
 /* Where the clients' work was not done within that time, it is not the next time either. */
-#define ROOM_TRIM_NS (10 * NS_PER_MS)
+#define SURPLUS_TRIM_NS (10 * NS_PER_MS)
 #define ROOM_PAUSE_NS (200 * NS_PER_US)
-#define ROOM_RETRY_NS (1 * NS_PER_SEC)
+#define SURPLUS_RETRY_NS (1 * NS_PER_SEC)
 
 /* To check all fences of all clients takes a while, so it is done only in every fifth round. */
 #define BUSY_CHECK_ROUNDS 5u
@@ -71,9 +71,9 @@ bool server_is_busy(struct server *server)
 /* A kernel that is launched between a look at the clients and a call that waits for all kernels
  * would stop everybody, so the clients are held back before their next commands, and those that
  * attach before their first. */
-static void hold_clients(struct server *server, struct calm *calm)
+static void suspend_clients(struct server *server, struct calm *calm)
 {
-    uint64_t until = clock_ns() + HOLD_NS;
+    uint64_t until = clock_ns() + SUSPEND_NS;
 
     calm->count = 0;
     calm_bar(server);
@@ -86,7 +86,7 @@ static void hold_clients(struct server *server, struct calm *calm)
     calm_await_rest(server, calm, REST_TIMEOUT_NS);
 }
 
-static void release_clients(struct server *server, struct calm *calm)
+static void resume_clients(struct server *server, struct calm *calm)
 {
     calm_unbar(server);
     calm_release(server, calm);
@@ -99,9 +99,9 @@ static bool step_in_between(struct server *server, bool (*step)(struct server *s
 
     if (server_is_busy(server))
         return false;
-    hold_clients(server, &calm);
+    suspend_clients(server, &calm);
     bool taken = !server_is_busy(server) && step(server);
-    release_clients(server, &calm);
+    resume_clients(server, &calm);
     return taken;
 }
 
@@ -118,7 +118,7 @@ static void unload_libraries(struct server *server)
         ;
 }
 
-static struct device *find_short_of_room(struct server *server)
+static struct device *find_short_of_capacity(struct server *server)
 {
     for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
         if (driver_room_is_short(&server->devices.device[i]))
@@ -127,9 +127,9 @@ static struct device *find_short_of_room(struct server *server)
 }
 
 /* Some milliseconds. */
-static bool renew_room(struct server *server)
+static bool renew_capacity(struct server *server)
 {
-    const struct device *device = find_short_of_room(server);
+    const struct device *device = find_short_of_capacity(server);
 
     if (!device || device_enter(device) != CUDA_SUCCESS || !quiesce_try(device->quiesce))
         return false;
@@ -138,9 +138,9 @@ static bool renew_room(struct server *server)
     return !driver_room_is_short(device);
 }
 
-static void renew_rooms(struct server *server)
+static void renew_capacities(struct server *server)
 {
-    while (find_short_of_room(server) && step_in_between(server, renew_room))
+    while (find_short_of_capacity(server) && step_in_between(server, renew_capacity))
         ;
 }
 
@@ -229,13 +229,14 @@ static bool give_back_until(struct server *server, uint64_t end)
         return false;
     while (clock_ns() < end && module_cache_unload(server_module_cache(server)))
         ;
-    return !find_short_of_room(server) || renew_room(server);
+    return !find_short_of_capacity(server) || renew_capacity(server);
 }
 
 static bool is_over_budget(struct server *server)
 {
     return windows_are_over_budget(server_windows(server)) ||
-           module_cache_is_over_budget(server_module_cache(server)) || find_short_of_room(server);
+           module_cache_is_over_budget(server_module_cache(server)) ||
+           find_short_of_capacity(server);
 }
 
 /* Clients that pause often lose some 10 ms by it. */
@@ -244,19 +245,20 @@ static bool give_back_between(struct server *server)
     uint64_t deadline = clock_ns() + REST_TIMEOUT_NS;
     struct calm calm;
 
-    hold_clients(server, &calm);
-    bool done = await_idle(server, deadline) && give_back_until(server, clock_ns() + ROOM_TRIM_NS);
-    release_clients(server, &calm);
+    suspend_clients(server, &calm);
+    bool done =
+        await_idle(server, deadline) && give_back_until(server, clock_ns() + SURPLUS_TRIM_NS);
+    resume_clients(server, &calm);
     return done;
 }
 
-static void make_room(struct server *server, struct upkeep *upkeep)
+static void free_surplus(struct server *server, struct upkeep *upkeep)
 {
     if (clock_ns() < upkeep->retry_at || !is_over_budget(server) || !clients_pause(server) ||
         device_enter(&server->devices.device[0]) != CUDA_SUCCESS)
         return;
     if (!give_back_between(server))
-        upkeep->retry_at = clock_ns() + ROOM_RETRY_NS;
+        upkeep->retry_at = clock_ns() + SURPLUS_RETRY_NS;
 }
 
 static void make_spares(struct server *server)
@@ -313,8 +315,8 @@ void upkeep_run(struct server *server, struct upkeep *upkeep)
         unload_libraries(server);
         long_work_watch(server);
         renew_windows(server);
-        renew_rooms(server);
-        make_room(server, upkeep);
+        renew_capacities(server);
+        free_surplus(server, upkeep);
     }
     if (server_is_empty(server)) {
         trim_empty_server(server, upkeep);

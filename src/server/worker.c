@@ -68,7 +68,7 @@ static void wait_for_command(struct session *session)
 }
 
 /* Another session is about to make a call that waits for all streams. Partner: calm.c. */
-static void stay_held(struct session *session)
+static void stay_suspended(struct session *session)
 {
     if (!atomic_load_explicit(&session->holders, memory_order_relaxed) ||
         !streams_are_held(session))
@@ -114,7 +114,7 @@ static void run_traced(struct session *session)
 
     while (trace && !session->stop && session_trace_goes_on(trace)) {
         take_change(session);
-        stay_held(session);
+        stay_suspended(session);
         if (run_one_traced(session, trace))
             continue;
         session_trace_collect(trace);
@@ -139,7 +139,7 @@ void worker_run(struct session *session)
         atomic_store(&session->limits.changed, true);
     while (!session->stop) {
         follow_limits(session);
-        stay_held(session);
+        stay_suspended(session);
         if (!run_one(session))
             wait_for_command(session);
     }

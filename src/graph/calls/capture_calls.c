@@ -20,7 +20,7 @@ CUresult graph_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     return CUDA_SUCCESS;
 }
 
-/* A stream that could begin to capture. */
+/* Finds a stream that can begin a capture. */
 static CUresult find_free(CUstream handle, CUstreamCaptureMode mode,
                           struct capture_stream **ret_stream)
 {
@@ -78,7 +78,7 @@ CUresult graph_cuStreamBeginCapture(CUstream hStream)
     return graph_cuStreamBeginCapture_v2(hStream, CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-/* Tails from outside: all of them nodes of the graph. */
+/* Adds tails that the program passes. All must be nodes of the graph. */
 static CUresult add_tails(struct capture_tails *tails, const struct graph *graph,
                           const CUgraphNode *nodes, const CUgraphEdgeData *data, size_t count)
 {
@@ -125,7 +125,7 @@ static void push(struct graph_node *node, struct graph_node **stack)
     *stack = node;
 }
 
-/* Marks all that the tails of the origin depend on. */
+/* Sets has_to_be_joined of the nodes on which the origin's tails depend. */
 static void mark_joined(const struct capture *capture, const struct graph *graph)
 {
     const struct capture_tails *tails = &capture->origin->tails;
@@ -159,7 +159,7 @@ static bool are_marked(const struct capture_tails *tails)
     return true;
 }
 
-/* Work of another stream, which may be gone, that the origin does not wait for. */
+/* Whether another stream, perhaps destroyed, captured work for which the origin does not wait. */
 static bool has_unjoined(const struct capture *capture, const struct graph *graph)
 {
     mark_joined(capture, graph);
@@ -212,7 +212,8 @@ static CUstreamCaptureStatus status_of(const struct capture *capture)
                                : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-/* To ask the legacy stream while it would have to wait is an error, but does no harm. */
+/* A query of the legacy stream that would have to wait is an error, but does not invalidate the
+ * capture. */
 static CUresult find_to_ask(CUstream handle, struct capture_stream **ret_stream)
 {
     CUresult result = graph_backend.stream_locked(handle, ret_stream);
@@ -293,7 +294,7 @@ static bool tails_contain(const struct capture_tails *tails, CUgraphNode node)
     return false;
 }
 
-/* What a program takes out of a stream's dependencies need not be joined any more. */
+/* Nodes that a program removes from a stream's dependencies need no join any more. */
 static void forget_removed(const struct capture_tails *before, const struct capture_tails *after)
 {
     for (size_t i = 0; i < before->count; i++) {

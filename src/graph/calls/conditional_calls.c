@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The call that makes what a conditional node looks at. */
+/* The call that creates the handle of a conditional node. */
 #include "graph_condition.h"
 #include "graph_objects.h"
 

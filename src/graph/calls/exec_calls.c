@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making and ending launchable graphs, and what may still be changed of them: node by node, or as a
- * whole by another graph of the same shape.
+ * Launchable graphs: creation, destruction, and updates, node by node or by another graph of the
+ * same shape.
  */
 #include <stdlib.h>
 
@@ -223,7 +223,7 @@ CUresult graph_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
     return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
 
-/* Only what does something to memory can be left out. */
+/* Only kernels, copies and memsets can be disabled. */
 static bool can_be_disabled(const struct graph_node *node)
 {
     return node->work.type == CU_GRAPH_NODE_TYPE_KERNEL ||

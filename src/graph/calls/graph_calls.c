@@ -77,7 +77,7 @@ CUresult graph_cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginal
     return CUDA_SUCCESS;
 }
 
-/* An array that the caller may have room for, and how much was there to tell. */
+/* The caller's arrays, their capacity, and the number of results. */
 struct answer {
     CUgraphNode *first, *second;
     CUgraphEdgeData *data;
@@ -103,7 +103,7 @@ static void answer_add(struct answer *answer, const struct graph_node *first,
         answer->data[i] = *data;
 }
 
-/* Without an array only the number is wanted; places that are left over become NULL. */
+/* Without an array the caller wants only the number. Unused elements become NULL. */
 static CUresult answer_end(struct answer *answer, size_t *ret_count)
 {
     if (!answer->first && !answer->second) {
@@ -218,7 +218,7 @@ CUresult graph_cuGraphNodeGetDependentNodes(CUgraphNode hNode, CUgraphNode *depe
     return graph_cuGraphNodeGetDependentNodes_v2(hNode, dependentNodes, NULL, numDependentNodes);
 }
 
-/* One pair of a call about several edges, or false. */
+/* Finds one pair of a call about several edges. */
 static bool find_pair(const struct graph *graph, CUgraphNode from, CUgraphNode to,
                       struct graph_node **ret_from, struct graph_node **ret_to)
 {
@@ -238,8 +238,7 @@ static void disconnect_first(const struct graph *graph, const CUgraphNode *from,
     }
 }
 
-/* All of them or none. */
-/* What data an edge may have; only a kernel has ports to lead from. */
+/* Whether an edge may have this data. Only edges that lead from a kernel have ports. */
 static bool is_possible(const struct graph_node *from, const CUgraphEdgeData *data)
 {
     bool programmatic = data && data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;

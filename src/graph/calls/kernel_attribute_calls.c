@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch attributes of kernel nodes. What was never set reads as zeros, but for the domains. */
+/* Launch attributes of kernel nodes. An attribute that was never set reads as zeros, except for the
+ * memory synchronization domains. */
 #include <string.h>
 
 #include "cuda_launch_attributes.h"
@@ -13,7 +14,7 @@ static struct graph_kernel *kernel_of(CUgraphNode handle)
     return node && node->work.type == CU_GRAPH_NODE_TYPE_KERNEL ? &node->work.kernel : NULL;
 }
 
-/* A captured launch may have more than a node can be given, and a node more than is told. */
+/* A captured launch may have attributes that a program cannot set on a node. */
 static bool can_be_set(CUkernelNodeAttrID id)
 {
     return graph_kernel_knows_attribute(id) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that do a batch of writes to words and waits for them. */
+/* Nodes with a batch of memory operations: writes to words, and waits for words. */
 #include "graph_exec.h"
 
 CUresult graph_cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that allocate and free memory, and what the graphs of a device use. */
+/* Nodes that allocate and free memory, and the memory use of a device's graphs. */
 #include "graph_memory.h"
 #include "graph_objects.h"
 
@@ -54,7 +54,7 @@ CUresult graph_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_
     return CUDA_SUCCESS;
 }
 
-/* No memory is kept that no graph could use. */
+/* There is nothing to trim: memory without a graph is freed at once. */
 CUresult graph_cuDeviceGraphMemTrim(CUdevice device)
 {
     GRAPH_LOCKED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls about nodes: each kind is added, asked about and changed. How a kind's own parameters
- * become work is in graph_work.c; what remains is the same for all of them.
+ * The calls that add, query and change nodes. graph_work.c turns the parameters of each kind into
+ * work; the rest is the same for all kinds.
  */
 #include <stdlib.h>
 
@@ -326,7 +326,7 @@ static bool is_move(const CUgraphNodeParams *params)
            params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
 }
 
-/* Only a graph that is not a child, and does not contain what it is moved into. */
+/* A graph can move unless it is a child already, or contains its new parent. */
 static bool can_move(const struct graph *child, const struct graph *into)
 {
     if (!child || child->in || child->is_captured_into)
@@ -336,7 +336,7 @@ static bool can_move(const struct graph *child, const struct graph *into)
     return into == NULL;
 }
 
-/* An empty child, until the node is there. */
+/* The child is empty until the node exists. */
 static CUresult work_of_move(const struct graph *child, const struct graph *into,
                              struct graph_work *ret_work)
 {
@@ -355,7 +355,7 @@ static void move_child(struct graph_node *node, struct graph *child)
     child->in = node;
 }
 
-/* There is more that can be added than can be changed. */
+/* Some kinds of nodes can be added, but not changed. */
 static CUresult work_of_new(CUgraph graph, const CUgraphNodeParams *params,
                             struct graph_work *ret_work)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Captures. One has an origin, the stream in which it began and has to end, and the streams that
- * joined by waiting for its events. What goes wrong makes it invalid; it stays so until its end is
- * asked for, so that the program is told of it there.
+ * A capture has an origin, the stream in which it begins and must end, and streams that joined by
+ * waiting for its events. An error invalidates the capture, and cuStreamEndCapture then reports it.
  */
 #include "capture_objects.h"
 #include "graph_memory.h"
@@ -38,7 +37,7 @@ static bool is_ordinary(const CUgraphEdgeData *data)
     return !data || memcmp(data, &ordinary, sizeof(ordinary)) == 0;
 }
 
-/* To wait for the whole node is to wait for each of its ports. */
+/* A wait for the whole node includes a wait for each of its ports. */
 CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node,
                            const CUgraphEdgeData *edge)
 {
@@ -97,7 +96,7 @@ void capture_end(struct capture *capture)
     free(capture);
 }
 
-/* A graph that the program was not given yet goes with its capture. */
+/* A graph that the program has not received yet is destroyed with its capture. */
 void capture_abandon(struct capture *capture)
 {
     struct graph *graph = capture->is_own_graph ? capture_graph(capture) : NULL;
@@ -128,7 +127,7 @@ static const CUgraphEdgeData *edge_from(const struct graph_node *from, const CUg
     return from->work.type == CU_GRAPH_NODE_TYPE_KERNEL ? data : NULL;
 }
 
-/* Takes the work in any case. `data`: of all its edges, where that is not what the tails say. */
+/* Takes the work in any case. `data` overrides the edge data of the tails; NULL = does not. */
 static CUresult append_with(struct capture_stream *stream, struct graph_work *work,
                             const CUgraphEdgeData *data)
 {
@@ -163,7 +162,7 @@ static CUresult append_node(struct capture_stream *stream, struct graph_work *wo
     return append_with(stream, work, NULL);
 }
 
-/* A kernel that may begin before the one in front of it has ended. */
+/* Programmatic dependent launch: the kernel may begin before its predecessor has ended. */
 static const CUgraphEdgeData *edges_of_launch(const CUlaunchAttribute *attributes, unsigned count)
 {
     static const CUgraphEdgeData programmatic = {.from_port =
@@ -392,7 +391,7 @@ CUresult capture_legacy_locked(CUcontext context)
     return capture ? invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) : CUDA_SUCCESS;
 }
 
-/* As this thread's mode and the capture's have it. */
+/* Whether this thread's mode and that of the capture forbid unsafe calls. */
 static bool forbids_unsafe_calls(const struct capture *capture)
 {
     CUstreamCaptureMode mode = *capture_thread_mode();

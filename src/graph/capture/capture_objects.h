@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the calls about capture and the hooks in an owner's streams share.
+ * Shared by the capture calls and by the hooks in an owner's streams.
  */
 #pragma once
 
@@ -36,8 +36,9 @@ CUresult capture_tails_add(struct capture_tails *tails, CUgraphNode node,
 CUresult capture_tails_join(struct capture_tails *tails, const struct capture_tails *more);
 
 void capture_join(struct capture *capture, struct capture_stream *stream);
-/* All streams leave it; the graph stays, or goes too if it was made for it. */
+/* All streams leave the capture. A graph that was made for the capture is destroyed, another graph
+ * stays. */
 void capture_end(struct capture *capture);
 void capture_abandon(struct capture *capture);
-/* One that the context's legacy stream would have to wait for, or NULL. */
+/* A capture in a stream for which the context's legacy stream would have to wait, or NULL. */
 struct capture *capture_blocking(CUcontext context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What copies and memsets of a launchable graph may become: others between the same kinds of
- * memory. One row may have another length; more rows stay as they are, but for their addresses.
+ * The updates that copies and memsets of a launchable graph allow: the kinds of memory must stay
+ * the same. A single row may change its length; of several rows only the addresses may change.
  */
 #include "graph_exec.h"
 

@@ -94,7 +94,7 @@ unsigned graph_conditional_choice_locked(const struct graph_conditional *conditi
     return conditional->type == CU_GRAPH_COND_TYPE_IF ? 1 : conditional->size;
 }
 
-/* A handle is for its graph and for those inside of it. */
+/* A handle is valid in its graph and in the graphs inside of it. */
 static bool is_of(const struct graph_condition *condition, const struct graph *graph)
 {
     while (graph && graph->handle != condition->home)
@@ -136,7 +136,7 @@ static CUresult make_bodies(struct graph_conditional *conditional)
     return CUDA_SUCCESS;
 }
 
-/* Everything of the condition that the node holds. */
+/* Fills the node's fields about the condition. */
 static void look_at(struct graph_conditional *conditional, struct graph_condition *condition)
 {
     conditional->condition = condition;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conditional nodes: a value that kernels set (cudaGraphSetConditional), and the node that looks at
- * it to choose which of its graphs runs. The value's handle is what kernels are given; who runs
- * graphs either lets kernels use it as it is, or puts another in its place.
+ * Conditional nodes: kernels set a value (cudaGraphSetConditional), and the node reads it to choose
+ * the graph that runs. Kernels get a handle of the value. The owner passes the handle on, or
+ * replaces it by one of its own.
  */
 #pragma once
 
@@ -10,10 +10,10 @@
 
 #define CU_GRAPH_COND_ASSIGN_DEFAULT 1u
 
-/* More graphs of one node than anybody writes down; it bounds what is sent of a node. */
+/* Bounds the message about a node. No program has as many bodies in one node. */
 #define GRAPH_BODIES_MAX 4096u
 
-/* Shared by the graph that it was made for and the nodes that look at it, those of execs too. */
+/* Shared by its graph and by the nodes that read it, also those of execs. */
 struct graph_condition {
     uint64_t handle;
     uint64_t home; /* the graph */
@@ -29,18 +29,18 @@ CUresult graph_condition_create(struct graph *graph, CUcontext context, unsigned
 void graph_condition_ref(struct graph_condition *condition);
 /* NULL is allowed. */
 void graph_condition_unref(struct graph_condition *condition);
-/* What a graph made goes with it, but for what nodes still look at. */
+/* Drops the conditions of a graph that ends. A condition lives on while a node reads it. */
 void graph_conditions_drop(struct graph *graph);
 
-/* What a kernel says; nothing for a handle that is none. */
+/* A kernel sets the value. An invalid handle has no effect. */
 void graph_condition_set_locked(uint64_t handle, unsigned value);
-/* A launch begins: the default is the value again, if it was to be. */
+/* A launch begins: the value becomes the default, where the program asked for that. */
 void graph_condition_begin_locked(struct graph_condition *condition);
 
-/* The body that runs now, or conditional->size: none. */
+/* The index of the body that runs now; conditional->size = none. */
 unsigned graph_conditional_choice_locked(const struct graph_conditional *conditional);
 
-/* The work of a new node of `graph`; the node says what its graphs are. */
+/* The work of a new conditional node of `graph`. */
 CUresult graph_work_conditional(const struct graph *graph,
                                 const CUDA_CONDITIONAL_NODE_PARAMS *params,
                                 struct graph_work *ret_work);
@@ -48,9 +48,9 @@ CUresult graph_conditional_copy(const struct graph_conditional *conditional, boo
                                 struct graph_conditional *ret_copy);
 void graph_conditional_fini(struct graph_conditional *conditional);
 
-/* A graph with such a node is instantiated once at a time, and neither copied nor a child. */
+/* A graph with such a node has at most one exec at a time. It can be neither copied nor a child. */
 bool graph_has_conditional(const struct graph *graph);
-/* Some handle, also of the graphs inside, is looked at by no node. */
+/* Whether no node reads some handle of the graph, or of the graphs inside. */
 bool graph_has_unused_condition(const struct graph *graph);
 /* CUDA_ERROR_NOT_SUPPORTED where a conditional node's graph has a node of a kind that it must not
  * have, or a kernel of another context. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launchable graphs: a copy that the program cannot reach into. */
+/* Launchable graphs: copies whose nodes have no handles. */
 #include "graph_exec.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table for everything that the program can name. */
+/* One table of all handles. */
 #include "graph_objects.h"
 #include "handles.h"
 

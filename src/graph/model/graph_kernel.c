@@ -114,7 +114,7 @@ bool graph_kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t s
     return kernel->offsets && kernel->params && kernel->buffer;
 }
 
-/* Behind the parameters, with the size that it points to. */
+/* `extra` stands behind the parameters, and the size that it points to behind it. */
 static void **extra_of(const struct graph_kernel *kernel)
 {
     return kernel->params + kernel->param_count;

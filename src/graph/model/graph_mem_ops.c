@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of words that are written or waited for: what is one. */
+/* Batches of memory operations: validity and sizes. */
 #include <stdlib.h>
 #include <string.h>
 

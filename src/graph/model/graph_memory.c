@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that graphs allocate and free. A node's address is known when the node is made and stays
- * the same in every launch; so the memory is taken then, and given back when no graph can allocate
- * it any more and the program does not have it. Launches only give it to the program and take it
- * back.
+ * Memory that graphs allocate and free. A node's address is known when the node is made, and is the
+ * same in every launch. So the memory is reserved then. It is released when no graph can allocate
+ * it any more and the program does not own it. A launch only changes the owner.
  */
 #include "graph_memory.h"
 
@@ -112,7 +111,7 @@ static CUresult create_memory(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontex
     return result;
 }
 
-/* What a launch left allocated is the program's until it frees it. */
+/* Memory that a launch left allocated belongs to the program until the program frees it. */
 static void end_if_unused(struct graph_memory *memory)
 {
     if (memory->address && memory->allocators == 0 && !memory->live)
@@ -168,7 +167,7 @@ static bool frees(const struct graph *graph, const struct graph_memory *memory)
     return false;
 }
 
-/* Either the graph that allocates it frees it, or others do. */
+/* Either the allocating graph frees the memory, or other graphs do. */
 CUresult graph_work_free(const struct graph *graph, CUdeviceptr address,
                          struct graph_work *ret_work)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that graphs allocate and free, as the model and its owner see it. The owner takes the
- * memory when a node is made, says after each launch and each free behind what the memory may be
- * given back, and asks here when the program frees an address.
+ * Memory that graphs allocate and free. The owner reserves it when a node is made. After each
+ * launch and each free the owner records the work behind which the memory may be released. It calls
+ * this module when the program frees an address.
  */
 #pragma once
 
@@ -23,9 +23,9 @@ struct graph_memory {
     uint64_t id, behind; /* the owner's */
 };
 
-/* What a device's graphs use, in bytes: memory counts as used from the first launch that allocates
- * it until it is given back, freed or not, as NVIDIA's driver counts it. Highest marks begin anew
- * when the program says so. */
+/* Memory use of a device's graphs, in bytes. As in NVIDIA's driver, memory counts as used from the
+ * first launch that allocates it until it is released, freed or not. The program can reset the
+ * high-water marks. */
 struct graph_memory_usage {
     uint64_t used, used_high, reserved, reserved_high;
 };
@@ -33,25 +33,26 @@ struct graph_memory_usage {
 /* NULL: there is no such device. */
 struct graph_memory_usage *graph_memory_usage_locked(CUdevice device);
 
-/* Nodes come and go, in graphs and in execs. */
+/* Counts the nodes that use the memory, in graphs and in execs. */
 void graph_memory_add_node(struct graph_memory *memory, CUgraphNodeType type);
 void graph_memory_remove_node(struct graph_memory *memory, CUgraphNodeType type);
-/* The node is in that graph now, which is the program's. */
+/* Records that the node is in this graph of the program. */
 void graph_memory_settle(struct graph_memory *memory, CUgraphNodeType type, uint64_t graph);
 
-/* Before a launch: CUDA_ERROR_INVALID_VALUE when it allocates what is allocated already, or frees
- * what is not. And after it; `behind` is up to date by then. */
+/* The first runs before a launch: CUDA_ERROR_INVALID_VALUE when the launch would allocate memory
+ * twice, or free memory that is not allocated. The second runs after the launch, with `behind` up
+ * to date. */
 CUresult graph_memory_check_launch_locked(const struct graph_exec *exec);
 void graph_memory_launched_locked(const struct graph_exec *exec);
 
 /* The memory of node `index`, or NULL. */
 struct graph_memory *graph_exec_memory(const struct graph_exec *exec, unsigned index);
 
-/* Without the lock: is there any? */
+/* Without the lock: whether any such memory exists. */
 bool graph_memory_exists(void);
 
 /* The memory that begins there, for cuMemFree and cuMemFreeAsync. */
 struct graph_memory *graph_memory_find_locked(CUdeviceptr address);
 CUresult graph_memory_check_free_locked(const struct graph_memory *memory);
-/* It may be gone afterwards. */
+/* The program has freed the memory, which may end here. */
 void graph_memory_freed_locked(struct graph_memory *memory);

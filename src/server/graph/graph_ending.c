@@ -103,7 +103,8 @@ static void destroy_ended(struct session *session, const struct device *device)
 }
 
 /* To destroy such an exec waits for all kernels of the context, with the driver's lock held. */
-static bool destroy_in_calm(struct session *session, const struct device *device, bool patiently)
+static bool destroy_exclusively(struct session *session, const struct device *device,
+                                bool patiently)
 {
     const char *what = "cuGraphExecDestroy";
     struct calm calm;
@@ -178,7 +179,7 @@ bool graph_endings_collect(struct session *session, bool all)
 
     if (!device || (!all && session->graphs->ending_count < ENDINGS_KEPT_MAX))
         return false;
-    return destroy_in_calm(session, device, false);
+    return destroy_exclusively(session, device, false);
 }
 
 /* What cannot be destroyed now stays with the driver until the server ends. */
@@ -186,7 +187,7 @@ void graph_endings_finish(struct session *session)
 {
     const struct device *device;
 
-    while ((device = find_ended(session)) && destroy_in_calm(session, device, true))
+    while ((device = find_ended(session)) && destroy_exclusively(session, device, true))
         ;
     list_for_each_safe (struct graph_ending, ending, &session->graphs->endings, link)
         forget_graph(session, ending);

@@ -56,8 +56,8 @@ static CUresult raise_limit(const struct session *session, CUlimit limit, uint64
     return result != CUDA_SUCCESS || value <= now ? result : driver.cuCtxSetLimit(limit, value);
 }
 
-static CUresult raise_in_calm(struct session *session, const struct device *device, CUlimit limit,
-                              uint64_t value)
+static CUresult raise_exclusively(struct session *session, const struct device *device,
+                                  CUlimit limit, uint64_t value)
 {
     struct calm calm;
     size_t now = 0;
@@ -115,7 +115,7 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
         return result;
     if (cost && !memory_charge(session, in->device, cost))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = raise_in_calm(session, device, (CUlimit)in->limit, in->value);
+    result = raise_exclusively(session, device, (CUlimit)in->limit, in->value);
     if (result == CUDA_SUCCESS)
         *paid += more;
     else

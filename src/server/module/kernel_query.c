@@ -68,8 +68,8 @@ static CUresult find_function(const struct cached *cached, const char *name,
 }
 
 /* The driver takes memory for the library with its first kernel. */
-static CUresult find_when_calm(struct cached *cached, struct session *session, const char *name,
-                               CUfunction *ret_function)
+static CUresult find_exclusively(struct cached *cached, struct session *session, const char *name,
+                                 CUfunction *ret_function)
 {
     struct calm calm;
     CUresult result = cached_query_begin(cached, session, "cuKernelGetFunction", &calm);
@@ -88,10 +88,10 @@ CUresult kernel_query(struct cached *cached, struct session *session, const char
 {
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
-    CUresult result = find_when_calm(cached, session, name, &kernel.driver);
+    CUresult result = find_exclusively(cached, session, name, &kernel.driver);
 
     if (result == CUDA_ERROR_OUT_OF_MEMORY && session && memory_reclaim(session, cached->device))
-        result = find_when_calm(cached, session, name, &kernel.driver);
+        result = find_exclusively(cached, session, name, &kernel.driver);
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)
