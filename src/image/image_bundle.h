@@ -11,13 +11,13 @@
 
 #include "image_format.h"
 
-/* How many bytes it is from a sound container to the one behind it, or to the end of the `size`
- * bytes. */
+/* The distance in bytes from a sound container to the next one, or to the end of the `size` bytes.
+ */
 size_t image_container_extent(const void *container, size_t size);
 
 /* Whether an image that is sound is a bundle. */
 bool image_is_bundle(const void *image, size_t size);
 
-/* What the driver takes for a sound bundle, and copies: for the caller to free afterwards. Its
+/* Makes the wrapper of a sound bundle for the driver, which copies it; the caller frees it. Its
  * pointers lead into the bundle. False when out of memory. */
 bool image_wrap(const void *bundle, size_t size, struct image_wrapper **ret_wrapper);

@@ -19,8 +19,7 @@ static bool container_is_sound(const unsigned char *bytes, size_t size)
     return more == 0;
 }
 
-/* A bundle has a container of what was linked, perhaps empty, and as many inputs as there may be.
- */
+/* A bundle has the linked container, perhaps empty, and at most IMAGE_INPUTS_MAX inputs. */
 static bool containers_are_sound(const unsigned char *bytes, size_t size)
 {
     for (unsigned i = 0; i <= IMAGE_INPUTS_MAX; i++) {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Compares no further than the bytes and the number are alike. */
+/* Reads no byte beyond the first difference. */
 static bool begins_with(const void *bytes, uint32_t magic)
 {
     return strncmp(bytes, (const char *)&magic, sizeof(magic)) == 0;

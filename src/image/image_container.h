@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fat binary containers, entry by entry. Nothing outside the given size is read, whatever the bytes
- * say of themselves, and they may lie at any alignment. The functions hold no state and take no
- * lock.
+ * Fat binary containers, entry by entry. The functions read nothing outside the given size,
+ * whatever the headers claim. The bytes may have any alignment. The functions hold no state and
+ * take no lock.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 
 /* One entry. The payload lies within the container. */
 struct image_entry {
-    unsigned kind; /* enum image_kind, or a number that is not known here */
-    unsigned sm;   /* 75, 90, ...; 0 = the entry does not say */
+    unsigned kind; /* enum image_kind, or an unknown number */
+    unsigned sm;   /* 75, 90, ...; 0 = unknown */
     unsigned version_major, version_minor;
     uint64_t flags;
     const void *payload;
@@ -28,8 +28,8 @@ struct image_entries {
     const unsigned char *next, *end;
 };
 
-/* Whether bytes begin like a container, or like a wrapper. Text may be shorter than the number that
- * is looked for, if it ends with a NUL. */
+/* Whether bytes begin like a container, or like a wrapper. PTX may be shorter than the magic
+ * number, if it ends with a NUL. */
 bool image_is_container(const void *bytes);
 bool image_is_wrapper(const void *bytes);
 
@@ -42,7 +42,7 @@ int image_entries_next(struct image_entries *entries, struct image_entry *ret_en
 
 bool image_entry_is_compressed(const struct image_entry *entry);
 
-/* The size in bytes, header included, of a container whose length is not known to the caller: false
- * when it is no container, or larger than IMAGE_SIZE_MAX. Reads the 16 bytes of the header, if the
- * first four are the container's. */
+/* The size in bytes, with the header, of a container of unknown length: false when it is no
+ * container, or larger than IMAGE_SIZE_MAX. Reads the 16 bytes of the header, if the first four are
+ * a container's. */
 bool image_container_size(const void *container, size_t *ret_size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machine code: ELF files of 64 bits, which nothing has checked before. All values are read with
- * memcpy, as an image has no alignment. The functions hold no state and take no lock.
+ * Machine code: unchecked ELF files of 64 bits. All values are read with memcpy, because an image
+ * has no alignment. The functions hold no state and take no lock.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file whose sections can be looked at. The bytes stay the caller's, and must outlive it. */
+/* A file with readable sections. The bytes belong to the caller, and must outlive it. */
 struct image_elf {
     const unsigned char *bytes;
     size_t size;
@@ -18,10 +18,10 @@ struct image_elf {
     Elf64_Shdr names;
 };
 
-/* Whether bytes begin like an ELF file. They may be shorter text, if it ends with a NUL. */
+/* Whether bytes begin like an ELF file. PTX may be shorter, if it ends with a NUL. */
 bool image_is_elf(const void *bytes);
 
-/* Whether the headers, and what each section says of itself, stay within `size` bytes. */
+/* Whether the headers and all sections lie within `size` bytes. */
 bool image_elf_is_sound(const void *bytes, size_t size);
 
 /* False when the tables of sections and of their names do not lie within the `size` bytes. */
@@ -33,6 +33,6 @@ const char *image_elf_section(const struct image_elf *elf, unsigned index, Elf64
 /* Whether a section's contents lie within the file. */
 bool image_elf_holds(const struct image_elf *elf, const Elf64_Shdr *section);
 
-/* The size in bytes of a file whose length is not known to the caller: it ends with its last table,
- * section or segment. False when its numbers make no sense, or it is larger than IMAGE_SIZE_MAX. */
+/* The size in bytes of a file of unknown length. It ends with its last table, section or segment.
+ * False when its headers are inconsistent, or it is larger than IMAGE_SIZE_MAX. */
 bool image_elf_size(const void *file, size_t *ret_size);

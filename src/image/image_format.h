@@ -2,14 +2,13 @@
 /*
  * The bytes of the fat binaries that nvcc puts into a program. All numbers are little-endian.
  *
- * A program registers a wrapper. It points at a container: a header, and entries back to back
- * behind it, each a header and a payload, which is PTX text or machine code, perhaps compressed.
+ * A program registers a wrapper, which points at a container: a header and entries, back to back.
+ * An entry is a header and a payload: PTX or machine code, perhaps compressed.
  *
- * A separately compiled program (nvcc -rdc=true) has both what was linked when it was built, and
- * the inputs of the linker, each a container, for drivers that have no use for the former and link
- * by themselves. Between client and server the inputs travel as one image, a bundle: the container
- * of what was linked, or an empty one, and behind it the others, each on an offset that is a
- * multiple of IMAGE_BUNDLE_ALIGN.
+ * A separately compiled program (nvcc -rdc=true) has the linked container and the inputs of the
+ * linker, each a container. A driver that cannot run the linked code links the inputs itself.
+ * Between client and server the inputs travel as one image, a bundle. It begins with the linked
+ * container, or an empty one. The inputs follow, each at a multiple of IMAGE_BUNDLE_ALIGN.
  */
 #pragma once
 
@@ -28,7 +27,7 @@
 /* Bytes; larger images are refused. */
 #define IMAGE_SIZE_MAX (UINT64_C(4) << 30)
 
-/* What a program registers: pointers into its own memory. In version 2, `inputs` are containers,
+/* A program registers this: pointers into its own memory. In version 2, `inputs` are containers,
  * and NULL ends them. */
 struct image_wrapper {
     uint32_t magic, version;
@@ -58,9 +57,9 @@ enum image_entry_flags {
     IMAGE_FAMILY_SPECIFIC = 0x200000,
 };
 
-/* `payload_size` bytes follow the header, padding included. The two last sizes count only in an
- * entry that is compressed: `compressed_size` is without the padding, and `plain_size` is what the
- * entry claims to expand to, which old compilers understate. */
+/* `payload_size` bytes follow the header, with padding. The two last sizes count only in a
+ * compressed entry. `compressed_size` excludes the padding. `plain_size` is the claimed size after
+ * expansion; old compilers understate it. */
 struct image_entry_header {
     uint16_t kind;
     uint16_t unknown_1;

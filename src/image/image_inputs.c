@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at each input twice: for its size, and to copy it. */
+/* Reads each input twice: for its size, and to copy it. */
 #include "image_inputs.h"
 
 #include <errno.h>
@@ -45,12 +45,12 @@ static size_t padded(size_t size)
     return (size + IMAGE_BUNDLE_ALIGN - 1) / IMAGE_BUNDLE_ALIGN * IMAGE_BUNDLE_ALIGN;
 }
 
-/* What a bundle begins with where nothing is linked. */
+/* The empty container at the start of a bundle, where nothing is linked. */
 static const struct image_container nothing = {
     .magic = IMAGE_CONTAINER_MAGIC, .version = 1, .header_size = sizeof(nothing)};
 
-/* A driver that is given the inputs with something that was not linked from them may refuse both,
- * so the linked container goes along although the device does not run it. */
+/* A driver may refuse inputs together with another container than the one that was linked from
+ * them. So the bundle has the linked container although the device does not run it. */
 static const void *first_container(const struct image_wrapper *wrapper)
 {
     size_t size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inputs of the linker that a separately compiled program carries (image_format.h). `code` is
- * what the program hands over: a wrapper, or any other form of code, which has no inputs. */
+/* The linker inputs in a separately compiled program (image_format.h). `code` comes from the
+ * program: a wrapper, or another form of code without inputs. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 
 bool image_has_inputs(const void *code);
 
-/* Whether the code has inputs, and nothing was linked from them. */
+/* Whether the code has inputs but no linked container. */
 bool image_has_only_inputs(const void *code);
 
-/* Makes a bundle of what was linked and the inputs, for the caller to free: 0; -ENOMEM; -EINVAL
- * when one is not a container, or there are none, or more than IMAGE_INPUTS_MAX, or IMAGE_SIZE_MAX
- * in all. */
+/* Makes a bundle of the linked container and the inputs, which the caller frees. 0; -ENOMEM;
+ * -EINVAL when one is no container, or there are none, or they exceed IMAGE_INPUTS_MAX or
+ * IMAGE_SIZE_MAX. */
 int image_gather_inputs(const void *code, void **ret_bytes, size_t *ret_size);

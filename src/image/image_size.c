@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each format says itself how long it is: a fat binary in its header, an ELF file by the end of its
- * tables and sections, an archive by its members, text by its NUL.
+ * Each format tells its length: a fat binary in its header, an ELF file by the end of its tables
+ * and sections, an archive by its members, PTX by its NUL.
  */
 #include "image_size.h"
 
@@ -15,7 +15,8 @@
 #define ARCHIVE_MAGIC "!<arch>\n"
 #define ARCHIVE_MEMBER 60
 
-/* Members follow each other on even offsets; what does not look like one is the end. */
+/* Members follow each other on even offsets. The first bytes that are no member header end the
+ * archive. */
 static bool archive_size(const char *archive, size_t *ret_size)
 {
     size_t at = strlen(ARCHIVE_MAGIC);
@@ -34,7 +35,7 @@ static bool archive_size(const char *archive, size_t *ret_size)
     return true;
 }
 
-/* Text as a compiler may write it: anything else has a byte like this among its first few. */
+/* Other formats have a control byte among their first few. */
 static bool looks_like_text(const unsigned char *code)
 {
     for (int i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at what the entries of a container say of themselves. */
+/* Reads the entry headers of a container. */
 #include "image_suits.h"
 
 #include "image_container.h"

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False when every entry of a container is for other devices than those of compute capability `sm`,
- * such as 90. True as well where that is not known: for an image of another kind, or an entry of a
- * kind that is not known here. */
+/* False when no entry of a container runs on a device of compute capability `sm`, such as 90. True
+ * when that is unknown: for another kind of image, or for an entry of an unknown kind. */
 bool image_suits(const void *container, size_t size, unsigned sm);

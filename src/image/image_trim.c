@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries are copied as they stand. Each has a length that is a multiple of 8, so that those behind
- * it keep their alignment; of a container where it is not so, all is needed. */
+/* Entries are copied unchanged. Their lengths are multiples of 8, so that the next entry keeps its
+ * alignment. A container with another length is not trimmed. */
 #include "image_trim.h"
 
 #include <stdlib.h>
@@ -47,8 +47,8 @@ static bool is_needed(const struct image_entries *all, const struct image_entry 
     return false;
 }
 
-/* Copies what is needed to `to`, or only counts its bytes when that is NULL. False when the entries
- * are not sound, or not aligned. */
+/* Copies the needed entries to `to`, or only counts their bytes when that is NULL. False when the
+ * entries are not sound, or not aligned. */
 static bool copy_needed(const struct image_entries *all, const unsigned *sms, unsigned count,
                         char *to, size_t *ret_size)
 {

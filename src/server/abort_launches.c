@@ -8,7 +8,7 @@
 #include "server.h"
 #include "session_life.h"
 
-/* So long a kernel of a client that has exited may still run. */
+/* A kernel of a client that has exited may still run for this time. */
 #define GRACE_NS NS_PER_SEC
 
 void abort_launches_own(const struct session *session)
@@ -17,7 +17,7 @@ void abort_launches_own(const struct session *session)
         driver_extension.set_launch_owner(session->id);
 }
 
-/* In a context that has failed kernels may still run. */
+/* Kernels may still run in a context that has failed. */
 void abort_launches_disown(const struct session *session)
 {
     if (driver_extension.forget_launch_owner && !session->server->faulted)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Offers a client windows until it takes one, whose addresses are free in its own process, too. */
+/* Offers windows to a client until it accepts one whose addresses are free in its own process. */
 #include "attach_client.h"
 
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static bool receive_hello(struct session *session)
            hello->magic == HELLO_MAGIC;
 }
 
-/* With --listen there is no daemon that combines requests and defaults. */
+/* With --listen no daemon combines the requested limits with its own. */
 static void apply_requested_limits(struct session *session)
 {
     const struct hello *hello = &session->life->hello;
@@ -138,7 +138,7 @@ static struct attach_offer describe_offer(const struct session *session,
     };
 }
 
-/* A client sees as many multiprocessors as it may use, and is told where it may use none. */
+/* Each device shows as many multiprocessors as the client may use, and whether it may use none. */
 static int make_own_table(struct session *session, int *ret_fd)
 {
     struct device_record records[ATTACH_DEVICES_MAX];
@@ -181,7 +181,7 @@ static bool send_offer(struct session *session, const struct window *window)
     return !sock_send(session->socket, &offer, sizeof(offer), fds, ATTACH_FDS);
 }
 
-/* The client's answer to an offer; 0 when there is none, or when it is malformed. */
+/* The client's answer to an offer; 0 when it is missing or malformed. */
 static uint32_t receive_verdict(struct session *session)
 {
     struct attach_reply reply;
@@ -192,14 +192,14 @@ static uint32_t receive_verdict(struct session *session)
     return size == (ssize_t)sizeof(reply) && reply.magic == ATTACH_REPLY_MAGIC ? reply.verdict : 0;
 }
 
-/* Makes one offer. The window stays the session's if the client takes it: from then on the client
- * counts on getting it back from the next server, should this one end at any moment. */
+/* Makes one offer. If the client accepts, the session owns the window. From then on the client
+ * expects the same window from the next server, should this one end. */
 static uint32_t offer_window(struct session *session, struct window *window)
 {
     struct server_life *life = session->server->life;
 
     window_claim_set(life->claims, &session->life->hello, window->base, session->identity.pid);
-    /* The client may take its time. */
+    /* A slow client must not count as a stalled call. */
     activity_set_stage(&session->activity, NULL);
     uint32_t verdict = send_offer(session, window) ? receive_verdict(session) : 0;
 
@@ -216,8 +216,8 @@ static CUresult take_window_once(struct windows *windows, uint64_t base, struct 
     return base ? windows_take_at(windows, base, ret_window) : windows_take(windows, ret_window);
 }
 
-/* The window at `base`, or any for 0. What clients that have gone have left there may have to be
- * given back before, which waits for the work of the others. */
+/* Takes the window at `base`, or any for 0. It may first have to release memory of clients that are
+ * gone; that waits for the work of the others. */
 static CUresult take_window(struct session *session, uint64_t base, struct window **ret_window)
 {
     struct windows *windows = server_windows(session->server);
@@ -228,7 +228,7 @@ static CUresult take_window(struct session *session, uint64_t base, struct windo
     return result == CUDA_ERROR_NOT_READY ? CUDA_ERROR_MPS_MAX_CLIENTS_REACHED : result;
 }
 
-/* The client's memory has these addresses, so it needs this window. */
+/* The client's memory has addresses in this window, so it needs this one. */
 static bool find_own_window(struct session *session, uint64_t base)
 {
     struct windows *windows = server_windows(session->server);
@@ -252,8 +252,8 @@ static bool find_own_window(struct session *session, uint64_t base)
     return session->window;
 }
 
-/* Windows that a client has refused are put back only when it has decided, because the next offer
- * must be another window. */
+/* Refused windows are put back only after the client's decision, because the next offer must be
+ * another window. */
 static bool find_any_window(struct session *session)
 {
     struct windows *windows = server_windows(session->server);
@@ -288,7 +288,7 @@ static bool find_window(struct session *session)
     return base ? find_own_window(session, base) : find_any_window(session);
 }
 
-/* Copies may touch fences and staging like any other memory of the client. */
+/* Copies may access fences and staging memory like other memory of the client. */
 static bool allow_shared_region(struct session *session)
 {
     const struct granule shared = {.kind = GRANULE_SHARED,

@@ -6,10 +6,10 @@
 
 #include "session.h"
 
-/* On the session's thread: true once the client has taken its window. Otherwise the client has been
- * told why not, or is gone. */
+/* On the session's thread: true once the client has accepted a window. Otherwise the client has
+ * received the reason, or is gone. */
 bool attach_client(struct session *session);
 
-/* Tells a client why it is refused. */
+/* Sends a client the reason of its refusal. */
 void attach_refuse(int socket, CUresult status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

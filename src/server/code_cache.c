@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nothing here is needed for the server to work: what cannot be read is not loaded, and what cannot
- * be written is not saved.
+ * The server works without the cache: an entry that cannot be read is not loaded, and code that
+ * cannot be written is not saved.
  */
 #include "code_cache.h"
 
@@ -22,15 +22,15 @@
 #include "text.h"
 #include "upkeep.h"
 
-/* Between two entries that are loaded, and between two looks for what has to be saved. */
+/* Pauses between two loads, and between two searches for unsaved code. */
 #define LOAD_NS (20 * NS_PER_MS)
 #define SAVE_NS (1 * NS_PER_SEC)
 
-/* Bytes of images that are loaded again: what the module cache keeps of libraries that nobody uses
- * has room for as much that is new. */
+/* Bytes of images to preload. The other half of the module cache's idle capacity is for new
+ * libraries. */
 #define PRELOAD_BYTES (MODULE_CACHE_IDLE_BYTES / 2)
 
-/* How long the end of a server waits for the disk. */
+/* Limit of the wait for the disk when the server ends. */
 #define FINISH_S 2
 
 struct code_cache {
@@ -70,7 +70,7 @@ static struct code_origin origin_of(const struct server *server, unsigned comput
     };
 }
 
-/* Code for another driver, or for another kind of device, is left alone. */
+/* Skips code for another driver, or for another kind of device. */
 static bool suits(const struct server *server, const struct code_origin *origin,
                   const struct device *device)
 {
@@ -90,7 +90,7 @@ static bool load_on(struct code_cache *cache, const struct device *device,
                CUDA_SUCCESS;
 }
 
-/* Into the primary contexts only: what a client of a spare one needs is loaded there at once. */
+/* Loads into the primary contexts only. A client of a spare context loads its code itself. */
 static void load_on_all(struct code_cache *cache, const struct code_entry *entry,
                         const struct code_kernels *kernels)
 {
@@ -212,7 +212,7 @@ static int save_library(struct code_cache *cache, struct unsaved_library *librar
     return error ? error : code_kernels_save(&cache->directory, name, &library->kernels);
 }
 
-/* A full disk is no error: the code is in memory. */
+/* A failed write, as on a full disk, only costs the next server a load. */
 static void report_error(struct code_cache *cache, int error)
 {
     if (error && !cache->failed)
@@ -342,7 +342,7 @@ static bool lock_saving(struct code_cache *cache)
     return !pthread_mutex_timedlock(&cache->save_lock, &deadline);
 }
 
-/* The thread may be in the driver, and the server does not wait for that. */
+/* The thread may be inside the driver, and the server does not wait for it. */
 void code_cache_finish(struct server *server)
 {
     struct code_cache *cache = server->life->code_cache;

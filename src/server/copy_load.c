@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares each client's counters with those of the last round. */
+/* Compares each client's counters with those of the previous round. */
 #include "copy_load.h"
 
 #include "cleanup.h"
@@ -10,13 +10,13 @@
 #include "session_life.h"
 #include "spin.h"
 
-/* Bytes within the 20 ms between two rounds: a sixtieth of what the path to the GPU can carry. */
+/* Bytes within the 20 ms between two rounds: a sixtieth of the bandwidth to the GPU. */
 #define MUCH (16u << 20)
 
 /* A client counts as busy until it has done nothing in so many rounds. */
 #define BUSY_SAMPLES 10u
 
-/* Of a client at work that want a CPU: one of its own, and one here. */
+/* Threads of an active client that need a CPU: its own, and its worker. */
 #define THREADS 2u
 
 static bool copies_much(struct session *session)
@@ -28,7 +28,7 @@ static bool copies_much(struct session *session)
     return bytes - before >= MUCH;
 }
 
-/* Where CPUs are few, a client may have to wait for some rounds until it gets one. */
+/* With few CPUs, a client may not run for some rounds. */
 static bool is_busy(struct session *session)
 {
     struct session_load *load = &session->life->load;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of the daemon, and the answers to them. */
+/* The daemon's messages, and the answers. */
 #include "daemon_link.h"
 
 #include <errno.h>
@@ -119,7 +119,7 @@ void daemon_link_clients_lost(struct server *server, CUresult status)
     }
 }
 
-/* Of an idle client the daemon knows already what it has used. */
+/* The daemon already knows the usage of an idle client. */
 static bool has_worked(const struct session *session)
 {
     struct server_usage usage;
@@ -226,12 +226,12 @@ static bool is_addressed(const struct session *session, int32_t pid, uint32_t id
 
 /* ---- ending clients ---- */
 
-/* How long a message of the daemon waits for kernels of the client. No driver can stop one kernel
- * of a context that others use, so a kernel that never ends is abandoned. */
+/* Limit of the wait for a terminated client's kernels. No driver can stop one kernel of a shared
+ * context, so an endless kernel is abandoned. */
 #define TERMINATION_TIMEOUT_NS (10 * NS_PER_SEC)
 #define TERMINATION_POLL_NS (5 * NS_PER_MS)
 
-/* A message that is not answered yet. */
+/* A request without an answer so far. */
 struct termination {
     struct server *server;
     struct watch *watch;
@@ -276,7 +276,7 @@ static void on_termination_poll(void *context, int timer_fd)
     termination_destroy(termination);
 }
 
-/* Answers once the clients that were told to end are done; false when out of resources. */
+/* Answers once the terminated clients have ended; false when out of resources. */
 static bool answer_when_done(struct server *server, const struct server_terminate_client *order)
 {
     const struct itimerspec polls = {.it_interval.tv_nsec = TERMINATION_POLL_NS,

@@ -20,15 +20,14 @@ void daemon_link_client_gone(struct server *server, const struct session *sessio
 void daemon_link_client_refused(struct server *server, uint32_t id, CUresult status,
                                 const char *text);
 
-/* The server ends with the clients that it still has: each is reported as gone with `status`, so
- * that the daemon can account for what it held. Any thread; the sessions must not change meanwhile.
- */
+/* The server ends and still has clients. It reports each as gone with `status`, so that the daemon
+ * can account for its usage. Any thread; the sessions must not change meanwhile. */
 void daemon_link_clients_lost(struct server *server, CUresult status);
 
-/* Tells what the clients have used that have worked since the last time. */
+/* Reports the usage of the clients that were active since the last report. */
 void daemon_link_usage(struct server *server);
 
 void daemon_link_heartbeat(struct server *server, const struct server_heartbeat *heartbeat);
 
-/* So many clients have ended while a kernel of one still runs; 0 = none does. */
+/* Reports how many clients have ended while a kernel of one still runs; 0 = none. */
 void daemon_link_abandoned(struct server *server, unsigned clients);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the place of libc's ioctl(), so that the server learns which channel groups its driver
- * makes (channel_groups.h). What a program defines itself comes before libc, as with lock_spin.c.
+ * Replaces libc's ioctl(), so that the server learns which channel groups its driver creates
+ * (channel_groups.h). The linker prefers symbols of the program to libc's, as in lock_spin.c.
  */
 #include <stdarg.h>
 #include <sys/syscall.h>

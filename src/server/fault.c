@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds out which client may have caused a fault, tells all clients, and ends the server. */
+/* Finds the client that may have caused a fault, informs all clients, and ends the server. */
 #include "fault.h"
 
 #include <poll.h>
@@ -24,7 +24,7 @@
 /* funneld knows this status: the server ended itself after a fault. */
 #define FAULT_EXIT_STATUS 3
 
-/* How long the daemon may take to say that the next server is ready. It ends this one by a signal
+/* Timeout for the daemon's message that the next server is ready. The daemon signals this server
  * after STOP_TIMEOUT_S. */
 #define NEXT_SERVER_MS 8000
 #define NEXT_SERVER_POLL_MS 5
@@ -39,7 +39,7 @@ struct suspects {
     unsigned count;
 };
 
-/* The clients that had work, and with `message` only those whose last kernel it may name. */
+/* The clients that had work. With `message`, only those whose last kernel it may name. */
 static struct suspects find_suspects_locked(struct server *server, const char *message)
 {
     struct suspects suspects = {0};
@@ -58,7 +58,7 @@ static struct suspects find_suspects_locked(struct server *server, const char *m
 
 /* ---- messages of failed assertions ---- */
 
-/* Longer messages are cut off. */
+/* Longer messages are truncated. */
 #define ASSERT_MESSAGE_MAX (64u << 10)
 
 /* A driver writes the message of a failed assertion to standard error when it reports the fault. */
@@ -74,8 +74,8 @@ static const char *read_assert_message(CUresult result)
     return message;
 }
 
-/* The message of an assertion tells more about the offender than which clients had work. Only that
- * client gets it. */
+/* The message of an assertion identifies the offender better than the list of busy clients. Only
+ * the offender gets the message. */
 static struct suspects find_offender_locked(struct server *server, CUresult result)
 {
     const char *message = read_assert_message(result);
@@ -127,21 +127,20 @@ static void report_to_daemon(struct server *server, CUresult result,
         sock_send(server->life->control_fd, &fault, sizeof(fault), NULL, 0);
 }
 
-/* A driver takes its time to end. Clients wait for the end of this server before they move to the
- * next, and nothing that it still does can reach them: its context is lost. */
+/* The driver's shutdown takes time, and clients wait for the end of this server before they move.
+ * The context is lost, so nothing can reach them; the server closes their sockets first. */
 static void hang_up_locked(const struct server *server)
 {
     list_for_each (struct session, session, &server->sessions, link)
         shutdown(session->socket, SHUT_RDWR);
 }
 
-/* Set by the main thread, read by the one that has raised the fault. */
+/* Written by the main thread, read by the thread that raised the fault. */
 static atomic_bool departing;
 
-/* The end of a context and the creation of another one wait for each other in NVIDIA's driver, and
- * take half a second each. So this context stays until the next server is ready, if it has clients
- * that will move there. Any message will do that the main thread has not read, and the end of the
- * daemon. */
+/* In NVIDIA's driver the destruction of a context and the creation of another block each other,
+ * half a second each. So a server with clients keeps its context until the next server is ready.
+ * Any unread message of the daemon, or its end, stops the wait. */
 static void wait_for_next_server(const struct server *server)
 {
     struct pollfd daemon = {.fd = server->life->control_fd, .events = POLLIN};
@@ -174,12 +173,12 @@ static void fault_raise(struct server *server, struct session *reporter, CUresul
     daemon_link_clients_lost(server, result);
     hang_up_locked(server);
     wait_for_next_server(server);
-    /* The driver could not even be shut down in order. */
+    /* An orderly shutdown of the driver is not possible. */
     _exit(FAULT_EXIT_STATUS);
 }
 
-/* Where another thread has raised the fault before, the result is not about this session's call,
- * and its thread only waits for the end of the process. */
+/* If another thread has raised the fault before, the result does not concern this session's call.
+ * Its thread waits for the end of the process. */
 void fault_on_fatal(struct server *server, struct session *reporter, CUresult result)
 {
     fault_raise(server, reporter, result);

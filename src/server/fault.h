@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults. A kernel that accesses memory that it must not takes the whole context with it, and a
- * lost context cannot be recovered in the same process. So every client is told, and this server
- * ends; the daemon starts a new one.
+ * Faults. A kernel with an invalid access destroys the whole context, and the process cannot
+ * recover it. So this server informs every client and ends; the daemon starts a new one.
  */
 #pragma once
 
 #include "session.h"
 
-/* The server's handler of fatal results: tells every client and the daemon, and ends the process.
+/* The server's handler of fatal results: informs every client and the daemon, and ends the process.
  * `reporter` is the session whose call returned the result, or NULL; it is seldom the offender.
- * Where another thread has been here before, this returns without a reporter and never with one. */
+ * When another thread came first, the function returns only without a reporter. */
 void fault_on_fatal(struct server *server, struct session *reporter, CUresult result);
 
-/* Main thread: the daemon says that nobody waits any more for this server, which has met a fault.
- * Its process ends when everything has been reported. */
+/* Main thread: the daemon needs this failed server no longer. Its process ends when all is
+ * reported. */
 void fault_depart(void);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs as their maker sees them: nodes, edges, and launchable copies ("execs"). The model is the
- * same whatever runs the work in the end; its owner (a driver library) defines `graph_backend`, and
- * the generator forwards the owner's cuGraphX to graph_cuX (graph_prototypes.h).
+ * Graphs, nodes, edges, and launchable copies ("execs"). The model does not depend on what runs the
+ * work. Its owner, a driver library, defines `graph_backend`. Generated code forwards the owner's
+ * cuGraphX to graph_cuX (graph_prototypes.h).
  *
- * Everything is under one lock, the owner's. graph_cuX take it; what is named _locked has it.
- * No code keeps a pointer to a node or a graph across two calls, only a handle.
+ * One lock, the owner's, guards all of it. graph_cuX take the lock; callers of functions named
+ * _locked hold it. No code keeps a pointer to a node or a graph across two calls, only a handle.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct graph_condition;
 struct graph_memory;
 struct capture_stream;
 
-/* A kernel with all that it is given, in memory of its own. */
+/* A kernel with copies of its parameters and attributes. */
 struct graph_kernel {
     CUfunction func;
     CUkernel kern; /* the same, if it is a library's, or NULL */
@@ -32,8 +32,8 @@ struct graph_kernel {
     unsigned shared;
     unsigned param_count;
     size_t *offsets;      /* of each parameter in `buffer` */
-    void **params;        /* what the program is told, which may write into it; graph_kernel.c */
-    bool given_as_buffer; /* and is told so, too: as `extra` */
+    void **params;        /* the program gets this array and may write into it; graph_kernel.c */
+    bool given_as_buffer; /* the program gets `extra` instead */
     unsigned char *buffer;
     size_t buffer_size;
     CUlaunchAttribute *attributes; /* each kind at most once */
@@ -46,16 +46,16 @@ struct graph_mem_ops {
     CUstreamBatchMemOpParams *ops;
 };
 
-/* Graphs of which a value, when its turn comes, chooses the one that runs; graph_condition.h. */
+/* A conditional node: a value chooses the graph that runs; graph_condition.h. */
 struct graph_conditional {
     struct graph_condition *condition;
     CUgraphConditionalNodeType type;
     unsigned size;
     struct graph **bodies;
-    CUgraph *handles; /* theirs, as the program is told; NULL inside an exec */
+    CUgraph *handles; /* of the bodies; NULL inside an exec */
 };
 
-/* What a node does. It owns what it points to. */
+/* The work of a node. It owns the objects that it points to. */
 struct graph_work {
     CUgraphNodeType type;
     CUcontext context; /* of kernel, memcpy, memset, words, conditional: never NULL */
@@ -90,11 +90,11 @@ struct graph_node {
     struct graph_edges dependencies; /* in the order of their adding */
     struct graph_edges dependents;
     struct list in_graph;
-    bool has_to_be_joined; /* the capturing stream's origin has to wait for it, directly or not */
+    bool has_to_be_joined; /* the capture's origin has to wait for it, directly or not */
     /* In an exec. */
     unsigned index; /* in exec->nodes */
-    bool disabled;  /* keeps its place among the others, and does nothing */
-    bool in_body;   /* of a conditional node of that exec: it runs if that chooses it */
+    bool disabled;  /* keeps its dependencies, and does nothing */
+    bool in_body;   /* of a conditional node of that exec, whose value decides whether it runs */
     void *owner;    /* the backend's */
     /* Scratch space of a walk through the graph, which holds the lock throughout. */
     struct graph_node *next;
@@ -107,7 +107,7 @@ struct graph_keeps {
     unsigned count;
 };
 
-/* The values that a graph made handles for. */
+/* The condition handles of a graph. */
 struct graph_conditions {
     struct graph_condition **conditions;
     unsigned count;
@@ -124,14 +124,14 @@ struct graph {
     struct graph_conditions conditions;
 };
 
-/* A launchable copy of a graph, which no longer depends on it. */
+/* A launchable copy of a graph, independent of the original. */
 struct graph_exec {
     uint64_t handle;
     unsigned long long flags;
     struct graph *graph;
     /*
-     * All nodes, those of child graphs and of conditional nodes too. A node comes after all that
-     * it depends on, and the nodes of a graph inside a node come right behind that node.
+     * All nodes, with those of child graphs and of conditional nodes. A node comes after its
+     * dependencies; the nodes of a graph inside a node follow that node directly.
      */
     struct graph_node **nodes;
     unsigned count;
@@ -149,34 +149,37 @@ struct graph_kernel_info {
     const void *layout; /* the backend's, for param_locked() */
 };
 
-/* What the model asks its owner. Each is called with the lock held and must not let go of it. */
+/* The functions of the owner. Each is called with the lock held, and must not unlock it. */
 struct graph_backend {
     pthread_mutex_t *lock;
-    /* The context that the handle means, NULL being the current one. */
+    /* Resolves a context; NULL means the current one. */
     CUresult (*context_locked)(CUcontext given, CUcontext *ret_context);
     /* `function` is a CUfunction or a CUkernel. */
     CUresult (*kernel_locked)(const void *function, CUcontext context,
                               struct graph_kernel_info *ret_info);
     void (*param_locked)(const struct graph_kernel_info *info, unsigned index, size_t *ret_offset,
                          size_t *ret_size);
-    /* Could the work be done? An event is there, addresses are known, a shape is possible. */
+    /* Checks that the work can run: the event exists, the addresses are known, the shape is
+     * possible. */
     CUresult (*check_locked)(const struct graph_work *work);
-    /* The three ends of an exec's life. After a failed creation it is not destroyed. */
+    /* Create and destroy the owner's part of an exec. After a failed creation it is not destroyed.
+     */
     CUresult (*exec_create_locked)(struct graph_exec *exec);
     void (*exec_destroy_locked)(struct graph_exec *exec);
-    /* The node's work is another now, or it was enabled or disabled: launches to come mean that. */
+    /* The node's work has changed, or the node was enabled or disabled: for later launches. */
     CUresult (*exec_set_locked)(struct graph_exec *exec, struct graph_node *node);
-    /* Memory on memory->device for kernels of the context, NULL being any that is fit: fills
-     * address, id and behind. And gives it back when what is in `behind` is over. */
+    /* Reserves memory on memory->device for kernels of the context (NULL = any context of the
+     * device): fills address, id and behind. The second releases it when the work of `behind` is
+     * done. */
     CUresult (*memory_take_locked)(CUcontext context, struct graph_memory *memory);
     void (*memory_give_locked)(struct graph_memory *memory);
     bool (*device_exists)(CUdevice device);
-    /* Has a function of the program called by a thread of the owner's, which holds no lock: when
-     * the launches of `after`, if it is not NULL, are done. It is about to be destroyed. */
+    /* A thread of the owner, which holds no lock, will call a function of the program when the
+     * launches of `after` are done. `after` is about to be destroyed; NULL = at once. */
     void (*later_locked)(const struct graph_exec *after, CUhostFn function, void *user);
-    /* For calls on streams while they are captured (capture.h). */
+    /* Finds the capture state of a stream (capture.h). */
     CUresult (*stream_locked)(CUstream handle, struct capture_stream **ret_stream);
-    /* A stream is about to capture. NULL: the owner need not know. */
+    /* A stream is about to capture. May be NULL. */
     void (*capture_begins_locked)(void);
 };
 
@@ -186,7 +189,7 @@ extern const struct graph_backend graph_backend;
 /* How many nodes there are, with those of the graphs inside. */
 unsigned graph_count_all(const struct graph *graph);
 
-/* Whether its launches keep user objects alive. */
+/* Whether launches of the exec keep user objects alive. */
 bool graph_exec_keeps(const struct graph_exec *exec);
 
 /* The exec behind a handle, for launch and upload, which are the owner's; or NULL. */
@@ -195,9 +198,9 @@ struct graph_exec *graph_exec_get(CUgraphExec handle);
 /* Parameters in the form of a launch, `params` or `extra`, as one buffer of info->params_size. */
 CUresult graph_pack_params(const struct graph_kernel_info *info, void **params, void **extra,
                            unsigned char *ret_buffer);
-/* Could this be a batch? It does not look at what the addresses lead to. */
+/* Whether the batch is valid, whatever its addresses point to. */
 CUresult graph_mem_ops_check(unsigned count, const CUstreamBatchMemOpParams *ops);
-/* Where an operation is, and how many bytes that are: 0 for a barrier. */
+/* The address of an operation, and its size in bytes: 0 for a barrier. */
 unsigned graph_mem_op_size(const CUstreamBatchMemOpParams *op, CUdeviceptr *ret_address);
 /* CUfunction or CUkernel, for kernel_locked(). */
 const void *graph_kernel_function(const struct graph_kernel *kernel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes of a program's graphs, by their handles: what the calls about each kind of node share. */
+/* Nodes of a program's graphs, by handle: shared by the calls about each kind of node. */
 #include "graph_objects.h"
 
 static bool are_of_graph(const struct graph *graph, const CUgraphNode *nodes, size_t count)
@@ -50,7 +50,7 @@ static void keep_arrays(struct graph_work *from, struct graph_work *to)
         graph_mem_ops_keep_array(&from->mem_ops, &to->mem_ops);
 }
 
-/* Attributes stay: they have calls of their own. */
+/* A kernel keeps its attributes: separate calls set them. */
 CUresult graph_node_set(CUgraphNode handle, struct graph_work *work)
 {
     struct graph_node *node = graph_node_of(handle, work->type);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs and nodes as objects. A node is in its graph's list and in the edges of its neighbors;
- * each edge is there twice, once at either end. What a node does may be a graph in turn, so copying
- * and freeing the one and the other is here.
+ * each edge is stored twice, once at either end. Work may contain a graph, so this file copies and
+ * frees both.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -277,7 +277,7 @@ unsigned graph_count_all(const struct graph *graph)
     return count;
 }
 
-/* Appends to `nodes`, which has room. */
+/* Appends to `nodes`, which has the capacity. */
 static CUresult list_from(const struct graph *graph, bool in_body, struct graph_node **nodes,
                           unsigned *count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launchable graph learns from another graph of the same shape. Nodes have no names, so they are
- * paired by the way one comes to them: from the nodes on which nothing depends, in the order of
- * their adding, back over dependencies in the order of theirs. Programs that build or capture a
- * graph twice in the same way get the pairs that they expect.
+ * Updates an exec from a graph of the same shape. Nodes have no names, so a walk pairs them. It
+ * starts at the nodes without dependents, in the order of creation, and follows dependencies in the
+ * order in which they were added. Programs that build or capture a graph twice in the same way get
+ * the pairs that they expect.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ struct pairs {
     CUgraphExecUpdateResultInfo info;
 };
 
-/* Numbers all that can be come to from `node`, dependencies first. */
+/* Numbers all nodes that can be reached from `node`, dependencies first. */
 static unsigned walk_nodes(struct graph_node *node, struct graph_node **order, unsigned count)
 {
     node->next = NULL;
@@ -47,7 +47,7 @@ static unsigned walk_nodes(struct graph_node *node, struct graph_node **order, u
     return count;
 }
 
-/* NULL: no memory. A graph of circles alone has no end to begin at; its nodes are left out. */
+/* NULL: no memory. Nodes that only lead into a cycle are left out. */
 static struct graph_node **find_order(const struct graph *graph, unsigned *ret_count)
 {
     struct graph_node **order = calloc(graph->count + 1, sizeof(*order));
@@ -122,7 +122,7 @@ static CUresult remember_pair(struct pairs *pairs, struct graph_node *mine,
 
 static CUresult match(struct pairs *pairs, const struct graph *mine, const struct graph *theirs);
 
-/* A conditional node is a pair itself: the value that it looks at may be another. */
+/* A conditional node is paired, too, because it may read another value. */
 static CUresult match_bodies(struct pairs *pairs, struct graph_node *mine,
                              const struct graph_node *theirs)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nodes do, made from what a caller gives. A kernel's parameters are copied by the layout of
- * the kernel, so that the caller's memory is not needed afterwards.
+ * Makes the work of nodes from the caller's parameters. Kernel parameters are copied by the
+ * kernel's layout, so the caller's memory is not needed afterwards.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "graph_memory.h"
 #include "graph_objects.h"
 
-/* extra: pairs of a key and a value up to the end mark. The buffer may end before the last
- * parameter does, and what it does not give is zero. */
+/* `extra` is a list of keys and values up to CU_LAUNCH_PARAM_END. The buffer may be shorter than
+ * the parameters; missing bytes are zero. */
 static CUresult pack_buffer(const struct graph_kernel_info *info, void **extra,
                             unsigned char *ret_buffer)
 {
@@ -200,7 +200,7 @@ static CUresult fill_of_any(const CUDA_MEMSET_NODE_PARAMS_v2 *params, struct gra
     return graph_work_fill(&fill, params->ctx, ret_work);
 }
 
-/* Moving is for new nodes only, and their business. */
+/* Only new nodes can move a graph; node_calls.c does that. */
 static CUresult child_of_any(const CUDA_CHILD_GRAPH_NODE_PARAMS *params,
                              struct graph_work *ret_work)
 {

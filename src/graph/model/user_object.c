@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Things of the program that live as long as they are needed: by the program itself, a graph, or a
- * launch that is under way. The last of them to let go has the program's function called, by a
- * thread of the owner's that holds no lock.
+ * User objects. The program, graphs, and launches in flight hold references. When the last
+ * reference is dropped, a thread of the owner, which holds no lock, calls the program's function.
  *
- * That thread must not wait for the owner's lock either: its holder may be waiting for work
- * that only this thread can bring on. So references have a lock of their own, which is held for
- * nothing else.
+ * That thread must not wait for the owner's lock: the lock's holder may wait for work that only
+ * this thread can complete. So references have a separate lock.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -30,7 +28,7 @@ struct graph_keep {
     uint64_t count;
 };
 
-/* References on their way out, behind the launches of their exec. */
+/* References that are dropped when the launches of their exec are done. */
 struct leaving {
     unsigned count;
     struct graph_keep keeps[];
@@ -60,7 +58,7 @@ static bool has(const struct user_object *object, uint64_t count)
     return count <= object->references;
 }
 
-/* True when that was the last reference; then the object is the caller's to end. */
+/* True when that was the last reference; then the caller destroys the object. */
 static bool drop_references(struct user_object *object, uint64_t count)
 {
     REFERENCES_LOCKED;
@@ -185,7 +183,7 @@ void graph_exec_let_go(struct graph_exec *exec)
         return;
     struct leaving *leaving = calloc(1, sizeof(*leaving) + count * sizeof(leaving->keeps[0]));
     if (!leaving)
-        return; /* they go with the graph, which may be too early: better than never */
+        return; /* they end with the graph: perhaps too early, but they end */
     take_keeps(exec->graph, leaving);
     graph_backend.later_locked(exec, leave_object, leaving);
 }

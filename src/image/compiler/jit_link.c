@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only a few of the library's functions, which all of its versions have. The architecture that it
- * compiles for carries a letter where the text's own does: such a text runs on no other device.
+ * Uses a few functions that every version of the library has. Where the PTX names an architecture
+ * with a letter, such as sm_90a, it is compiled for that: such PTX runs on no other device.
  */
 #include "jit_link.h"
 
@@ -68,9 +68,9 @@ int jit_link_open(const char *path, char *why, size_t why_size)
 }
 
 /* What is behind the number in ".target sm_90a", or "". */
-static const char *behind_target(const char *text)
+static const char *behind_target(const char *ptx)
 {
-    const char *target = strstr(text, ".target");
+    const char *target = strstr(ptx, ".target");
 
     if (!target)
         return "";
@@ -96,11 +96,11 @@ static char *next_option(struct option_list *list)
     return text;
 }
 
-static void list_options(const char *text, const struct jit_link_options *options,
+static void list_options(const char *ptx, const struct jit_link_options *options,
                          struct option_list *ret_list)
 {
     const size_t size = sizeof(ret_list->texts[0]);
-    const char *letter = behind_target(text);
+    const char *letter = behind_target(ptx);
 
     ret_list->count = 0;
     text_format(next_option(ret_list), size, "-arch=sm_%u%.*s", options->sm,
@@ -150,8 +150,8 @@ static int error_of(const char *log)
     return log && strstr(log, "Unsupported .version") ? -EPROTONOSUPPORT : -EINVAL;
 }
 
-/* The process ends behind the one text that it compiles, so nothing is given back. */
-int jit_link_compile(const char *text, const struct jit_link_options *options, void **ret_code,
+/* The process compiles one PTX source and exits, so it frees nothing. */
+int jit_link_compile(const char *ptx, const struct jit_link_options *options, void **ret_code,
                      size_t *ret_size, char **ret_log)
 {
     struct option_list list;
@@ -159,10 +159,10 @@ int jit_link_compile(const char *text, const struct jit_link_options *options, v
 
     *ret_code = NULL;
     *ret_log = NULL;
-    list_options(text, options, &list);
+    list_options(ptx, options, &list);
     if (jit.create(&handle, list.count, list.options) != SUCCESS)
         return -EINVAL;
-    if (jit.add_data(handle, INPUT_PTX, text, strlen(text) + 1, "image") == SUCCESS &&
+    if (jit.add_data(handle, INPUT_PTX, ptx, strlen(ptx) + 1, "image") == SUCCESS &&
         jit.complete(handle) == SUCCESS)
         return take_code(handle, ret_code, ret_size);
     *ret_log = log_of(handle);

@@ -11,16 +11,16 @@
 
 struct jit_link_options {
     unsigned sm;            /* of the device, such as 90 */
-    unsigned max_registers; /* of a thread; 0: as many as the code asks for */
+    unsigned max_registers; /* of a thread; 0 = as many as the code needs */
     unsigned optimization;  /* 0 to 3 */
     bool debug_info, line_info;
 };
 
-/* Loads the library, once and before any text is compiled: 0; -ENOENT, and why. */
+/* Loads the library, once and before the first compilation: 0; -ENOENT, with the reason. */
 int jit_link_open(const char *path, char *why, size_t why_size);
 
-/* Compiles a text, which ends with a NUL. Code and log are the caller's to free; both may be NULL.
- * 0; -EINVAL: there is an error in the text, which the log names; -EPROTONOSUPPORT: the text is of
- * a version that the library does not know; -ENOMEM. */
-int jit_link_compile(const char *text, const struct jit_link_options *options, void **ret_code,
+/* Compiles PTX, which ends with a NUL. The caller frees code and log; both may be NULL. 0; -EINVAL
+ * for an error in the PTX, which the log names; -EPROTONOSUPPORT for a PTX version that the library
+ * does not know; -ENOMEM. */
+int jit_link_compile(const char *ptx, const struct jit_link_options *options, void **ret_code,
                      size_t *ret_size, char **ret_log);

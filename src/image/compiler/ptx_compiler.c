@@ -61,15 +61,15 @@ static bool is_wanted(void *context, const struct image_part *part)
     return image_is_chosen(&job->choice, part);
 }
 
-/* Of variants the first one. Text in a container may end with several NULs, or with none. */
+/* Compiles the first variant. PTX in a container may end with several NULs, or with none. */
 static bool compile_part(void *context, const struct image_part *part)
 {
     const struct job *job = context;
     size_t size = 0;
     void *code = NULL;
     char *log = NULL;
-    const char *text = strndup(part->bytes, part->size);
-    int error = text ? jit_link_compile(text, &job->options, &code, &size, &log) : -ENOMEM;
+    const char *ptx = strndup(part->bytes, part->size);
+    int error = ptx ? jit_link_compile(ptx, &job->options, &code, &size, &log) : -ENOMEM;
 
     give_answer(job->answer, error, log, code, size);
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In machine code a section lists who calls whom: pairs of numbers in the symbol table, in lists
- * that each begin with a pair of 0 and the list's own number, which is negative.
+ * In machine code a section has the call graph: pairs of indices into the symbol table, in lists.
+ * Each list begins with a pair of 0 and the list's negative number.
  */
 #include "image_callers.h"
 
@@ -42,7 +42,7 @@ static bool find_calls(const struct image_elf *elf, Elf64_Shdr *ret_section)
     return false;
 }
 
-/* What a symbol itself is. */
+/* The uses of the symbol itself. */
 static unsigned own_uses(const struct image_symbols *symbols, uint64_t index)
 {
     Elf64_Sym symbol = image_symbol_at(symbols, index);
@@ -59,7 +59,7 @@ static unsigned uses_by(uint32_t list, const struct call *call, const unsigned c
     return (list == CALLS || list == LAUNCHES) && call->callee < count ? uses[call->callee] : 0;
 }
 
-/* Hands on what each function uses to its callers: whether anything has changed. */
+/* Propagates the uses of each function to its callers. Returns whether one changed. */
 static bool follow_once(const struct image_elf *elf, const Elf64_Shdr *section, unsigned char *uses,
                         uint64_t count)
 {

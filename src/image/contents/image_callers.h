@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which kernels of an image print, or allocate on the device's heap: those that call vprintf or
- * malloc, or a function that does. A kernel that launches kernels itself, or calls through a
- * pointer, may do what any code of the image does. The functions hold no state and take no lock.
+ * Finds the kernels of an image that print or allocate on the device's heap, by direct or indirect
+ * calls of vprintf or malloc. A kernel that launches kernels or calls through a pointer counts as
+ * calling every function of the image. The functions hold no state and take no lock.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ enum image_uses {
 /* The bit of a function of the device's runtime; 0 for other names. */
 unsigned image_uses_of(const char *name, size_t length);
 
-/* Adds the names of the kernels, each with `enum image_uses` as its size: false when they cannot be
+/* Adds the names of the kernels, each with `enum image_uses` as its size: false when they are not
  * known. */
 bool image_part_callers(const struct image_part *part, struct image_names *callers);
 

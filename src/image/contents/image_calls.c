@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that print or allocate call a function of a known name, which stands in the symbol table
- * of machine code as in the text of PTX.
+ * Kernels that print or allocate call a function of a known name. It stands in the symbol table of
+ * machine code, and in PTX.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at what the parts say of themselves, and expands none. */
+/* Reads the headers of the parts, and expands no part. */
 #include "image_choice.h"
 
 #include "image_bundle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Variables of machine code: the objects in its symbol table. That no byte of a section of
- * variables is without a name is checked by adding up.
+ * Variables of machine code: the objects in its symbol table. The sum of their sizes shows whether
+ * every byte of a variable section has a name.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 static const char *const variable_sections[] = {".nv.global", ".nv.global.init", ".nv.constant3"};
 
-/* Addresses of variables for the code to use, and where such are to be written at the load. */
+/* Addresses of variables for the code, and their relocations at the load. */
 static const char *const extra_sections[] = {
     ".nv.constant4",      ".rel.nv.constant4",   ".rela.nv.constant4",   ".rel.nv.constant3",
     ".rela.nv.constant3", ".rel.nv.global.init", ".rela.nv.global.init",
@@ -58,7 +58,7 @@ static bool is_constant(const struct image_elf *elf, const Elf64_Sym *symbol)
     return name && strcmp(name, ".nv.constant3") == 0;
 }
 
-/* Any mark beside it makes a variable another kind of thing: managed memory has one. */
+/* A flag beside the symbol means a special kind of variable, such as managed memory. */
 static bool add_symbol(const struct image_elf *elf, const struct image_symbols *symbols,
                        const Elf64_Sym *symbol, struct image_names *names)
 {
@@ -100,7 +100,7 @@ static bool is_understood(const struct image_elf *elf, const struct image_symbol
     return image_section_is_harmless(name) || IS_ONE_OF(name, extra_sections);
 }
 
-/* Whether they have names or not. */
+/* The bytes of variable sections, with or without names. */
 static uint64_t bytes_of_sections(const struct image_elf *elf)
 {
     uint64_t bytes = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the code in one part of an image may do. All answer with true where they cannot know. They
- * hold no state and take no lock.
+ * What the code in one part of an image may do. The functions answer true when they cannot tell.
+ * They hold no state and take no lock.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of names, and what names of variables say. */
+/* The list of names, and the meaning of variable names. */
 #include "image_names.h"
 
 #include <stdlib.h>
@@ -31,14 +31,14 @@ static bool starts_with(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Texts of printf and assert, and tables of mathematical functions. */
+/* Strings of printf and assert, and tables of mathematical functions. */
 static bool is_of_compiler(const char *name)
 {
     return starts_with(name, "$str") || starts_with(name, "__unnamed_") ||
            starts_with(name, "__cudart_");
 }
 
-/* Function objects, tags and the like: names that programs may not declare anything under. */
+/* Function objects, tags and the like, in namespaces that programs may not use. */
 static bool is_empty_object(const struct image_name *name)
 {
     return name->size <= 1 && starts_with(name->name, "_ZN") &&
@@ -46,7 +46,7 @@ static bool is_empty_object(const struct image_name *name)
             strstr(name->name, "6thrust"));
 }
 
-/* A constant inside a function, which the host cannot name: the compiler has its value. */
+/* A constant inside a function. The host cannot name it, so its value is fixed by the compiler. */
 static bool is_local_constant(const struct image_name *name)
 {
     return name->constant && starts_with(name->name, "_ZZ");
@@ -88,7 +88,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const struct image_name *)a)->name, ((const struct image_name *)b)->name);
 }
 
-/* Two variables of one name in one part: the driver would tell of one. */
+/* The driver would report only one of two variables with one name. */
 static bool are_distinct(struct image_name *names, uint32_t count)
 {
     qsort(names, count, sizeof(*names), compare_names);

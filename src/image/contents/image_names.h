@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of an image's variables. With all of them, a library can be put back into the state in
- * which it was loaded. The functions hold no state and take no lock.
+ * The names of an image's variables. When all are known, the server can restore a library to its
+ * state after the load. The functions hold no state and take no lock.
  */
 #pragma once
 
@@ -25,24 +25,24 @@ struct image_names {
     uint32_t count, capacity;
 };
 
-/* What stands for a number of bytes that cannot be known. */
+/* An unknown number of bytes. */
 #define IMAGE_BYTES_UNKNOWN UINT64_MAX
 
-/* Adds the names of all variables that a part has: false when they cannot be known, or a variable
- * is of a kind whose state is not in its bytes. *ret_bytes is what all of them take in either case,
- * or IMAGE_BYTES_UNKNOWN. */
+/* Adds the names of all variables of a part: false when they are not known, or the state of a
+ * variable is not in its bytes. In either case *ret_bytes is their size, or IMAGE_BYTES_UNKNOWN. */
 bool image_part_names(const struct image_part *part, struct image_names *names,
                       uint64_t *ret_bytes);
 
-/* Keeps one of each name, in order: several parts for one device are variants of the same code. */
+/* Sorts the names and removes duplicates: several parts for one device are variants of the same
+ * code. */
 void image_names_merge(struct image_names *names);
 
-/* Whether no kernel writes to any of them: they are constant, or compilers and the libraries of
- * CUDA C++ have made them, for texts, tables and objects without contents. */
+/* Whether no kernel writes to any of them. They are constants, or compilers and CUDA C++ libraries
+ * made them: strings, tables and empty objects. */
 bool image_names_are_constant(const struct image_names *names);
 
-/* The first that a program may write to, from a kernel or from the host; NULL when all of them were
- * made by compilers and the libraries of CUDA C++, as above, or are constants inside functions. */
+/* The first variable that a program may write to, from a kernel or from the host. NULL when all
+ * were made by compilers and CUDA C++ libraries, as above, or are constants inside functions. */
 const char *image_names_first_variable(const struct image_names *names);
 
 void image_names_fini(struct image_names *names);

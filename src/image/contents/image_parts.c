@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes images apart. Their headers are known to be sound; what compressed parts claim is not.
+ * Walks the parts of images. Their headers are sound; the claims of compressed parts are not
+ * checked yet.
  */
 #include "image_parts.h"
 
@@ -10,7 +11,7 @@
 #include "image_elf.h"
 #include "image_expand.h"
 
-/* Larger parts are not expanded just to be looked at. */
+/* Larger parts are not expanded for an inspection. */
 #define EXPANDED_MAX (64u << 20)
 
 static struct image_part part_of(const struct image_entry *entry, const void *bytes, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of a module image: one PTX text or one piece of machine code each. A fat binary has
+ * The parts of a module image: PTX or machine code for one architecture each. A fat binary has
  * several, perhaps compressed.
  */
 #pragma once
@@ -12,7 +12,7 @@
 
 struct image_part {
     enum image_kind kind; /* IMAGE_PTX or IMAGE_ELF */
-    unsigned sm;          /* of the device that it is for, such as 90; 0 = it does not say */
+    unsigned sm;          /* of its device, such as 90; 0 = unknown */
     bool is_specific;     /* it runs on devices of exactly this architecture (sm_90a), */
     bool is_of_family;    /* or of this one and later ones of the same major number (sm_100f) */
     const void *bytes;
@@ -27,7 +27,7 @@ struct image_visit {
     void *context;
 };
 
-/* Whether `test` holds for a wanted part of an image that is sound (image_check.h). A part that
- * does not expand, or is of a kind that is not known here, counts as if it did. The bytes of a part
- * are only valid during the call of `test`. */
+/* Whether `test` is true for a wanted part of a sound image (image_check.h). A part of an unknown
+ * kind, or one that does not expand, counts as true. The bytes of a part are valid only during the
+ * call of `test`. */
 bool image_any_part(const void *bytes, size_t size, const struct image_visit *visit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls in PTX text: a function whose body has the name of another one may call it. A body stands
- * between braces, behind ".entry name(...)" or ".func (...) name(...)".
+ * Calls in PTX: a function whose body contains the name of another function may call it. A body
+ * stands between braces, behind ".entry name(...)" or ".func (...) name(...)".
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%' || c == '.';
 }
 
-/* The next word in the text: NULL when there is none. */
+/* The next word: NULL when there is none. */
 static const char *next_word(const char *at, const char *end, size_t *ret_length)
 {
     while (at < end && !is_word(*at))
@@ -43,7 +43,7 @@ static bool is(const char *word, size_t length, const char *what)
     return length == strlen(what) && !memcmp(word, what, length);
 }
 
-/* Behind a parenthesis at `at`, if there is one. */
+/* The position behind a parenthesis at `at`, if there is one. */
 static const char *skip_parenthesis(const char *at, const char *end)
 {
     while (at < end && isspace((unsigned char)*at))
@@ -81,7 +81,7 @@ static bool add_function(struct functions *functions, const struct function *fun
     return true;
 }
 
-/* One declaration behind its directive; one without a body is left out. */
+/* Reads one declaration behind its directive; skips one without a body. */
 static bool read_function(struct functions *functions, const char **at, const char *end,
                           bool is_kernel)
 {
@@ -150,7 +150,7 @@ static unsigned uses_of_body(const struct functions *functions, const struct fun
     return uses;
 }
 
-/* Hands on what each function uses to its callers, until nothing changes. */
+/* Propagates the uses of each function to its callers until nothing changes. */
 static void follow_calls(struct functions *functions)
 {
     bool changed = true;
@@ -180,9 +180,9 @@ static bool add_kernels(const struct functions *functions, struct image_names *c
 
 bool image_ptx_callers(const struct image_part *part, struct image_names *callers)
 {
-    const char *text = part->bytes;
+    const char *ptx = part->bytes;
     struct functions functions = {0};
-    bool complete = read_functions(&functions, text, text + part->size);
+    bool complete = read_functions(&functions, ptx, ptx + part->size);
 
     if (complete && functions.count) {
         qsort(functions.each, functions.count, sizeof(*functions.each), compare_calls);

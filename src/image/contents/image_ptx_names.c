@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables of PTX text, as the parser finds them that the software GPU runs PTX with. */
+/* Variables of PTX, found by the PTX parser of the software GPU. */
 #include <string.h>
 
 #include "image_names.h"
@@ -10,7 +10,7 @@ static bool is_of_module(const struct ptx_symbol *symbol)
     return symbol->variable.space == PTX_GLOBAL || symbol->variable.space == PTX_CONST;
 }
 
-/* Managed memory, textures and surfaces have a state that is not in their bytes. */
+/* The state of managed memory, textures and surfaces is not in their bytes. */
 static bool is_plain(const struct ptx_variable *variable)
 {
     return !variable->is_managed && variable->type != PTX_OPAQUE;
@@ -25,7 +25,7 @@ static void add_bytes(const struct ptx_variable *variable, uint64_t *bytes)
         *bytes = IMAGE_BYTES_UNKNOWN;
 }
 
-/* False when they cannot all be known by name; their bytes count all the same. */
+/* False when not all names are known; the bytes count in any case. */
 static bool read_symbols(struct ptx_symbol *const *symbols, uint32_t count,
                          struct image_names *names, uint64_t *bytes)
 {
@@ -45,13 +45,13 @@ static bool read_symbols(struct ptx_symbol *const *symbols, uint32_t count,
     return complete;
 }
 
-/* In a container, zeros follow the text. */
-static size_t text_size(const struct image_part *part)
+/* In a container, zeros follow the PTX. */
+static size_t ptx_size(const struct image_part *part)
 {
-    const char *text = part->bytes;
+    const char *ptx = part->bytes;
     size_t size = part->size;
 
-    while (size && text[size - 1] == '\0')
+    while (size && ptx[size - 1] == '\0')
         size--;
     return size;
 }
@@ -65,7 +65,7 @@ static bool has_textures(const struct image_part *part)
 bool image_ptx_names(const struct image_part *part, struct image_names *names, uint64_t *ret_bytes)
 {
     struct ptx_error error;
-    struct ptx_module *module = ptx_parse_declarations(part->bytes, text_size(part), &error);
+    struct ptx_module *module = ptx_parse_declarations(part->bytes, ptx_size(part), &error);
     bool complete;
 
     *ret_bytes = IMAGE_BYTES_UNKNOWN;

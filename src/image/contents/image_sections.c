@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginnings of the names that compilers give. */
+/* Prefixes of the names that compilers give. */
 #include "image_sections.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In machine code a text is an object of the symbol table, in PTX an array of bytes that is
+ * In machine code a string is an object of the symbol table. In PTX it is an array of bytes,
  * declared with its values: ".global .align 1 .b8 $str[3] = {104, 105, 10};".
  */
 #include "image_strings.h"
@@ -46,7 +46,7 @@ void image_strings_fini(struct image_strings *strings)
 
 /* ---- machine code ---- */
 
-/* NULL where it has no bytes in the file. */
+/* NULL when the symbol has no bytes in the file. */
 static const char *bytes_of(const struct image_elf *elf, const Elf64_Sym *symbol)
 {
     Elf64_Shdr section;
@@ -113,7 +113,7 @@ static bool take_byte(struct cursor *cursor, char *ret_byte)
 
 #define NAME_MAX_SIZE 65536
 
-/* Up to the array's values. */
+/* Reads up to the array's values. */
 static bool take_head(struct cursor *cursor)
 {
     size_t left = (size_t)(cursor->end - cursor->next);
@@ -127,7 +127,7 @@ static bool take_head(struct cursor *cursor)
     return take_char(cursor, ']') && take_char(cursor, '=') && take_char(cursor, '{');
 }
 
-/* NULs may end it; the last of them need not be written. False when it is no text. */
+/* NULs may end the string; the last need not be written. False when the array is no string. */
 static bool take_values(struct cursor *cursor, struct image_strings *text)
 {
     bool ended = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a part has variables that outlive a kernel. Such a module has a state, and two clients
- * must not share it. Whatever is not known to be harmless counts as a variable.
+ * Finds out whether a part has variables that outlive a kernel. Such a module has state, so two
+ * clients must not share it. A section that is not known to be harmless counts as a variable.
  */
 #include <ctype.h>
 #include <string.h>
@@ -33,22 +33,22 @@ static bool is_of_word(char c)
 
 /* An instruction begins with a letter, "ld.global", and a declaration with a dot, as in
  * ".visible.global". */
-static bool is_of_opcode(const char *text, const char *space)
+static bool is_of_opcode(const char *ptx, const char *space)
 {
     const char *start = space;
 
-    while (start > text && is_of_word(start[-1]))
+    while (start > ptx && is_of_word(start[-1]))
         start--;
     return isalpha((unsigned char)*start);
 }
 
-static bool declares(const char *text, size_t size, const char *space)
+static bool declares(const char *ptx, size_t size, const char *space)
 {
     size_t length = strlen(space);
-    const char *end = text + size, *found = text;
+    const char *end = ptx + size, *found = ptx;
 
     while ((found = memmem(found, (size_t)(end - found), space, length))) {
-        if (!is_of_opcode(text, found))
+        if (!is_of_opcode(ptx, found))
             return true;
         found += length;
     }

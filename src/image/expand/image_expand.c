@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each decoder is given the memory that the entry claims to need, and no more than the limit. */
+/* Each decoder gets the memory that the entry claims, up to the limit. */
 #include "image_expand.h"
 
 #include <errno.h>
@@ -59,8 +59,8 @@ static int decode(decoder *decode_into, const struct image_entry *entry, size_t 
     return 0;
 }
 
-/* Old compilers understate the plain size, so a failure is tried again with as much memory as the
- * contents can need. */
+/* Old compilers understate the plain size. After a failure the decoder is tried again with the most
+ * memory that the contents can need. */
 static int expand_lz4(const struct image_entry *entry, size_t limit, char **ret_bytes,
                       size_t *ret_size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contents of an entry of a container, decompressed. What an entry says of its own size is a
- * claim: memory is bounded by it and by the caller's limit, and the decoder has the last word. The
- * function holds no state and takes no lock.
+ * Decompresses the contents of a container's entry. The size in the entry is a claim: it and the
+ * caller's limit bound the memory, and the decoder decides. The function holds no state and takes
+ * no lock.
  */
 #pragma once
 
@@ -11,9 +11,8 @@
 #include "image_container.h"
 
 /*
- * Copies or decompresses the payload into memory for the caller to free, and ends it with a NUL
- * that
- * `*ret_size` does not count. 0; -ENOMEM; -EINVAL when the payload does not decompress, contradicts
+ * Copies or decompresses the payload into memory that the caller frees. A NUL, which `*ret_size`
+ * does not count, ends it. 0; -ENOMEM; -EINVAL when the payload does not decompress, contradicts
  * its header, or would be larger than `limit` bytes, which is below 2 GiB.
  */
 int image_expand(const struct image_entry *entry, size_t limit, char **ret_bytes, size_t *ret_size);

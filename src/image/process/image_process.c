@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of the answer is the end of the process that gives it, so there is nothing to time. */
+/* The answer ends when its process ends, and that process has a limit of CPU time. So no timeout is
+ * needed. */
 #include "image_process.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ void image_process_stop(struct image_process *process)
     free(process);
 }
 
-/* Sends the image and the end of a pipe: the other end, or -errno. */
+/* Sends the image and one end of a pipe. Returns the other end, or -errno. */
 static int send_image(const struct image_process *process, int fd, size_t size,
                       const struct image_task *task)
 {
@@ -115,7 +116,7 @@ int image_process_ask(const struct image_process *process, const struct image_so
     return error ? error : send_image(process, own >= 0 ? own : source->fd, source->size, task);
 }
 
-/* Reads until the buffer is full or the other end is closed: how much there is, or -errno. */
+/* Reads until the buffer is full or the other end is closed. Returns the size so far, or -errno. */
 static ssize_t fill_answer(int fd, char *answer, size_t size, size_t capacity)
 {
     while (size < capacity) {
@@ -132,8 +133,7 @@ static ssize_t fill_answer(int fd, char *answer, size_t size, size_t capacity)
     return (ssize_t)size;
 }
 
-/* All that comes until the other end is closed: its size; -EBADMSG when that is more than `most`;
- * -errno. */
+/* Reads until the other end is closed. Returns the size; -EBADMSG beyond `most`; -errno. */
 static ssize_t read_answer(int fd, size_t most, char **answer)
 {
     size_t capacity = ANSWER_FIRST;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work on images in processes of their own: one for each image, which can reach no file, no other
- * process and little memory, and ends after its answer. A crash or an endless loop there costs that
- * image's load and nothing else.
+ * Runs a job on each image in a process of its own. That process can access no file, no other
+ * process and little memory, and ends after its answer. A crash or an endless loop fails the load
+ * of that image and nothing else.
  *
  *     server ── the image's file, a pipe ──> process, begun before the server has anything to hide
  *        ^                                     └─ fork for each image ──> limits, filter, job
  *        └──────────── what the job writes ─────────────────────────────────┘
  *
- * Nothing is executed, so a server that may start no programs can have them.
+ * The processes come from fork() without exec(), so a server that may start no programs can have
+ * them.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ struct image_process;
 /* Bytes of a reason. */
 #define IMAGE_PROCESS_WHY 256u
 
-/* An image of which image_is_sound() holds. */
+/* A sound image (image_is_sound()). */
 struct image_source {
     int fd; /* a sealed file that begins with the image and a NUL; -1: there is none, and one is
                made */
@@ -29,10 +30,10 @@ struct image_source {
     size_t size;
 };
 
-/* What is asked about an image. */
+/* The arguments of a job. */
 struct image_task {
     uint32_t sm;         /* the device's architecture, such as 90 */
-    uint32_t options[3]; /* what these mean is between the job and who asks */
+    uint32_t options[3]; /* their meaning is up to the job */
 };
 
 /* Writes its answer to a descriptor; an empty answer counts as a crash. */
@@ -43,32 +44,31 @@ struct image_process_kind {
     const char *name; /* of the process, at most 15 bytes */
     image_job *job;
     const void *context; /* of the functions */
-    /* Once, before the first image and without its limits; not 0, and why: the process is of no
-     * use. NULL: there is nothing to do. */
+    /* Called once, before the first image and without its limits. Not 0, with the reason: the
+     * process is of no use. May be NULL. */
     int (*prepare)(const void *context, char *why, size_t why_size);
-    /* Answers for an image for which there is no process: out of memory, or of processes. NULL: the
-     * answer is empty. */
+    /* Answers for an image when no process can be forked. NULL: the answer is empty. */
     void (*excuse)(int answer);
     unsigned cpu_seconds; /* for an image */
     uint64_t memory_max;  /* bytes of private memory for an image */
     size_t answer_max;    /* bytes */
 };
 
-/* Starts the process, which has one thread; what the caller holds in memory now is what it can see.
- * 0; -errno, and the reason. The kind is copied. */
+/* Starts the process. The caller has one thread; the process sees a copy of its memory of now. 0;
+ * -errno, with the reason. The kind is copied. */
 int image_process_start(const struct image_process_kind *kind, char *why, size_t why_size,
                         struct image_process **ret_process);
 
-/* No thread asks any more. NULL is allowed. */
+/* No thread uses the process any more. NULL is allowed. */
 void image_process_stop(struct image_process *process);
 
-/* Any thread: has an image worked on, which goes on while the caller does something else. The pipe
- * that the answer comes through, for image_process_answer(); -errno. */
+/* From any thread: starts a job on an image, and does not wait. Returns the pipe of the answer, for
+ * image_process_answer(), or -errno. */
 int image_process_ask(const struct image_process *process, const struct image_source *source,
                       const struct image_task *task);
 
-/* Waits for the answer, which the caller frees and has to check, and closes the pipe.
- * 0; -EBADMSG when it is empty or too long: the job has crashed, used up its time or answered
- * nonsense; -EPIPE when the process that forks the others is gone; -ENOMEM. */
+/* Waits for the answer, which the caller frees and must check, and closes the pipe. 0; -EBADMSG
+ * when it is empty or too long, because the job crashed or exceeded its time; -EPIPE when the
+ * forking process is gone; -ENOMEM. */
 int image_process_answer(const struct image_process *process, int pipe, void **ret_answer,
                          size_t *ret_size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter names what is allowed, which is the same in every release of the libraries that expand
- * or compile images: they compute. Another call fails, as the C library's own callers expect of
- * some.
+ * The filter is a list of allowed system calls. Libraries that expand or compile images only
+ * compute, so every release needs the same calls. Other calls fail with an error.
  */
 #include "process_limits.h"
 

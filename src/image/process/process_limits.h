@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process that has to do with an image may still do. */
+/* The limits of a process that works on an image. */
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #define PROCESS_HAS_SANITIZER 0
 #endif
 
-/* From now on the process may only compute, get up to `memory_max` bytes of private memory, write
- * to what is open, and end. It is killed after `cpu_seconds`. 0 or -errno; a kernel without filters
- * is no error. */
+/* From now on the process may only compute, allocate up to `memory_max` bytes, write to open
+ * descriptors, and exit. The kernel kills it after `cpu_seconds`. 0 or -errno; a kernel without
+ * filters is no error. */
 int process_limits_apply(unsigned cpu_seconds, uint64_t memory_max);

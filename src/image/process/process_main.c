@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process keeps no descriptor of the one that it was forked from, and touches no image itself.
- */
+/* The forking process keeps no descriptor of the server, and reads no image itself. */
 #include "process_main.h"
 
 #include <fcntl.h>
@@ -43,7 +42,7 @@ static void keep_only(int socket)
     close_from(SOCKET + 1);
 }
 
-/* All pages at once: a fault for each of them would take as long as the rest. */
+/* Populates all pages at once: page faults one by one would take as long as the job. */
 static void populate_pages(void *bytes, size_t size)
 {
 #ifdef MADV_POPULATE_READ
@@ -83,7 +82,7 @@ static void serve_request(const struct process_request *request, int image, int 
 
 static void become_harmless(const char *name)
 {
-    process_namespaces_leave(); /* what follows holds where the kernel has none, too */
+    process_namespaces_leave(); /* the rest applies without namespaces, too */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_NAME, name);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

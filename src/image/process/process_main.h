@@ -12,11 +12,10 @@ struct process_request {
     struct image_task task;
 };
 
-/* Where a process prepares itself, the first message from it says whether it could. */
+/* The first message of a process with a `prepare` function: whether that succeeded. */
 struct process_greeting {
     char why[IMAGE_PROCESS_WHY]; /* "" = it could */
 };
 
-/* In a process that has just been forked: begins a process for each request until the socket
- * closes. */
+/* Runs in the new process: forks a process for each request until the socket closes. */
 _Noreturn void process_main(int socket, const struct image_process_kind *kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Such a process opens nothing and connects to nothing, so empty namespaces cost it nothing. */
+/* The process opens no files and makes no connections, so it needs nothing from its namespaces. */
 #include "process_namespaces.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 #define NAMESPACES (CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWUTS)
 
-/* The user namespace comes first: nobody outside is root in it, and it needs no privilege. Where
- * users may not make one, root makes the others without it. */
+/* The user namespace comes first, because it needs no privilege and gives none outside. Where users
+ * may not create one, root creates the others without it. */
 static int leave_all(void)
 {
     return !unshare(CLONE_NEWUSER | NAMESPACES) || !unshare(NAMESPACES) ? 0 : -errno;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process that has to do with images sees of the machine. */
+/* Namespaces of a process that works on images. */
 #pragma once
 
-/* Moves the process, which has one thread, to user, network, IPC, mount and UTS namespaces of its
- * own, as far as the kernel and its policies allow, and gives up all capabilities, those among them
- * that a new user namespace brings. 0; -errno: it stays where it was, still without capabilities.
- * Clears the signal at the parent's death and the mark that forbids to trace it. */
+/* Moves the process, which has one thread, to new user, network, IPC, mount and UTS namespaces, as
+ * far as the kernel allows. It then drops all capabilities, also those of the new user namespace.
+ * 0; -errno: the namespaces are the old ones, but the capabilities are dropped. The kernel resets
+ * PR_SET_PDEATHSIG and PR_SET_DUMPABLE meanwhile, so the caller sets them afterwards. */
 int process_namespaces_leave(void);

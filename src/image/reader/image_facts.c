@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A message is a header, for each variable, and each kernel that prints or
- * allocates, a record with its name behind it, and the strings. */
+/* A message is a header, a record for each variable and for each kernel that prints or allocates,
+ * each followed by its name, and the strings. */
 #include "image_facts.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ struct record {
 /* ---- looking ---- */
 
 struct look {
-    const struct image_choice *choice; /* NULL: all parts count, and their names say nothing */
+    const struct image_choice *choice; /* NULL: all parts count, and their names are ignored */
     struct image_facts *facts;
     bool complete;         /* all variables so far are known by name, */
     bool complete_strings; /* and all strings of parts that print, and who prints or allocates */
@@ -57,7 +57,7 @@ static bool note_callers(const struct image_part *part, struct image_facts *fact
            image_part_callers(part, &facts->callers);
 }
 
-/* One of the chosen parts is loaded, or else all of them are linked. */
+/* The driver loads one of the chosen parts, or links all parts. */
 static void add_bytes(const struct look *look, uint64_t bytes)
 {
     uint64_t *all = &look->facts->variable_bytes;
@@ -91,7 +91,7 @@ static bool look_at(void *context, const struct image_part *part)
     return false;
 }
 
-/* Sections that could hold variables, but hold none, are none. */
+/* Sections that could have variables, but have none, do not count. */
 static void conclude(const struct look *look)
 {
     struct image_facts *facts = look->facts;
@@ -242,7 +242,7 @@ static int parse_names(struct cursor *cursor, uint32_t count, struct image_names
     return error;
 }
 
-/* The last of them ends the message, with its NUL. */
+/* The NUL of the last string ends the message. */
 static int parse_strings(struct cursor *cursor, uint64_t size, struct image_strings *strings)
 {
     if (cursor->left != size || (size && cursor->next[size - 1]))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that a server wants to know of an image's contents, and the message by which the process that
- * has looked tells it. The functions hold no state and take no lock.
+ * The facts about an image that the server needs, and the message in which the reader process sends
+ * them. The functions hold no state and take no lock.
  */
 #pragma once
 
@@ -9,8 +9,7 @@
 #include "image_names.h"
 #include "image_strings.h"
 
-/* Bytes of a message. An image whose variables have longer names counts as one whose variables are
- * not known. */
+/* Bytes of a message. Variables whose names do not fit count as unknown. */
 #define IMAGE_FACTS_MAX (4u << 20)
 
 struct image_facts {
@@ -26,18 +25,18 @@ struct image_facts {
     struct image_names callers;
 };
 
-/* Looks into an image that is sound (image_check.h), for a device of this architecture: at the
- * parts that the device gets (image_choice.h), each expanded once. */
+/* Reads a sound image (image_check.h) for a device of this architecture: the parts that the driver
+ * chooses (image_choice.h), each expanded once. */
 void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts);
 
-/* What holds for every image. */
+/* Facts that are true of every image. */
 void image_facts_assume(struct image_facts *ret_facts);
 
 void image_facts_fini(struct image_facts *facts);
 
-/* The message, for the caller to free: 0 or -ENOMEM. */
+/* Makes the message, which the caller frees: 0 or -ENOMEM. */
 int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t *ret_size);
 
-/* What a message says that nobody has checked: 0; -EBADMSG when it is cut, too long or contradicts
- * itself; -ENOMEM. */
+/* Reads an unchecked message: 0; -EBADMSG when it is truncated, too long or inconsistent; -ENOMEM.
+ */
 int image_facts_parse(const void *message, size_t size, struct image_facts *ret_facts);

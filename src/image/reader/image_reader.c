@@ -38,7 +38,7 @@ static void look_into(const void *context, const void *bytes, size_t size,
     give_facts(answer, &facts);
 }
 
-/* It is not the image's fault. */
+/* No process could be forked, and the image is not the cause. */
 static void assume_all(int answer)
 {
     struct image_facts facts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks into the contents of images in processes of their own (image_process.h). */
+/* Reads the contents of images in separate processes (image_process.h). */
 #pragma once
 
 #include "image_facts.h"
@@ -7,19 +7,18 @@
 
 struct image_reader;
 
-/* How an image is looked into: image_facts_read(), or what a test does instead. */
+/* The function that reads an image: image_facts_read(), or a test's own. */
 typedef void image_look(const void *bytes, size_t size, unsigned sm, struct image_facts *ret_facts);
 
-/* Starts the reader: 0 or -errno. The process has one thread, and what it holds in memory now is
- * what a reader can see. An image may take `cpu_seconds`. */
+/* Starts the reader: 0 or -errno. The calling process has one thread; the reader sees a copy of its
+ * memory of now. `cpu_seconds` limits the time for one image. */
 int image_reader_start(image_look *look, unsigned cpu_seconds, struct image_reader **ret_reader);
 
-/* No thread asks any more. NULL is allowed. */
+/* No thread uses the reader any more. NULL is allowed. */
 void image_reader_stop(struct image_reader *reader);
 
-/* Any thread: has an image looked into, which goes on while the caller does something else.
- * `source` stays as it is until the end. With `reader` NULL nothing happens yet. Always followed by
- * image_reader_end(). */
+/* From any thread: starts to read an image, and does not wait. `source` must not change until
+ * image_reader_end(), which must follow. With `reader` NULL nothing happens yet. */
 struct image_question {
     const struct image_source *source;
     unsigned sm;
@@ -28,9 +27,9 @@ struct image_question {
 void image_reader_begin(const struct image_reader *reader, const struct image_source *source,
                         unsigned sm, struct image_question *ret_question);
 
-/* Waits for the answer: what the image holds, for the caller to end with image_facts_fini(). 0;
- * -EBADMSG when the process that looked into it has crashed, used up its time or answered nonsense;
- * -ENOMEM. If the reader itself has ended, what holds for every image, and the log says so once.
- * With `reader` NULL this process looks into the image. */
+/* Waits for the facts, which the caller frees with image_facts_fini(). 0; -EBADMSG when the reading
+ * process crashed, exceeded its time or sent an invalid answer; -ENOMEM. If the reader itself has
+ * ended, the facts are those of every image, and the log says so once. With `reader` NULL this
+ * process reads the image. */
 int image_reader_end(struct image_reader *reader, struct image_question *question,
                      struct image_facts *ret_facts);

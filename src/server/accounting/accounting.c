@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that samples, and what others read of it. */
+/* The sampling thread, and readers of its counters. */
 #include "accounting.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@
 #include "launch_record.h"
 #include "text.h"
 
-/* The time between two samples is random, from half of this to one and a half, so that it does not
- * fall into step with a program. */
+/* The time between two samples is random, from half to one and a half of this, so that samples do
+ * not correlate with a program's period. */
 #define PERIOD_NS (2 * NS_PER_MS)
 
-/* When no client has done anything for a while, samples are rare. */
+/* After this time without activity of any client, samples are rare. */
 #define QUIET_AFTER_NS NS_PER_SEC
 #define QUIET_PERIOD_NS (20 * NS_PER_MS)
 
@@ -88,7 +88,7 @@ static void read_sampled(const struct session_accounting *accounting, struct ser
     usage->copy_ns = counter_get(&accounting->copy_ns);
     usage->queued_ns = counter_get(&accounting->queued_ns);
     usage->queue_bytes = counter_get(&accounting->queue_bytes);
-    /* As many bytes wait on average as arrive in the time that one of them waits. */
+    /* Little's law: on average as many bytes wait as arrive while one waits. */
     if (taken)
         usage->wait_ns =
             (uint64_t)((double)counter_get(&accounting->queued_byte_ns) * 1024 / (double)taken);

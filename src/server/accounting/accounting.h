@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each client has used: how long it had kernels on a device, how many multiprocessors they
+ * The usage of each client: how long its kernels ran on a device, how many multiprocessors they
  * took, how long its commands waited.
  *
- * Nothing is recorded where launches are made, except a count and the grid of the last kernel. A
- * thread looks at all clients some five hundred times a second: a stream whose fence has not been
- * written is busy. Times are sums over these samples, so they are exact to a few milliseconds, or
- * to a few percent where kernels are shorter than the time between two samples.
+ * A launch only records a count and the grid of its kernel. A thread samples all clients some five
+ * hundred times a second: a stream whose fence has not been written is busy. Times are sums over
+ * the samples. They are exact to a few milliseconds, or to a few percent for kernels that are
+ * shorter than the sampling period.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ void session_accounting_fini(struct session *session);
 /* From any thread: what the client has used so far. */
 void accounting_usage(const struct session *session, struct server_usage *ret_usage);
 
-/* The main thread: the client has been in a call for `ms` more because of `offender`, which is in
- * `call`; `begins` when it was not so before. */
+/* The main thread: the client has waited in a call for `ms` more because `offender` is in `call`.
+ * `begins`: the client did not wait before. */
 void accounting_stalled(struct session *session, const struct session *offender, const char *call,
                         uint64_t ms, bool begins);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One look at all clients. Between two looks a client is taken to have been as it was at the first
- * for one half of the time, and as it is at the second for the other.
+ * One sample of all clients. The first half of the time between two samples is charged by the first
+ * sample, the second half by the second.
  */
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "launch_record.h"
 #include "sm_share.h"
 
-/* A client that has sent nothing for so long may have work that no fence tells the end of. Then the
- * driver is asked, once in such a time. */
+/* A client that has sent nothing for this time may have work without a fence. Then the thread
+ * queries the driver, once in this time. */
 #define ASKED_AFTER_NS (15 * NS_PER_MS)
 
 static bool is_sampled(const struct session *session)
@@ -20,7 +20,7 @@ static bool is_sampled(const struct session *session)
     return session->phase == SESSION_SERVING && session->accounting;
 }
 
-/* ---- looking ---- */
+/* ---- sampling ---- */
 
 static uint64_t work_of(const struct session *session)
 {
@@ -30,7 +30,7 @@ static uint64_t work_of(const struct session *session)
     return launch_count(session) + copies;
 }
 
-/* Whether the client has been given work since the last look. */
+/* Whether the client has submitted work since the last sample. */
 static bool follow_work(struct session_accounting *accounting, uint64_t work, uint64_t interval_ns)
 {
     bool moved = work != accounting->work;
@@ -67,7 +67,7 @@ static void look_at_streams(const struct session *session)
         accounting->quiet_ns = 0;
 }
 
-/* A block that can have a multiprocessor to itself gets one. */
+/* Assumes one block on each multiprocessor, as long as there are enough. */
 static void count_sms(struct session *session)
 {
     struct server *server = session->server;
@@ -93,8 +93,8 @@ static bool sample_session(struct session *session, uint64_t interval_ns)
 
 /* ---- sharing a device out ---- */
 
-/* Where the kernels of all clients together want more multiprocessors than there are, each gets
- * less in proportion. */
+/* Where the kernels of all clients need more multiprocessors than the device has, each share is
+ * reduced in proportion. */
 static void share_device(struct server *server, unsigned device)
 {
     int all =

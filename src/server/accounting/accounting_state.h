@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The counters of a client, and what they are made from. Only the accounting files include this.
+ * The counters of a client, and their samples. Only the accounting files include this.
  *
- * A counter has one writer, so it is read and written in two steps, and readers may see it at any
- * moment: counter_add() and counter_get().
+ * A counter has one writer, so counter_add() loads and stores it in two steps. Any thread may read
+ * it by counter_get().
  */
 #pragma once
 
@@ -34,8 +34,8 @@ struct session_accounting {
     /* The sampling thread's alone. */
     struct client_sample last, now;
     uint64_t work;       /* launches and copies at the last sample */
-    uint64_t quiet_ns;   /* for how long there have been no others */
-    bool has_been_asked; /* since then the driver has said that all streams are idle */
+    uint64_t quiet_ns;   /* for how long these have not changed */
+    bool has_been_asked; /* the driver has reported all streams idle since then */
 };
 
 static inline void counter_add(counter_t *counter, uint64_t amount)
@@ -50,6 +50,6 @@ static inline uint64_t counter_get(const counter_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Looks at all clients and charges each for the `interval_ns` since the last time. Returns whether
- * any of them has done anything. Takes the server's lock. */
+/* Samples all clients and charges each for the `interval_ns` since the last sample. Returns whether
+ * a client was active. Takes the server's lock. */
 bool accounting_round(struct server *server, uint64_t interval_ns);

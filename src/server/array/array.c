@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays: created with zeroes, charged, destroyed. */
+/* Arrays: creation with zeroes, charges, destruction. */
 #include "array_state.h"
 
 #include <stdlib.h>
@@ -34,8 +34,8 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* The driver does not tell how much memory an array takes. Its tiles are at least 64 bytes wide and
- * 8 rows high, and it allocates memory in units of 512 bytes. */
+/* The driver does not report the size of an array. Its tiles are at least 64 bytes wide and 8 rows
+ * high, and its memory consists of units of 512 bytes. */
 static uint64_t size_of(const CUDA_ARRAY3D_DESCRIPTOR *descriptor)
 {
     const struct cuda_array_bytes bytes = cuda_array_bytes(descriptor);
@@ -57,8 +57,8 @@ static uint64_t size_of_all(const struct array *array)
     return size;
 }
 
-/* Like cuMemFree, the call may wait for all work. An array that cannot be destroyed now stays until
- * the server ends. */
+/* Like cuMemFree, the driver's call may wait for all work. An array that cannot be destroyed now
+ * stays until the server ends. */
 void array_destroy_driver(struct session *session, const struct array *array)
 {
     struct calm calm;

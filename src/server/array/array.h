@@ -26,20 +26,20 @@ struct texture;
  * through the object. */
 void array_unref(struct session *session, struct array *array);
 
-/* Destroys the driver's array, which may wait for all work, in a calm moment (calm.h). The device's
- * context is current. */
+/* Destroys the driver's array at an idle point (calm.h), because the driver's call may wait for all
+ * work. The device's context is current. */
 void array_destroy_driver(struct session *session, const struct array *array);
 
 /* ---- array_spare.c: the context of the device is current ---- */
 
-/* Gives the array the driver's part of a spare one of the same shape, with its contents: false when
- * there is none. */
+/* Gives the array the driver's part of a spare array of the same shape, with its contents: false
+ * when there is none. */
 bool array_spare_take(struct array *array);
 
 /* Keeps the driver's part of an array that no client uses, or destroys it. */
 void array_spare_keep(struct session *session, const struct array *array);
 
-/* Destroys all that are kept for the device: false when there was none. */
+/* Destroys all spare arrays of the device: false when there was none. */
 bool array_spares_give_way(struct session *session, const struct device *device);
 
 /* ---- array_clear.c ---- */

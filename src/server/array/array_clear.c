@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Zeroes for new arrays: there is no memset of an array, so they are copied from memory that holds
- * zeroes. It is allocated with the first array of a device, and stays.
+ * Zeroes for new arrays. The driver has no memset of arrays, so they are copied from memory with
+ * zeroes. The first array of a device allocates that memory, which stays.
  */
 #include "array_state.h"
 #include "cleanup.h"
@@ -22,7 +22,7 @@ static CUresult make_zeroes(CUstream stream, CUdeviceptr *ret_zeroes)
     return result;
 }
 
-/* The device's context is current. What one step created is kept when the next one fails. */
+/* The device's context is current. An object is kept when a later step fails. */
 static CUresult prepare_zeros(struct device_arrays *arrays)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->clear_lock);

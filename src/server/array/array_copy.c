@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of arrays. The driver checks boxes as well, but the server does not rely on that. */
+/* Copies of arrays. The server checks boxes itself, and does not rely on the driver's check. */
 #include "array.h"
 #include "copy.h"
 #include "copy_chunks.h"
@@ -32,7 +32,7 @@ static bool check_memory(struct session *session, const struct wire_fnArrayCopy 
     return false;
 }
 
-/* A pitch has to be valid also where there is only one row. */
+/* The driver checks the pitch even of a single row. */
 static uint64_t at_least(uint64_t value, uint64_t least)
 {
     return value < least ? least : value;
@@ -74,7 +74,7 @@ static CUDA_MEMCPY3D between(const struct wire_fnArrayCopy *in, CUarray array)
     };
 }
 
-/* An array is a device's. */
+/* An array counts as device memory. */
 static enum copy_way way_of(const struct session *session, const CUDA_MEMCPY3D *copy)
 {
     const struct window *window = session->window;

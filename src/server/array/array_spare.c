@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays that no client uses, kept for the next client that asks for one of the same shape: to
- * destroy an array waits until the GPU is idle, and every client of the context waits as well.
- * Programs tend to create the same arrays again.
+ * Unused arrays, kept for the next client that creates an array of the same shape. Destroying an
+ * array waits until the GPU is idle, and blocks every client of the context. Programs tend to
+ * create the same arrays again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "array_state.h"
 #include "cleanup.h"
 
-/* Bytes of one device; an array that is larger than half of it is not kept. */
+/* Bytes of one device; an array larger than half of this is not kept. */
 #define SPARE_BYTES_MAX (64ull << 20)
 
 struct spare {
@@ -53,7 +53,7 @@ bool array_spare_take(struct array *array)
     return false;
 }
 
-/* True with the oldest array, when there is no space for so many bytes more. */
+/* Takes the oldest array out when `bytes` more would exceed the limit. */
 static bool take_surplus(struct device_arrays *arrays, uint64_t bytes, struct array *ret_oldest)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&arrays->spare_lock);

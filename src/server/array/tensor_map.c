@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensor maps: pure functions of their arguments, of which the driver alone knows the result. */
+/* Tensor maps: pure functions of their arguments, computed by the driver. */
 #include <string.h>
 
 #include "cuda_tensor_map.h"
@@ -7,7 +7,7 @@
 #include "server_dispatch.h"
 #include "session.h"
 
-/* The driver reads as much of each array as the rank says, and five entries are there. */
+/* The driver reads `rank` entries of each array; five are present. */
 static CUresult encode_tiled(const struct wire_fnTensorMap *in, CUtensorMap *ret_map)
 {
     const uint32_t *formats = in->formats;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture and surface objects of the driver, made from descriptions that the server has checked. */
+/* The driver's texture and surface objects, made from checked descriptions. */
 #include "array_state.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static CUresult check_object_count(struct session *session)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* The words in the message are those of a texture, and perhaps of a view behind it. */
+/* The message has the words of a texture description, and perhaps those of a view. */
 static CUresult read_words(struct session *session, const void *description, uint32_t size,
                            struct cuda_texture_words *ret_words)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and memsets. Every byte of every range must be the client's own, because the driver would
- * take an address that it does not know for memory of this process.
+ * Copies and memsets. Every byte of every range must belong to the client, because the driver takes
+ * an unknown address for memory of this process.
  */
 #include "copy.h"
 
@@ -64,7 +64,7 @@ enum copy_way copy_way_of(const struct window *window, uint64_t dst, uint64_t sr
     return to_host ? COPY_DOWN : COPY_UP;
 }
 
-/* Only the session's thread counts, so this need not be one step. Partner: copy_bytes(). */
+/* Only the session's thread counts, so no atomic addition is needed. Partner: copy_bytes(). */
 static void add_to_counter(atomic_uint_fast64_t *counter, uint64_t amount)
 {
     uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
@@ -121,7 +121,7 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
 
     if (check_range(session, "cuMemcpyHtoDAsync", "dstDevice", in->dstDevice, in->data_size))
         result = stream_begin_work(hStream);
-    /* The driver copies pageable bytes before it returns, so the message may go away. */
+    /* The driver has copied pageable bytes when it returns, so the message may be reused. */
     if (result == CUDA_SUCCESS)
         result = copy_chunks_up(session->window, in->dstDevice, in->data, in->data_size,
                                 hStream->driver);
@@ -130,8 +130,8 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
     return stream_end(hStream, in->seq, result);
 }
 
-/* The pitch of a box of one row means nothing, nor does the height of a single slice, but the
- * driver wants both to be valid. */
+/* The driver checks the pitch of a box of one row, and the height of a single slice, although
+ * neither matters. */
 static uint64_t at_least(uint64_t value, uint64_t least)
 {
     return value < least ? least : value;

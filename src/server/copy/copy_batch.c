@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The copies are checked one by one, as those that come by themselves. The copy kernel makes them
- * only where it reaches both ends for sure: what a copy engine answers with an error is a fault in
- * a kernel, which ends the server.
+ * Each copy is checked like a single copy. The copy kernel makes them only when it certainly
+ * reaches both ends: a bad address, which a copy engine refuses, would fault in a kernel and end
+ * the server.
  */
 #include "copy_batch.h"
 
@@ -96,7 +96,7 @@ static CUresult copy_one_by_one(const struct stream *stream, const struct batch 
     return result;
 }
 
-/* The driver says at once when it does not take a launch. */
+/* The driver reports at once when it refuses a launch. */
 static CUresult copy_all(const struct stream *stream, const struct batch *batch)
 {
     if (suits_kernel(stream, batch) &&

@@ -6,5 +6,5 @@
 
 #include "server_dispatch.h"
 
-/* How many bytes all of them have, whether they are valid or not. */
+/* The bytes of all copies, valid or not. */
 uint64_t copy_batch_bytes(const struct wire_fnCopyBatch *in);

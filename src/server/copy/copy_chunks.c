@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies end where a chunk of page-locked memory does, or a granule of a divided allocation.
- * A box that crosses such a border is copied as whole slices as long as those do not cross
- * one, else as whole rows, and a row that crosses one in parts.
+ * Splits copies at borders of page-locked chunks, and of granules of one allocation. A box that
+ * crosses a border is copied slice by slice. A slice that crosses one is copied row by row, and
+ * such a row in parts.
  */
 #include "copy_chunks.h"
 
 #include "page_lock.h"
 #include "server_dispatch.h"
 
-/* A reasonable copy needs a few calls for each chunk of a window. A box that overlaps itself could
+/* An ordinary copy needs a few calls for each chunk of a window. A box that overlaps itself could
  * need any number. */
 #define CALLS_MAX (1u << 18)
 
@@ -18,7 +18,7 @@ static uint64_t smaller_size(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Of an allocation that consists of granules, one may be the host's and the next the device's. */
+/* An allocation may consist of granules in host memory and in device memory. */
 static uint64_t left_on_device(const struct window *window, uint64_t address)
 {
     if (!window->is_divided || address < window->base || address >= window->host_base)
@@ -26,7 +26,7 @@ static uint64_t left_on_device(const struct window *window, uint64_t address)
     return window_left(window, address);
 }
 
-/* How many bytes from an address on one call may touch. */
+/* The bytes from an address on that one call may access. */
 static uint64_t left_at(const struct window *window, uint64_t address)
 {
     const unsigned part = window ? window->devices->count : 0;
@@ -250,8 +250,8 @@ static CUresult fill_rows(const struct wire_fnMemset *in, uint64_t dst, uint64_t
     }
 }
 
-/* Where elements are not aligned to their size, which the driver refuses, one may cross a
- * border. */
+/* An element may cross a border where it is not aligned to its size; the driver refuses such a
+ * fill. */
 static CUresult fill_in_parts(const struct window *window, const struct wire_fnMemset *in,
                               uint64_t dst, CUstream stream)
 {

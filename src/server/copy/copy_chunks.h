@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and memsets, each as one call to the driver, or as several where it touches host memory
- * that is locked in chunks (page_lock.h) and crosses from one into another. The caller has checked
- * that what they touch is the client's own, and the device's context is current. `window` may be
- * NULL for memory in no window. What the driver says; CUDA_ERROR_INVALID_VALUE for a box that would
- * need too many calls.
+ * Copies and memsets. Each is one call to the driver, or several where it crosses a border between
+ * chunks of page-locked host memory (page_lock.h). The caller has checked that the memory belongs
+ * to the client, and the device's context is current. `window` may be NULL for memory in no window.
+ * Results are the driver's, or CUDA_ERROR_INVALID_VALUE for a box that needs too many calls.
  */
 #pragma once
 
@@ -15,7 +14,7 @@
 CUresult copy_chunks(const struct window *window, CUdeviceptr dst, CUdeviceptr src, uint64_t size,
                      CUstream stream);
 
-/* Copies memory of this process, which the driver has read when this returns. */
+/* Copies memory of this process. The driver has read it when this returns. */
 CUresult copy_chunks_up(const struct window *window, CUdeviceptr dst, const void *data,
                         uint64_t size, CUstream stream);
 
@@ -26,6 +25,6 @@ CUresult copy_chunks_box(const struct window *window, const CUDA_MEMCPY3D *box, 
 CUresult copy_chunks_memset(const struct window *window, const struct wire_fnMemset *in,
                             CUstream stream);
 
-/* Whether these would need more than one call. */
+/* Whether the box or the memset needs more than one call. */
 bool copy_chunks_splits_box(const struct window *window, const CUDA_MEMCPY3D *box);
 bool copy_chunks_splits_memset(const struct window *window, const struct wire_fnMemset *in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A number has four bytes, and a table of all numbers would be large. Two bytes suffice as long as
- * the upper half of the word is right already; each 65,536th fence is written whole.
+ * A table of all 32-bit numbers would be too large. A copy of the lower two bytes suffices while
+ * the upper half of the word stays the same; each 65,536th fence is written whole.
  */
 #include "copy_fence.h"
 
@@ -58,7 +58,7 @@ void copy_fence_prepare(struct device *device)
     free(numbers);
 }
 
-/* Whether all fences of the stream so far left the upper half of its word as `seq` has it. */
+/* Whether the upper half of the stream's word already equals that of `seq`. */
 static bool upper_half_stays(const struct stream *stream, uint32_t seq)
 {
     return fence_expected(stream) >> 16 == seq >> 16;

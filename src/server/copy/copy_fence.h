@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fences behind copies, written by a copy engine. For cuStreamWriteValue32 the GPU's front end
- * waits until all that was written has arrived, 4 us on an H200, and it does that for one stream
- * after the other: where many clients copy, they wait for that more than for each other. A copy of
- * two bytes, from a table of all numbers, delays no other client, and needs no space among the
- * kernels. For a single client such a fence comes later, so the client asks for it (fnCopyUp).
+ * waits until earlier writes have arrived, 4 us on an H200, for one stream after the other. Where
+ * many clients copy, that wait dominates. A copy of two bytes from a table delays no other client,
+ * and takes no multiprocessor. For a single client such a fence is slower, so the client requests
+ * it (fnCopyUp).
  */
 #pragma once
 

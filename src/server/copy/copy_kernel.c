@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each copy has a block. It is cut into words of 8 bytes as they are aligned where it goes, and
- * bytes before and behind them, or into bytes only where they are aligned otherwise where it comes
- * from. Each thread takes such a unit: bytes and words are loaded side by side, since what the
- * kernel waits for is the way to the host's memory and back; at system scope, since the host may
- * have written them a moment ago. Nothing but the bytes of the copies is written, for what lies
- * between them may be another client's.
+ * Each copy has a block. The block divides its copy into words of 8 bytes, aligned at the
+ * destination, and bytes before and behind them. If the source has another alignment, it uses bytes
+ * only. Each thread copies such units. All loads are issued in parallel, because the latency of
+ * host memory dominates. They have system scope, because the host may have written the data just
+ * before. The kernel writes no byte outside the copies, since those may belong to another client.
  */
 #include "copy_kernel.h"
 
@@ -95,7 +94,7 @@ bool copy_kernel_is_loaded(const struct device *device)
     return device->copies->kernel != NULL;
 }
 
-/* In whole warps: enough for the words of the longest copy and for the bytes around them. */
+/* Whole warps, enough for the words of the longest copy and for the bytes around them. */
 static unsigned threads_for(const struct small_copy *copies, unsigned count)
 {
     uint64_t longest = 0, pieces;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the copy subsystem keeps for a session and for a device. Only its own files include this.
+ * The copy subsystem's state of a session and of a device. Only its own files include this.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device granules whose memory goes to the host and comes back, for managed memory of which there
- * is more than the device holds.
+ * Moves the memory of device granules to the host and back, for managed memory that exceeds the
+ * device's capacity.
  */
 #include "attach.h"
 #include "device_granule.h"

@@ -20,7 +20,7 @@ void shared_copy_stream_open(struct device *device)
                  driver_error_name(result));
 }
 
-/* Whether the stream was given nothing since its last chunk was copied in the shared stream. */
+/* Whether the stream got no work since its last chunk was copied in the shared stream. */
 static bool follows_shared_copy(const struct stream *stream)
 {
     return stream->shared_copy_work && stream->work == stream->shared_copy_work;
@@ -39,7 +39,7 @@ bool shared_copy_stream_usable(const struct stream *stream)
     return true;
 }
 
-/* The wait is for the record as it is now, so the event can be used again at once. */
+/* The wait refers to the current record, so the event can be reused at once. */
 static CUresult wait_for_shared_copies(const struct stream *stream)
 {
     CUevent event;
@@ -54,7 +54,7 @@ static CUresult wait_for_shared_copies(const struct stream *stream)
     return result;
 }
 
-/* Where the stream cannot wait, the thread does: memory must not be freed while it is copied. */
+/* If the stream cannot wait, the thread waits: memory must not be freed while it is copied. */
 CUresult shared_copy_stream_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src,
                                  uint64_t size)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shared copy stream: one stream of a device in which the chunks of all clients are copied,
- * where many copy. The GPU changes channels between copies of different streams, which takes some
- * microseconds each; those of one stream follow each other without a gap. A client's own stream
- * waits for what was copied for it.
+ * The shared copy stream: where many clients copy, one stream of the device copies the chunks of
+ * all. The GPU takes some microseconds to change channels between copies of different streams;
+ * copies of one stream follow each other without a gap. A client's own stream waits for its copies.
  */
 #pragma once
 
@@ -13,12 +12,12 @@
 /* Creates the stream. Without it each client's copies use its own streams. */
 void shared_copy_stream_open(struct device *device);
 
-/* Whether a copy may use the shared stream as if it were in this one: this stream and the client's
- * other streams of the device are idle, or have only waited for the shared one since. Called before
+/* Whether a copy may use the shared stream in place of this one. This stream and the client's other
+ * streams of the device must be idle, or wait only for the shared stream. Called before
  * stream_begin(), by the session's thread. */
 bool shared_copy_stream_usable(const struct stream *stream);
 
-/* Copies in the shared stream, and has `stream` wait for it. The ranges have been checked, and the
- * device's context is current. What the driver says. */
+/* Copies in the shared stream, and lets `stream` wait for it. The ranges are checked, and the
+ * device's context is current. Returns the driver's result. */
 CUresult shared_copy_stream_copy(struct stream *stream, CUdeviceptr dst, CUdeviceptr src,
                                  uint64_t size);
