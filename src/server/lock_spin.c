@@ -3,10 +3,10 @@
  * Spins for a short while before sleeping on a mutex.
  *
  * NVIDIA's driver guards a context with an ordinary mutex and holds it for about a microsecond a
- * launch. The workers of all clients meet there, and a thread that sleeps pays several times that
- * for being woken. The driver asks libc for pthread_mutex_lock by its name, and what a program
- * defines itself comes before libc, so the driver finds this function. All other locks of the
- * server use it as well, which does no harm.
+ * launch. The workers of all clients contend for it, and waking a sleeping thread takes several
+ * times as long. The driver calls pthread_mutex_lock by name, and the linker prefers the program's
+ * symbol to libc's, so the driver calls this function. All other locks of the server use it, too,
+ * which does no harm.
  *
  * Sanitizers define the same function, so this file is not part of their builds.
  */
@@ -19,13 +19,12 @@
 #include "spin.h"
 #include "switch.h"
 
-/* About 5 us. A longer spin gains nothing where there are enough CPUs, and where there are not,
- * threads that spin take them from the one that holds the lock. Of those that launch there are
- * never more than CPUs (launch_slot.h). */
+/* About 5 us. A longer spin gains nothing with enough CPUs. With too few, spinning threads take CPU
+ * time from the lock's holder. At most as many threads as CPUs launch at a time (launch_slot.h). */
 #define PAUSES_MAX 100u
 
-/* The most pauses between two checks: a check takes the cache line from the thread that is to
- * unlock. */
+/* The most pauses between two checks, because a check takes the cache line from the lock's holder.
+ */
 #define PAUSES_BETWEEN_MAX 8u
 
 typedef int lock_function(pthread_mutex_t *mutex);
@@ -49,7 +48,8 @@ static bool spinning_pays(void)
     return spin_has_many_cpus() && !switch_is_on_once(&off, "FUNNEL_NO_LOCK_SPIN");
 }
 
-/* To try the lock costs more than to check it, but only glibc tells where to check. */
+/* A check is cheaper than pthread_mutex_trylock(), but only glibc's layout is known. The int is
+ * glibc's, so no C11 atomic type fits. */
 static bool seems_free(pthread_mutex_t *mutex)
 {
 #ifdef __GLIBC__

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only file of the server that knows libevent.
+ * The only file of the server that uses libevent.
  */
 #include "loop.h"
 
@@ -74,8 +74,8 @@ struct watch *loop_watch_readable(struct loop *loop, int fd, watch_handler handl
 
 struct watch *loop_watch_changes(struct loop *loop, int fd, watch_handler handler, void *context)
 {
-    /* Not EV_CLOSED: a peer that dies with unread messages shows as an error, which is not an
-     * EV_CLOSED to libevent and would leave it spinning. */
+    /* Not EV_CLOSED: a peer that dies with unread messages causes an error event, which libevent
+     * does not report as EV_CLOSED, and libevent would spin. */
     return watch_create(loop, fd, EV_READ | EV_ET | EV_PERSIST, handler, context);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main thread's event loop: a thin layer over libevent, whose `struct event` would otherwise be
- * mistaken for a client's.
+ * The main thread's event loop: a thin layer over libevent, whose `struct event` would collide with
+ * that of clients.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ void loop_stop(struct loop *loop);
 /* Calls `handler` while `fd` is readable. NULL when out of resources. */
 struct watch *loop_watch_readable(struct loop *loop, int fd, watch_handler handler, void *context);
 
-/* Calls `handler` on every change of a socket that another thread reads: once a message, and once
- * when the peer hangs up. The handler asks sock_hung_up(). */
+/* Calls `handler` on every change of a socket that another thread reads: once for each message, and
+ * once when the peer hangs up. The handler calls sock_hung_up(). */
 struct watch *loop_watch_changes(struct loop *loop, int fd, watch_handler handler, void *context);
 
 /* Calls `handler` when the process gets a signal; `fd` is its number. */

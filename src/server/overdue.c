@@ -15,8 +15,8 @@ static struct session *find_locked(const struct server *server, uint32_t id)
     return NULL;
 }
 
-/* On the thread of a client that wants to make a call, or on one of the server's own. A client that
- * has been ended already only needs some time. */
+/* Runs on the thread of a client that waits with its call, or on a thread of the server. A client
+ * that was already ended only needs some time. */
 static bool end_client(void *context, uint32_t id)
 {
     struct server *server = context;
@@ -28,7 +28,7 @@ static bool end_client(void *context, uint32_t id)
     if (pthread_equal(session->life->thread, pthread_self()))
         return false;
     log_line("Client " CLIENT_FORMAT " is ended: a stream of it has waited for a value or callback "
-             "for more than %llu s (wait-seconds), and keeps a call of another client away",
+             "for more than %llu s (wait-seconds), and blocks a call of another client",
              CLIENT_ARGS(session), (unsigned long long)quota(QUOTA_WAIT_SECONDS));
     session_end_locked(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
     return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter names what is refused rather than what is allowed: which calls a driver makes changes
- * from release to release, and a refused call fails with EPERM instead of ending all clients.
+ * The filter lists refused calls instead of allowed ones, because drivers make other calls in each
+ * release. A refused call fails with EPERM instead of ending all clients.
  */
 #include "sandbox.h"
 
@@ -46,7 +46,8 @@ static bool are_devices_missing(void)
     return access("/dev/nvidia-uvm", F_OK) != 0;
 }
 
-/* The kernel lets nobody trace a process that changes its user, until it runs another program. */
+/* The kernel forbids tracing a process that has changed its user, until it executes another
+ * program. */
 int sandbox_become_user(uid_t uid)
 {
     if (uid == (uid_t)-1)
@@ -198,7 +199,8 @@ static void build_filter(struct filter *filter)
     for (size_t i = 0; i < REFUSED; i++)
         refuse_call(filter, refused[i], EPERM);
 #ifdef SYS_clone3
-    /* Its flags lie in memory; the C library uses clone() where this is missing. */
+    /* A filter cannot read its flags, which lie in memory; without clone3() the C library uses
+     * clone(). */
     refuse_call(filter, SYS_clone3, ENOSYS);
 #endif
     allow_if(filter, SYS_clone, 0, BPF_JSET, CLONE_THREAD);
@@ -210,7 +212,7 @@ static void build_filter(struct filter *filter)
     add_answer(filter, SECCOMP_RET_ALLOW);
 }
 
-/* Other threads get the filter, and no_new_privs, as well. */
+/* Installs the filter, and no_new_privs, in all threads. */
 static int install(const struct filter *filter)
 {
     const struct sock_fprog program = {filter->count, (struct sock_filter *)filter->code};

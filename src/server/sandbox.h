@@ -9,18 +9,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* First of all: becomes the user that the server is for, -1 = stays. A process that has never run
- * as its user while it could be traced keeps its descriptors, and its memory, from that user from
- * its first step on. 0 or -errno. */
+/* The first step: changes to the server's user; -1 = no change. A process that was never traceable
+ * as its user keeps its descriptors and memory from that user. 0 or -errno. */
 int sandbox_become_user(uid_t uid);
 
-/* Before the driver is loaded and before there are other threads: no capabilities, no new
- * privileges, and only the files of sandbox_files.h. Where the driver may be NVIDIA's and its
- * device files are missing all of that stays, because the driver has a privileged program make
- * these files. */
+/* Before the driver is loaded and before there are other threads: drops capabilities, new
+ * privileges, and all files except those of sandbox_files.h. If the driver may be NVIDIA's and its
+ * device files are missing, the server keeps them, because a privileged program must create these
+ * files for the driver. */
 void sandbox_drop_privileges(bool may_be_nvidia, const char *listen_path);
 
-/* The driver is loaded and its contexts exist: from now on no thread may start a program or a
- * process, look into other processes, make connections, or use what only administration needs. The
- * process leaves no core and cannot be traced. */
+/* The driver is loaded and its contexts exist. From now on no thread may start a program or a
+ * process, inspect other processes, make connections, or use administrative calls. The process
+ * leaves no core and cannot be traced. */
 void sandbox_seal(void);

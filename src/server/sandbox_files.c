@@ -24,7 +24,7 @@ static const char *const readable[] = {
     "/proc",          "/sys",
 };
 
-/* A thread's name is a file that the driver writes; another process's files stay closed. */
+/* The driver writes names of threads there; files of other processes stay closed. */
 static const char *const writable[] = {"/dev", "/proc/self"};
 
 static int allow_all(const struct landlock_ruleset *ruleset, const char *const *paths, size_t count,
@@ -49,7 +49,7 @@ static int allow_directory_of(const struct landlock_ruleset *ruleset, const char
     return landlock_allow(ruleset, directory, rights);
 }
 
-/* The folder above that of the program holds the program and the software GPU. */
+/* The parent of the program's folder contains the program and the software GPU. */
 static int allow_own_files(const struct landlock_ruleset *ruleset)
 {
     char path[PATH_MAX];
@@ -87,7 +87,7 @@ static bool driver_cache_path(char *ret_path, size_t capacity)
     return home && *home && text_format(ret_path, capacity, "%s/.nv", home);
 }
 
-/* The driver makes the directory when it first compiles, but a rule needs one that exists. */
+/* The driver creates the directory at its first compilation, but a rule needs an existing one. */
 static int allow_driver_cache(const struct landlock_ruleset *ruleset)
 {
     char path[PATH_MAX];
@@ -98,7 +98,7 @@ static int allow_driver_cache(const struct landlock_ruleset *ruleset)
     return landlock_allow(ruleset, path, LANDLOCK_CHANGE);
 }
 
-/* What is wrong with the directory shows when the cache opens it. */
+/* The code cache reports errors of the directory. */
 static int allow_code_cache(const struct landlock_ruleset *ruleset)
 {
     struct code_directory directory;

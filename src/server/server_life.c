@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that come and go. All of it happens on the main thread, which never waits for a client or
- * for the driver.
+ * Arrival and departure of clients. All of it runs on the main thread, which never waits for a
+ * client or for the driver.
  */
 #include "server_life.h"
 
@@ -38,7 +38,7 @@ static void remove_session(struct server *server, struct session *session)
     server->life->session_count--;
 }
 
-/* A terminated client keeps its place, without a thread, until its process closes the socket. */
+/* A terminated client keeps its slot, without a thread, until its process closes the socket. */
 static bool is_over(const struct session *session)
 {
     return session->phase == SESSION_DONE &&
@@ -65,8 +65,8 @@ static void update_session(struct server *server, struct session *session)
         reap(server, session);
 }
 
-/* How many clients have ended, if a kernel of one still runs. Clients that can be destroyed now do
- * not count any more. */
+/* The number of ended clients, if a kernel of one still runs. Clients that can be destroyed now do
+ * not count. */
 static unsigned count_abandoned(const struct server *server)
 {
     unsigned ended = 0;
@@ -121,8 +121,8 @@ static void on_hang_up(void *context, int fd)
 
     if (!sock_hung_up(fd))
         return;
-    /* The client sends nothing more. What the server itself does to the socket would be an event,
-     * again and again, until the session has ended. */
+    /* The client sends nothing more. The server's own actions on the socket would cause events
+     * until the session has ended. */
     watch_destroy(steal_pointer(session->life->hang_up));
     if (session->phase == SESSION_DONE)
         server_notify(session->server);
@@ -130,7 +130,7 @@ static void on_hang_up(void *context, int fd)
         session_stop(session, CUDA_SUCCESS);
 }
 
-/* Whether the user has as many clients as there may be; the server's own user may have all. */
+/* Whether the user has reached its quota of clients; the server's own user may use all slots. */
 static bool has_all_slots(const struct server *server, const struct server_identity *who)
 {
     uint64_t count = 0;

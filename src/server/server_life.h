@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of a server: clients that come and go, and its own end. The main thread's, except where
- * a comment says otherwise.
+ * The life of a server: arrival and departure of clients, and its end. The main thread's, except
+ * where a comment says otherwise.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct server_life {
     enum driver_kind driver_kind;
     unsigned clients_max;
     unsigned cpus;
-    bool no_short_spin;       /* waiting threads spin as long as ever: FUNNEL_NO_BRIEF_SPIN */
-    bool no_copy_load;        /* clients are told nothing of others' copies: FUNNEL_NO_COPY_CROWD */
+    bool no_short_spin;       /* waiting threads never shorten their spin: FUNNEL_NO_BRIEF_SPIN */
+    bool no_copy_load;        /* clients get no copy load of others: FUNNEL_NO_COPY_CROWD */
     bool no_spare_partitions; /* none are created in advance: FUNNEL_NO_SPARE_SHARES */
 
     struct image_reader *image_reader; /* NULL: none, FUNNEL_NO_SANDBOX */
@@ -34,10 +34,10 @@ struct server_life {
     int control_fd;   /* the daemon, or -1 */
     int listen_fd;    /* with --listen, or -1 */
     int notify_fd;    /* eventfd: a session has attached, or its thread has ended */
-    bool leaving;     /* no client is taken any more, and the server exits after the last one */
+    bool leaving;     /* accepts no client, and exits after the last one */
     uint32_t last_id; /* of clients that came by --listen */
     unsigned session_count;
-    unsigned abandoned;            /* as the daemon was told last */
+    unsigned abandoned;            /* the last report to the daemon */
     unsigned beats;                /* heartbeats sent */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */
     struct trace *trace;           /* NULL: none; written under the server's lock: trace.h */
@@ -57,8 +57,8 @@ void server_take_client(struct server *server, const struct server_client *who, 
 /* Stops the loop once no client is left, or at once when `force` is set. */
 void server_leave(struct server *server, bool force);
 
-/* From any thread: something about a session has changed that the main thread has to see. */
+/* From any thread: wakes the main thread, because a session has changed. */
 void server_notify(struct server *server);
 
-/* Clients connect to a socket at `path` by themselves, without a daemon: for tests. 0 or -errno. */
+/* For tests: clients connect to a socket at `path` without a daemon. 0 or -errno. */
 int server_listen(struct server *server, const char *path);

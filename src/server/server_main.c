@@ -38,15 +38,15 @@
 /* The server never takes more clients than this, however many windows there are. */
 #define CLIENTS_MAX 512u
 
-/* Hardware queues of a context: a stream that waits takes one, and with all of them taken every
- * other stream stands still. The driver's own default is 8. Each costs 15 ms when a context is
- * made, and 9 ms when it ends, so that clients go on 0.7 s after the end of a server with 24, and
- * 0.9 s after it with 32. */
+/* Hardware queues of a context. A waiting stream occupies one, and once all are occupied every
+ * other stream stalls. The driver's default is 8. Each costs 15 ms at the creation of a context,
+ * and 9 ms at its end. So clients go on 0.7 s after the end of a server with 24 queues, and 0.9 s
+ * with 32. */
 #define HARDWARE_QUEUES_DEFAULT 24u
 #define HARDWARE_QUEUES_MIN 8u
 #define HARDWARE_QUEUES_MAX 32u /* that NVIDIA's driver takes */
 
-/* What it may take to look into an image, in CPU seconds. The largest take some tenths. */
+/* CPU seconds to read an image. The largest images take some tenths. */
 #define IMAGE_SECONDS 10u
 
 struct options {
@@ -55,7 +55,7 @@ struct options {
     int control_fd;
     int log_fd;
     bool spare;
-    uid_t user; /* that it shall become, or -1 */
+    uid_t user; /* to change to, or -1 */
 };
 
 static const char usage[] =
@@ -134,8 +134,8 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
     return error || optind < argc ? -1 : 0;
 }
 
-/* A library preloaded into programs is Funnel's own client; the real driver must not meet it
- * here. */
+/* Programs may preload Funnel's client library; the server with the real driver must not load it.
+ */
 static void drop_preload(char **argv)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -146,7 +146,7 @@ static void drop_preload(char **argv)
     execv("/proc/self/exe", argv);
 }
 
-/* Every client needs some descriptors, and every granule of host memory one. */
+/* Every client needs several descriptors, and every host granule one. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -163,7 +163,7 @@ static void prepare_loading(void)
     setenv("CUDA_MODULE_LOADING", "LAZY", 1);
 }
 
-/* The environment's number where it is a valid one, and else `normal`. */
+/* The environment's number if it is valid, else `normal`. */
 static unsigned number_from_environment(const char *name, unsigned least, unsigned most,
                                         unsigned normal)
 {
@@ -187,8 +187,8 @@ static void set_hardware_queues(void)
         log_line("Contexts have %u hardware queues", queues);
 }
 
-/* The driver must not take Funnel's daemon, or NVIDIA's, for an MPS server and become its
- * client. It looks for one in a directory that no user can make. */
+/* The driver must not become a client of Funnel's or NVIDIA's daemon. So its MPS pipe directory is
+ * one that no user can create. */
 static void prepare_environment(void)
 {
     setenv("CUDA_MPS_PIPE_DIRECTORY", "/proc/self/no-daemon", 1);
@@ -271,7 +271,8 @@ static int start_serving(struct server *server, const struct options *options, c
     return error;
 }
 
-/* It is to know nothing of clients, the driver or the daemon, so it begins before all of these. */
+/* The reader must have no data of clients, driver and daemon in memory, so it starts before them.
+ */
 static void start_image_reader(struct server_life *life)
 {
     if (switch_is_on("FUNNEL_NO_SANDBOX"))
@@ -282,8 +283,8 @@ static void start_image_reader(struct server_life *life)
                  strerror(-error));
 }
 
-/* Early for the same reason. Who asks for a compiler outside of the driver does not want the
- * driver's instead. */
+/* Early for the same reason. A failure is an error, because an operator who sets
+ * FUNNEL_PTX_COMPILER does not want the driver's compiler. */
 static int start_ptx_compiler(struct server_life *life, char *why, size_t why_size)
 {
     const char *path = getenv("FUNNEL_PTX_COMPILER");
@@ -365,6 +366,6 @@ int server_main(int argc, char **argv)
     for (unsigned i = 0; i < server.devices.count; i++)
         log_line("Destroy server context on device %u", i);
     log_line("Server exits");
-    /* Threads of sessions may still be inside the driver, so nothing is destroyed. */
+    /* Threads of sessions may still be inside the driver, so no object is destroyed. */
     _exit(0);
 }

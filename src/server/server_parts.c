@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the parts of the server from the lowest layer up, as the FUNNEL_NO_* variables say. */
+/* Creates the parts of the server from the lowest layer up, with the switches of the FUNNEL_NO_*
+ * variables. */
 #include "server_parts.h"
 
 #include "array.h"
@@ -16,7 +17,7 @@
 #include "stream.h"
 #include "switch.h"
 
-/* The software GPU needs only the pages that are touched, unless it is told otherwise. */
+/* The software GPU needs no populated pages, unless a switch asks for them. */
 static bool populates(const struct server *server)
 {
     return server->life->driver_kind != DRIVER_SOFT || switch_is_on("FUNNEL_SOFT_POPULATES");
@@ -32,7 +33,7 @@ static int init_memory(struct server *server)
     return server_memory_init(server, &options);
 }
 
-/* The software GPU has no calls that wait for all streams, unless it is told to have them. */
+/* The software GPU has no exclusive calls, unless FUNNEL_SOFT_STALLS asks for them. */
 static bool has_exclusive_calls(const struct server *server)
 {
     return !switch_is_on("FUNNEL_NO_CALM") &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each subsystem keeps for the server. */
+/* Each subsystem's part of the server. */
 #pragma once
 
 #include "server.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Releases what a client leaves behind. However it ended, its streams first come to rest: memory
- * under a running kernel must not go away, because that would be a fault, and a fault ends every
- * client.
+ * Releases a client's resources. Its streams must become idle first: freeing memory under a running
+ * kernel would fault, and a fault ends every client.
  */
 #include "session_end.h"
 

@@ -32,7 +32,8 @@
 #include "window_claim.h"
 #include "worker.h"
 
-/* The part of each subsystem. `fini` gets a session whose part is NULL where it was not created. */
+/* The part of each subsystem. `fini` also gets sessions whose part is NULL because it was not
+ * created. */
 static const struct {
     int (*init)(struct session *session);
     void (*fini)(struct session *session);
@@ -104,7 +105,7 @@ int session_start(struct session *session)
     return -pthread_create(&session->life->thread, NULL, session_thread, session);
 }
 
-/* After a fault the client comes back to the next server. */
+/* Keeps the claim after a fault, because the client moves to the next server. */
 static void give_claim_up(const struct session *session)
 {
     const struct server *server = session->server;
@@ -153,12 +154,12 @@ void session_stop(struct session *session, CUresult status)
     atomic_compare_exchange_strong(&session->life->end_status, &none, (int)status);
     session->stop = true;
     session_kick(session);
-    /* A thread that is sending to a client that does not read has to return, too. */
+    /* A thread that sends to an unresponsive client must return, too. */
     if (status == CUDA_SUCCESS)
         shutdown(session->socket, SHUT_RDWR);
 }
 
-/* The server does not know on which words the client's threads sleep, so it wakes all of them. */
+/* The server does not know on which words the client's threads sleep, so it wakes all. */
 static void wake_all_fences(const struct window *window)
 {
     for (uint32_t word = 0; word < GPU_REGION_FENCES; word++)

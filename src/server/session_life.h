@@ -7,20 +7,20 @@
 
 struct watch;
 
-/* What the watchdog knows of a client since its last round: copy_load.h. */
+/* The watchdog's state of a client since the last round: copy_load.h. */
 struct session_load {
     uint64_t copied_bytes, work;
     unsigned busy_samples;    /* rounds in which the client still counts as busy */
-    bool paused;              /* had no work at some moment since upkeep.c began to look */
-    struct channel_load told; /* what the client was told last */
+    bool paused;              /* was idle at some time since upkeep.c began to poll */
+    struct channel_load told; /* the last values sent to the client */
 };
 
-/* The call that the client's thread was in when the main thread last looked: stall.h. */
+/* The call of the client's thread at the main thread's last sample: stall.h. */
 struct session_call {
     const char *name; /* NULL = in none */
     uint32_t position;
     uint64_t since; /* clock_ns() */
-    bool stalled;   /* it was in one because of another client's */
+    bool stalled;   /* it waited because of another client's call */
 };
 
 struct session_life {
@@ -29,13 +29,13 @@ struct session_life {
     /* The main thread's. */
     struct watch *hang_up;
     pthread_t thread;
-    bool announced;         /* the daemon was told that it has attached */
-    uint64_t reported_work; /* which it had done when the daemon was told last; 0 = never */
+    bool announced;         /* the daemon knows that it has attached */
+    uint64_t reported_work; /* at the last report to the daemon; 0 = never */
     struct session_call call;
 
     /* Of any thread. */
     atomic_bool attached;
-    atomic_bool abandoned;  /* it should have ended a while ago, but a kernel of it still runs */
+    atomic_bool abandoned;  /* it has ended, but a kernel of it still runs */
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol */
 
@@ -53,15 +53,15 @@ int session_start(struct session *session);
 /* Its thread is done and joined, or was never started. NULL is allowed. */
 void session_destroy(struct session *session);
 
-/* From any thread: asks the session's thread to end, and never waits. `status` is the reason that
- * the daemon is told, CUDA_SUCCESS when the client has hung up. */
+/* From any thread: asks the session's thread to end, and never waits. `status` is the reason for
+ * the daemon: CUDA_SUCCESS when the client has hung up. */
 void session_stop(struct session *session, CUresult status);
 
 /* From any thread: wakes the session's thread if it sleeps on the ring. */
 void session_kick(struct session *session);
 
-/* From any thread: every later call of the client reports `status`, and its threads that sleep in
- * a call wake. The second is for callers that hold the server's lock. */
+/* From any thread: every later call of the client reports `status`, and its sleeping threads wake.
+ * The second is for callers that hold the server's lock. */
 void session_fail(struct session *session, CUresult status);
 void session_fail_locked(struct session *session, CUresult status);
 

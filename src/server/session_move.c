@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client moves from one context of the server to the other. Its memory belongs to no context and
- * stays. Everything else ends here, while nothing of it is at work, and the client makes it again:
- * it knows how, because that is what it does after the end of a server.
+ * Moves a client from one context of the server to the other. Its memory belongs to no context and
+ * stays. All other objects end here, while none is at work. The client then recreates them, as it
+ * does after the end of a server.
  */
 #include <time.h>
 
@@ -39,8 +39,7 @@ static void check_object(void *context, uint64_t handle, void *object)
     }
 }
 
-/* The values of variables, arrays and the like would be lost, and an SM share belongs to one
- * context. */
+/* The contents of variables and arrays would be lost, and an SM share belongs to one context. */
 static bool has_to_stay(struct session *session)
 {
     bool stays = false;
@@ -51,7 +50,7 @@ static bool has_to_stay(struct session *session)
     return stays;
 }
 
-/* Short kernels are soon done. */
+/* Waits briefly, because short kernels end soon. */
 static bool become_idle(struct session *session)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};

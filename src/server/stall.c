@@ -24,18 +24,18 @@
 
 #define PERIOD_NS (500 * NS_PER_MS)
 
-/* So often the daemon is told what clients have used, in case the server is killed. */
+/* Period of the usage reports to the daemon, in case the server is killed. */
 #define BEATS_BETWEEN_REPORTS 4u
 
-/* From here on a call that others wait for is worth a line in the log. */
+/* A call that blocks others for this time is logged. */
 #define STALL_LOGGED_MS 2000u
 
-/* A position that no command has: the thread is in a stage of its client's life. */
+/* No command has this position: the thread is in a stage of its client's life. */
 #define NO_POSITION 1u
 
-/* What keeps others waiting, as far as it can be known from outside the driver. */
+/* The call that blocks others, as far as the server can tell from outside the driver. */
 struct stall {
-    const struct session *offender; /* NULL = nobody waits */
+    const struct session *offender; /* NULL = no client waits */
     unsigned waiting;               /* other clients that are in a call, too */
     const char *waits_in;           /* the call of the one that has waited longest ... */
     uint64_t waited_ms;             /* ... and for how long */
@@ -43,8 +43,7 @@ struct stall {
 
 /* ---- each client ---- */
 
-/* NULL = in nothing that could take long. Where a client ends, its thread waits for its kernels,
- * which is no call. */
+/* NULL = in no call that may take long. The wait for kernels at the end of a client is no call. */
 static const char *current_call(const struct session *session, uint32_t *ret_position)
 {
     const char *name = activity_name(&session->activity);
@@ -85,8 +84,8 @@ static bool makes_all_wait(const struct session *session)
     return session->activity.call != NULL;
 }
 
-/* Of two clients that are in a call, whether the first is the likelier offender: a call that waits
- * for all kernels has made the others wait, else the one that has lasted longest. */
+/* Of two clients in a call, whether the first is the likelier offender: the client in an exclusive
+ * call, else the client in the longest call. */
 static bool is_likelier(const struct session *session, const struct session *other)
 {
     if (makes_all_wait(session) != makes_all_wait(other))
@@ -128,7 +127,7 @@ static struct stall find_stall(const struct server *server)
 
 /* ---- in words ---- */
 
-/* Whose kernel is waited for: rather that of a client which is in no call itself. */
+/* The session whose kernel is probably running: preferably one that is in no call. */
 static struct session *find_kernel_owner(const struct server *server)
 {
     struct session *owner = NULL;
@@ -186,7 +185,7 @@ static void log_change(struct server *server, const struct stall *stall, const c
 
 /* ---- the timer ---- */
 
-/* Charges each client that is in a call while the offender is in its own. NULL = there is none. */
+/* Charges each client that waits in a call while the offender is in its own; NULL = no offender. */
 static void account(struct server *server, const struct session *offender)
 {
     uint64_t ms, theirs;

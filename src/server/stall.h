@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heartbeat, and what it says: which client keeps others waiting. A call of the driver that
- * waits for all kernels makes the calls of other clients wait, too, and the watchdog as well, so
- * this belongs to the main thread, which makes no call that may wait.
+ * The heartbeat reports the client that blocks others. While the driver's call of one client waits
+ * for all kernels, calls of other clients wait, too, and so does the watchdog. So the heartbeat
+ * runs on the main thread, which makes no call that may wait.
  *
- * Twice a second it looks at the thread of each client. One that neither rests nor has taken
- * another command since the last time is still in the same call.
+ * Twice a second it samples the thread of each client. A thread that neither waits for commands nor
+ * has taken another command since the last sample is still in the same call.
  */
 #pragma once
 
@@ -15,6 +15,6 @@
 /* Starts the timer: 0 or -errno. The main thread's, like the next. */
 int stall_watch_start(struct server *server);
 
-/* In which call the client's thread is, and in `ret_ms` since when; NULL when it was in none, or
- * in another one, the last time. */
+/* The present call of the client's thread, and its duration in `ret_ms`; NULL when the last sample
+ * saw no call, or another one. */
 const char *stall_call(const struct session *session, uint64_t *ret_ms);

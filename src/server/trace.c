@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See trace.h. Work on the device is written down when its events have been reached, in the order
- * of its submission. */
+/* See trace.h. Work on the device is recorded when its events have been reached, in the order of
+ * submission. */
 #include "trace.h"
 
 #include <pthread.h>
@@ -21,10 +21,10 @@
 #include "text.h"
 #include "trace_format.h"
 
-/* Work whose end has not been seen yet; what comes beyond is not timed. */
+/* Limit of unfinished work; further work is not timed. */
 #define PENDING_MAX 2048u
 
-/* How long the end of a trace waits for work. */
+/* Timeout of the wait for work at the end of a trace. */
 #define LAST_WORK_NS (500 * NS_PER_MS)
 
 struct trace {
@@ -35,7 +35,7 @@ struct trace {
     unsigned users; /* under the server's lock: the sessions, and the server until the end */
 };
 
-/* The device's clock, as far as events tell it. */
+/* The base of the device's time, by an event. */
 struct time_base {
     CUevent event; /* NULL: none yet */
     uint64_t ns;   /* when it was reached */
@@ -102,7 +102,7 @@ static struct trace *open_trace(const struct server_trace *order, int fd)
     return trace;
 }
 
-/* Their threads look at their limits, and see the trace, or its end. */
+/* The threads follow their limits, and then see the trace, or its end. */
 static void tell_sessions(struct server *server)
 {
     list_for_each (struct session, session, &server->sessions, link) {
@@ -202,7 +202,7 @@ static void count_lost(struct session_trace *trace)
 
 /* ---- events ---- */
 
-/* The watch stream is idle, so its event is reached at once. */
+/* The watchdog's stream is idle, so its event is reached at once. */
 static bool make_base(const struct device *device, struct time_base *base)
 {
     uint64_t before;
@@ -291,7 +291,7 @@ static void describe_copy(struct session_trace *trace, uint64_t stream, uint64_t
     text_copy(command->name, sizeof(command->name), "copy");
 }
 
-/* Work on the device that the command is about to make. */
+/* Describes the device work of the command, before it runs. */
 static void describe_work(struct session_trace *trace, const struct ring_message *message,
                           struct traced_command *command)
 {
@@ -322,7 +322,7 @@ static void describe_work(struct session_trace *trace, const struct ring_message
         describe_copy(trace, batch.hStream, copy_batch_bytes(&batch), command);
 }
 
-/* A copy that goes through the stream which all clients share is not in the client's stream. */
+/* A copy in the shared copy stream is not in the client's stream. */
 static bool can_be_timed(const struct session_trace *trace, const struct traced_command *command)
 {
     return command->stream && command->stream->driver && trace->count < PENDING_MAX &&
@@ -336,7 +336,7 @@ void session_trace_before(struct session_trace *trace, const struct ring_message
 
     *command = (struct traced_command){.op = channel_kind_op(message->kind)};
     describe_work(trace, message, command);
-    /* Once the stream follows those that it has to, waits for these do not count as work. */
+    /* The stream waits for its predecessors first, so that these waits do not count as work. */
     if (can_be_timed(trace, command) && stream_begin_work(command->stream) == CUDA_SUCCESS &&
         make_base(command->stream->device, &trace->bases[command->stream->device->index]))
         command->before = record_event(command->stream);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tracing, on the daemon's order: for some seconds each session's thread runs its commands one by
- * one and writes down when it did so, and when the device did the work, by events before and behind
- * it. While nothing is traced this costs nothing: the order to trace reaches a thread as a change
- * of its limits does.
+ * Tracing, on the daemon's order. For some seconds each session's thread runs its commands one by
+ * one and records their times, and by events before and behind it the times of the device's work.
+ * Without a trace this costs nothing: a session's thread notices a trace like a change of its
+ * limits.
  */
 #pragma once
 
@@ -27,17 +27,17 @@ struct traced_command {
     char name[128];
 };
 
-/* The main thread's: begins a trace into the file, which stays the caller's; false, and nothing is
- * written, when another one goes on. */
+/* The main thread's: begins a trace into the file, which the caller keeps; false, without a write,
+ * while another trace runs. */
 bool server_trace_begin(struct server *server, const struct server_trace *order, int fd);
 
-/* The main thread's: ends the trace of that number before its time, if it goes on. */
+/* The main thread's: ends the trace of that number early, if it still runs. */
 void server_trace_stop(struct server *server, uint32_t number);
 
-/* The main thread's, now and then: ends a trace whose time is over. */
+/* The main thread's, periodically: ends a trace whose time is over. */
 void server_trace_tick(struct server *server);
 
-/* Whether a trace goes on: for sessions that begin. */
+/* Whether a trace runs: for new sessions. */
 bool server_is_traced(struct server *server);
 
 /* The session's thread's: NULL when there is no trace, or not of this client. */
@@ -50,8 +50,8 @@ void session_trace_before(struct session_trace *trace, const struct ring_message
                           struct traced_command *ret_command);
 void session_trace_after(struct session_trace *trace, const struct traced_command *command);
 
-/* Writes down a range of the program: a message of fnRange. */
+/* Records a range of the program: a message of fnRange. */
 void session_trace_range(struct session_trace *trace, const struct ring_message *message);
 
-/* Writes down work on the device that is done. */
+/* Records device work that is done. */
 void session_trace_collect(struct session_trace *trace);

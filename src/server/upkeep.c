@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client may come while this is done, and waits for as long as it takes: a millisecond for a
- * partition, about as much for the memory of a window. So the clients are checked before each step.
+ * A client that arrives during a step waits for its end: a millisecond for a partition, about as
+ * much for the memory of a window. So clients are checked before each step.
  */
 #include "upkeep.h"
 
@@ -23,22 +23,23 @@
 #include "session_life.h"
 #include "window.h"
 
-/* Programs that are started one after the other find what the last one left. */
+/* After this time without clients the server is trimmed, so that programs started one after another
+ * still find the cached objects. */
 #define EMPTY_NS (3 * NS_PER_SEC)
 
-/* For how long clients are held back at most, and how long it may take until they are. */
+/* The longest suspension of clients, and the timeout until all are suspended. */
 #define SUSPEND_NS (250 * NS_PER_MS)
 #define REST_TIMEOUT_NS (20 * NS_PER_MS)
 
-/* A client that launches and waits has no work at some moment within this time. */
+/* A client that launches and waits is idle at some time within this period. */
 #define PEEK_NS (5 * NS_PER_MS)
 
-/* Where the clients' work was not done within that time, it is not the next time either. */
+/* If the clients' work was not done within this time, a retry would fail, too. */
 #define SURPLUS_TRIM_NS (10 * NS_PER_MS)
 #define ROOM_PAUSE_NS (200 * NS_PER_US)
 #define SURPLUS_RETRY_NS (1 * NS_PER_SEC)
 
-/* To check all fences of all clients takes a while, so it is done only in every fifth round. */
+/* A check of all fences of all clients takes a while, so only every fifth round does it. */
 #define BUSY_CHECK_ROUNDS 5u
 
 static bool is_at_work(const struct session *session)
@@ -68,9 +69,9 @@ bool server_is_busy(struct server *server)
     return has_session(server, is_busy);
 }
 
-/* A kernel that is launched between a look at the clients and a call that waits for all kernels
- * would stop everybody, so the clients are held back before their next commands, and those that
- * attach before their first. */
+/* A kernel that is launched between the check of the clients and the exclusive call would block all
+ * clients. So clients are suspended before their next command, and attaching clients before their
+ * first. */
 static void suspend_clients(struct server *server, struct calm *calm)
 {
     uint64_t until = clock_ns() + SUSPEND_NS;
@@ -92,7 +93,7 @@ static void resume_clients(struct server *server, struct calm *calm)
     calm_release(server, calm);
 }
 
-/* Whether `step` could be taken while no client is at work, and did something. */
+/* Runs `step` if no client is at work. Returns whether it did something. */
 static bool step_in_between(struct server *server, bool (*step)(struct server *server))
 {
     struct calm calm;
@@ -105,7 +106,7 @@ static bool step_in_between(struct server *server, bool (*step)(struct server *s
     return taken;
 }
 
-/* To unload a retired library takes about as long as a short kernel. */
+/* Unloading a library takes about as long as a short kernel. */
 static bool unload_library(struct server *server)
 {
     return module_cache_unload(server_module_cache(server));
@@ -185,8 +186,8 @@ static bool have_paused(struct server *server)
     return all;
 }
 
-/* Whether each client has no work at some moment. One with a long kernel has not, and the others
- * are not held back for nothing. */
+/* Whether each client was idle at some time. While one runs a long kernel, suspending the others
+ * would be in vain. */
 static bool clients_pause(struct server *server)
 {
     const struct timespec pause = {.tv_nsec = ROOM_PAUSE_NS};
@@ -239,7 +240,7 @@ static bool is_over_budget(struct server *server)
            find_short_of_capacity(server);
 }
 
-/* Clients that pause often lose some 10 ms by it. */
+/* This costs clients with frequent pauses some 10 ms. */
 static bool give_back_between(struct server *server)
 {
     uint64_t deadline = clock_ns() + REST_TIMEOUT_NS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that waits for a fence makes no call that could fail, so this thread queries an idle
- * stream of every device, some fifty times a second, to learn whether the context is lost.
+ * A client that waits for a fence makes no call that could fail. So this thread queries an idle
+ * stream of every device some fifty times a second, to detect a lost context.
  */
 #include "watchdog.h"
 

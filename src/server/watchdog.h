@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watchdog: a thread that does in rounds what no client's call and no message asks for. It
- * looks for lost contexts, ends kernels of clients that are gone (abort_launches.h), measures the
- * load of copies (copy_load.h), and does the upkeep (upkeep.h).
+ * The watchdog: a thread with periodic work. In each round it checks for lost contexts, ends
+ * kernels of clients that are gone (abort_launches.h), measures the copy load (copy_load.h), and
+ * runs the upkeep (upkeep.h).
  */
 #pragma once
 

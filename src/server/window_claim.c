@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See window_claim.h. The servers of one user write to one table at the same time: a place belongs
- * to the server that has made its state CLAIM_BUSY. */
+/* See window_claim.h. The servers of one user share one table: an entry belongs to the server that
+ * has set its state to CLAIM_BUSY. */
 #include "window_claim.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct claims *window_claims_open(int fd)
     return address;
 }
 
-/* Takes as long for every pair, so that a client cannot guess byte by byte. */
+/* Takes the same time for every pair, so that a client cannot guess byte by byte. */
 static bool is_same_token(const uint8_t *a, const uint8_t *b)
 {
     uint8_t differences = 0;
@@ -55,7 +55,7 @@ static bool take_place(struct claim *claim, uint32_t from)
     return atomic_compare_exchange_strong(&claim->state, &from, CLAIM_BUSY);
 }
 
-/* Gives a place up that take_place() has taken, with what it holds now. */
+/* Publishes an entry that take_place() has taken. */
 static void set_state(struct claim *claim, enum claim_state state)
 {
     atomic_store_explicit(&claim->state, state, memory_order_release);
@@ -79,7 +79,7 @@ bool window_claim_is_proven(struct claims *claims, const struct hello *hello)
     return find_claim(claims, hello, hello->window_base);
 }
 
-/* Clients that never come back leave theirs behind. */
+/* Clients that never return leave stale claims. */
 static bool is_stale(const struct claim *claim)
 {
     return claim->pid > 0 && kill(claim->pid, 0) && errno == ESRCH;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose a window is when a client asks for the one that it had with an earlier server. Each client
- * says a random token when it attaches; the server writes it into a table that outlives it
- * (control/claims.h), and a client that comes back must say the same.
+ * Proves which client had a window in an earlier server. Each client sends a random token when it
+ * attaches. The server writes the token into a table that outlives the server (control/claims.h),
+ * and a returning client must send the same token.
  */
 #pragma once
 
@@ -12,16 +12,16 @@
 struct claims;
 struct hello;
 
-/* The table that the daemon has given to this server at that descriptor, or where it has given
- * none, a new one that ends with the server. NULL when there is no memory. Before any client. */
+/* Opens the daemon's table at that descriptor. Without one, creates a table that ends with the
+ * server. NULL when out of memory. Before any client. */
 struct claims *window_claims_open(int fd);
 
-/* Whether the client that says this hello has had the window that it asks for. From any thread. */
+/* Whether the client of this hello had the window that it requests. From any thread. */
 bool window_claim_is_proven(struct claims *claims, const struct hello *hello);
 
-/* The client `pid` has the window at `base` now. Without a token, or in a table that is full of
- * living clients, nobody will be able to claim it. From any thread, once for each session. */
+/* Records that the client `pid` has the window at `base`. Without a token, or in a full table of
+ * living clients, no client can claim the window later. From any thread, once for each session. */
 void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t base, int32_t pid);
 
-/* The client has left in order, and its window goes to others. From any thread. */
+/* The client has left orderly, so other clients may get its window. From any thread. */
 void window_claim_drop(struct claims *claims, const struct hello *hello, uint64_t base);

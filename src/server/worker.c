@@ -15,7 +15,7 @@
 #include "stream.h"
 #include "trace.h"
 
-/* A worker notices by itself that it shall stop; the limit is for lost wakes. */
+/* A worker checks for its end itself; the timeout covers lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
 
 static void end_client(struct session *session, const char *what,
@@ -29,13 +29,13 @@ static void end_client(struct session *session, const char *what,
     session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
 }
 
-/* These commands handle the launches that were set aside themselves. */
+/* These commands submit the pending launch batch themselves. */
 static bool handles_batch_itself(uint32_t op)
 {
     return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence;
 }
 
-/* `size` is that of the message, or what is wrong with the ring. */
+/* `size` is that of the message, or the error of the ring. */
 static inline void run_message(struct session *session, int size,
                                const struct ring_message *message)
 {
@@ -48,7 +48,7 @@ static inline void run_message(struct session *session, int size,
         end_client(session, "malformed command", message);
 }
 
-/* Runs one command, if there is one; false when there is nothing to do. */
+/* Runs one command; false when there is none. */
 static bool run_one(struct session *session)
 {
     const struct ring_message *message = NULL;
@@ -67,7 +67,7 @@ static void wait_for_command(struct session *session)
     session_set_at_rest(session, false);
 }
 
-/* Another session is about to make a call that waits for all streams. Partner: calm.c. */
+/* Another session is about to make an exclusive call. Partner: calm.c. */
 static void stay_suspended(struct session *session)
 {
     if (!atomic_load_explicit(&session->holders, memory_order_relaxed) ||
@@ -77,7 +77,7 @@ static void stay_suspended(struct session *session)
     streams_stay_held(session);
 }
 
-/* As run_one(), but no launch is set aside: each is timed by itself. */
+/* Like run_one(), but without launch batches: each launch is timed separately. */
 static bool run_one_traced(struct session *session, struct session_trace *trace)
 {
     const struct ring_message *message = NULL;
@@ -107,7 +107,7 @@ static bool take_change(struct session *session)
     return true;
 }
 
-/* For as long as a trace goes on. */
+/* Runs commands while a trace runs. */
 static void run_traced(struct session *session)
 {
     struct session_trace *trace = session_trace_begin(session);
@@ -124,8 +124,7 @@ static void run_traced(struct session *session)
         session_trace_end(trace);
 }
 
-/* Also a trace is begun by a change of the limits, so that nothing else has to be looked at for it.
- */
+/* A trace also begins as a change of the limits, so that the loop checks nothing else. */
 static void follow_limits(struct session *session)
 {
     if (atomic_load_explicit(&session->limits.changed, memory_order_relaxed) &&

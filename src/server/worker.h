@@ -6,6 +6,5 @@
 
 #include "session.h"
 
-/* Runs until the client has hung up, has broken the protocol, or the server wants the session to
- * end. */
+/* Runs until the client has hung up or broken the protocol, or the server ends the session. */
 void worker_run(struct session *session);

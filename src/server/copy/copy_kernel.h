@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The copy kernel: a kernel of the server's own that makes many small copies with one launch. Each
- * copy by a copy engine needs a call under the driver's context lock, and some microseconds on the
- * GPU to switch the stream to the engine and back.
+ * The copy kernel: a kernel of the server's own that makes many small copies with one launch. A
+ * copy by a copy engine needs a call under the driver's context lock. The GPU also takes some
+ * microseconds to switch the stream to the engine and back.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptions of graphs: creating and destroying them, and forgetting modules. */
+/* Descriptions of graphs: creation, destruction, and the end of modules. */
 #include "graph_state.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static struct graph *graph_create(struct session *session, const struct device *
     return graph;
 }
 
-/* The client describes it and hears of the error when it instantiates it. */
+/* The client goes on with the description, and gets the error when it instantiates the graph. */
 static CUresult refuse_graph(struct graph *graph, CUresult reason)
 {
     graph->refused = reason;
@@ -104,7 +104,7 @@ CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphC
 void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
     if (node->kind == GRAPH_NODE_KERNEL) {
-        /* No node may be left that keeps the function's module from being forgotten. */
+        /* No node may keep a function of a module that ends. */
         if (graph->last == node->kernel->launch.function)
             graph->last = NULL;
         graph->kernel_count--;
@@ -156,7 +156,8 @@ CUresult serve_cuGraphExecDestroy(struct session *session, const struct wire_cuG
 
 /* ---- modules that end ---- */
 
-/* Addresses in the window are no other client's; a variable of a module may soon be. */
+/* Addresses in the window belong to the client; the address of a variable may soon belong to
+ * another. */
 static bool is_still_allowed(const struct session *session, uint64_t address)
 {
     const struct window *window = session->window;
@@ -165,7 +166,7 @@ static bool is_still_allowed(const struct session *session, uint64_t address)
            memory_covers(session, address, 1);
 }
 
-/* The variables of the module are not the client's any more by now. */
+/* By now the module's variables do not belong to the client any more. */
 static bool node_outlives(const struct session *session, const struct graph_node *node,
                           const struct module *module)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs of a client: work that is described once and launched as a whole, many times.
+ * Graphs of a client: work that is described once and launched as a whole repeatedly.
  *
- * The client keeps the graphs that its program builds and captures; the server gets the description
- * of a graph that is to be instantiated. It checks the description node by node and keeps it,
- * because it builds the driver's graph again when the client's priority has changed, and launches
- * the nodes one by one for a client that may use only some of the multiprocessors.
+ * The client keeps the graphs that its program builds and captures. For an instantiation it sends
+ * the server a description. The server checks each node and keeps the description. It rebuilds the
+ * driver's graph when the client's priority changes, and launches node by node for a client with an
+ * SM share.
  *
  * All functions are the session thread's.
  */
@@ -17,11 +17,11 @@
 /* Ends all graphs of a client, whose work is done. */
 void graphs_destroy_all(struct session *session);
 
-/* The same, where the client goes on: the handles of its graphs are free again. */
+/* The same for a client that goes on: the handles of its graphs become free. */
 void graphs_forget_all(struct session *session);
 
-/* The graph subsystem's part of the server, whose modules are initialized, and of a session. 0 or
- * -ENOMEM. */
+/* The graph subsystem's part of the server and of a session. The server's modules are initialized.
+ * 0 or -ENOMEM. */
 int server_graphs_init(struct server *server);
 void server_graphs_fini(struct server *server);
 int session_graphs_init(struct session *session);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the driver's graph from the description. A node may have a priority of its own, which
- * depends on what the client may have; so when that has changed, the graph is built again before
- * its next launch.
+ * Builds the driver's graph from the description. A node's priority depends on the client's limit.
+ * When that changes, the graph is rebuilt before its next launch.
  */
 #include <stdlib.h>
 
@@ -18,7 +17,7 @@
 /* Measured: 43 graphs of 20 nodes share a block of 5.6 MiB, and 1000 nodes take 2.7 MiB. */
 #define NODES_IN_A_PIECE 24u
 
-/* ---- nodes as the driver wants them ---- */
+/* ---- nodes in the driver's form ---- */
 
 static bool is_host(const struct graph *graph, uint64_t address)
 {
@@ -28,7 +27,7 @@ static bool is_host(const struct graph *graph, uint64_t address)
            address < window_part_end(window, window->devices->count);
 }
 
-/* A node has to be told what kind of memory each side is, and that must not change. */
+/* A copy node needs the kind of memory of each side, and that must not change. */
 static CUDA_MEMCPY3D name_sides(const struct graph *graph, const CUDA_MEMCPY3D *described)
 {
     CUDA_MEMCPY3D copy = *described;
@@ -127,7 +126,8 @@ static bool is_programmatic(const struct graph *graph, const uint32_t edge[2])
            graph->nodes[edge[1]].kind == GRAPH_NODE_KERNEL;
 }
 
-/* The driver may know such kernels as cannot begin early: then the edge is an ordinary one. */
+/* The driver may refuse a programmatic edge at a kernel that cannot begin early: then the edge is
+ * an ordinary one. */
 static CUresult add_programmatic(const struct graph *graph, const uint32_t edge[2])
 {
     const struct graph_node *from = &graph->nodes[graph_edge_from(edge)];
@@ -151,7 +151,7 @@ static CUresult add_programmatic_edges(const struct graph *graph, uint32_t edge,
     return result;
 }
 
-/* Edges are ordered by the nodes that they lead to, so one walk finds those of each node. */
+/* Edges are sorted by target node, so one walk finds the edges of each node. */
 static CUresult add_nodes(struct graph *graph, CUgraphNode *before)
 {
     CUresult result = CUDA_SUCCESS;
@@ -244,7 +244,7 @@ static CUresult rebuild(struct graph *graph)
     return result;
 }
 
-/* The driver may keep in a graph what it has found out about an address. */
+/* The driver's graph may cache properties of an address. */
 static bool is_up_to_date(const struct graph *graph)
 {
     return graph->exec && graph->session_priority == graph->session->limits.priority &&

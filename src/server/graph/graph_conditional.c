@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conditional nodes. The driver makes the handle of a value for one graph of its own, and that is
- * built again now and then; so the client has a number of its own for the value, and the parameters
- * of kernels get the driver's handle in its place whenever the graph is built.
+ * Conditional nodes. A handle of the driver is valid for one graph of the driver, and the server
+ * rebuilds that graph at times. So the client has a number for each value. When the graph is built,
+ * the driver's handle replaces that number in kernel parameters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "graph_state.h"
 #include "kernel_call.h"
 
-/* How deep conditional nodes may be in each other: the software GPU goes down by calls. */
+/* The depth of nested conditional nodes: the software GPU recurses. */
 #define DEPTH_MAX 32u
 
 /* ---- descriptions ---- */
@@ -51,7 +51,7 @@ static void take_in(struct graph *graph, uint32_t number, const uint32_t *counts
     }
 }
 
-/* Several nodes may look at one value, which has one default. */
+/* Several nodes may read one value, which has one default. */
 static CUresult know_condition(struct graph *graph, const struct wire_fnGraphConditionalNode *in,
                                struct graph_condition **ret_condition)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The end of the driver's graphs with conditional nodes. The handle of a condition belongs to the
- * graph that it was made for, and the driver gives it to the next graph when that one is destroyed,
- * whether a launch still looks at the value or not. All clients are in one context, so the next
- * graph may be another client's: a loop would go on, or end, by the value of a stranger. To destroy
- * the exec waits for all kernels of the context there, in the driver. So such a graph stays until
- * its launches have ended, and is destroyed with others in a calm moment.
+ * The end of the driver's graphs with conditional nodes. When such a graph is destroyed, the driver
+ * reuses its condition handles, even while a launch still reads the value. All clients are in one
+ * context, so the next owner may be another client, whose value would then control the loop.
+ * Destroying the exec also waits for all kernels of the context inside the driver. So such a graph
+ * stays until its launches have ended, and is destroyed together with others at an idle point.
  */
 #include <stdlib.h>
 
@@ -17,18 +16,18 @@
 #include "spare_events.h"
 #include "stream.h"
 
-/* As many wait for a calm moment together. */
+/* As many graphs wait together for one idle point. */
 #define ENDINGS_KEPT_MAX 16u
 
 struct graph_ending {
-    struct list link; /* session->graphs->endings, once the graph has been given up */
+    struct list link; /* session->graphs->endings, once the graph is queued to end */
     const struct device *device;
     CUgraph driver;
     CUgraphExec exec;
     CUevent behind;  /* recorded behind the last launch; the driver keeps launches in order */
     bool launched;   /* there was one */
-    bool goes_on;    /* batches do, beside it */
-    unsigned pieces; /* that the exec has: driver_room.h */
+    bool goes_on;    /* batches are allowed again */
+    unsigned pieces; /* of the exec: driver_room.h */
     uint64_t bytes;  /* still charged to the session */
 };
 
@@ -64,7 +63,7 @@ static bool may_run(const struct graph_ending *ending)
     return ending->launched && driver.cuEventQuery(ending->behind) == CUDA_ERROR_NOT_READY;
 }
 
-/* Batches go on as soon as nothing of the graph runs. */
+/* Graph batches are allowed again as soon as nothing of the graph runs. */
 static void end_pause(struct graph_ending *ending)
 {
     if (!ending->goes_on)
@@ -102,7 +101,7 @@ static void destroy_ended(struct session *session, const struct device *device)
     }
 }
 
-/* To destroy such an exec waits for all kernels of the context, with the driver's lock held. */
+/* Destroying such an exec waits for all kernels of the context, with the driver's lock held. */
 static bool destroy_exclusively(struct session *session, const struct device *device,
                                 bool patiently)
 {
@@ -159,7 +158,7 @@ void graph_unbuild_last(struct graph *graph, uint64_t bytes)
     graph_unbuild(graph);
 }
 
-/* The device of one that can be destroyed, or NULL. */
+/* The device of a graph whose launches have ended, or NULL. */
 static const struct device *find_ended(struct session *session)
 {
     const struct device *found = NULL;
@@ -182,7 +181,7 @@ bool graph_endings_collect(struct session *session, bool all)
     return destroy_exclusively(session, device, false);
 }
 
-/* What cannot be destroyed now stays with the driver until the server ends. */
+/* A graph that cannot be destroyed now stays in the driver until the server ends. */
 void graph_endings_finish(struct session *session)
 {
     const struct device *device;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instantiating graphs and launching them.
+ * Instantiation and launches of graphs.
  */
 #include "cuda_graph.h"
 #include "device_printf.h"
@@ -10,7 +10,7 @@
 #include "server_dispatch.h"
 #include "stream.h"
 
-/* The client asks for uploads by themselves, and memory of graphs is the client's business. */
+/* The client sends uploads separately, and manages the memory of graphs itself. */
 #define FLAGS_PASSED CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
 
 static uint32_t count_empty(const struct graph *graph)
@@ -22,7 +22,7 @@ static uint32_t count_empty(const struct graph *graph)
     return count;
 }
 
-/* A node whose description did not arrive would be left out without an error. */
+/* Counts empty nodes, because a node without a description would be skipped silently. */
 static CUresult check_complete(const struct graph *graph, uint32_t empty)
 {
     if (graph->instantiated)
@@ -56,14 +56,14 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
     return result;
 }
 
-/* A node of a graph runs in the context that it was created for, and not in its stream's. And the
- * driver's graph cannot do what takes a node more than one call. */
+/* A node runs in the context of its creation instead of in that of its stream. And a node that
+ * needs several calls does not fit into the driver's graph. */
 static bool goes_node_by_node(const struct graph *graph, const struct stream *stream)
 {
     return graph->is_split || stream_is_confined(stream);
 }
 
-/* Only the driver's graph can decide while it runs. */
+/* Conditional nodes need the driver's graph. */
 static CUresult check_way(const struct graph *graph, const struct stream *stream)
 {
     if (!graph->conditions.count || !goes_node_by_node(graph, stream))
@@ -74,8 +74,8 @@ static CUresult check_way(const struct graph *graph, const struct stream *stream
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Memory may have been given back since the graph was described. Brings the driver's graph up to
- * date, and orders the stream. */
+/* Checks the addresses again, because memory may have been released since the description. Updates
+ * the driver's graph, and orders the stream. */
 static CUresult begin_launch(struct session *session, struct graph *graph, struct stream *stream)
 {
     CUresult result = graph->instantiated ? graph->refused : CUDA_ERROR_INVALID_VALUE;

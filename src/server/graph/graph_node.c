@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptions of nodes. While a graph is described, an error is kept for its instantiation to
- * report; for an instantiated graph it is the error of the command.
+ * Descriptions of nodes. The instantiation reports an error in the description; for an instantiated
+ * graph the command itself fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static CUresult keep_error(struct graph *graph, CUresult result)
     return CUDA_SUCCESS;
 }
 
-/* NULL, and an error in the log, when there is no node of this number. */
+/* NULL, with an error in the log, when no node has this number. */
 static struct graph_node *find_node(struct graph *graph, const char *call, uint32_t number)
 {
     if (number < graph->node_count)
@@ -37,7 +37,7 @@ static CUresult check_change(const struct graph *graph, const char *call,
 {
     bool may_change = graph->instantiated
                           ? graph->refused == CUDA_SUCCESS && node->kind == kind
-                          : node->kind != GRAPH_NODE_CONDITIONAL; /* others are in it */
+                          : node->kind != GRAPH_NODE_CONDITIONAL; /* it contains other nodes */
 
     if (may_change)
         return CUDA_SUCCESS;
@@ -77,9 +77,9 @@ bool graph_addresses_hold(struct graph *graph)
     return true;
 }
 
-/* Sets a node of the driver's graph, or gives that up, so that the next launch builds it anew: see
- * batch_pause.h. The driver refuses a copy whose addresses are of another kind of memory than
- * before, where the program has left the kinds to the addresses. */
+/* Sets a node of the driver's graph, or discards that graph, so that the next launch rebuilds it:
+ * see batch_pause.h. The driver refuses a copy of type CU_MEMORYTYPE_UNIFIED whose addresses have
+ * become another kind of memory. */
 static CUresult set_node(struct graph *graph, const struct graph_node *node,
                          CUresult (*in_place)(const struct graph *, const struct graph_node *))
 {
@@ -96,7 +96,7 @@ static CUresult set_node(struct graph *graph, const struct graph_node *node,
     return CUDA_SUCCESS;
 }
 
-/* A graph with a node that is split is launched node by node, and not by the driver's graph. */
+/* A graph with a split node is launched node by node, without the driver's graph. */
 static CUresult change(struct graph *graph, struct graph_node *node, const struct graph_node *what)
 {
     graph_node_become(graph, node, what);

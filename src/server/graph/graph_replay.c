@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches a graph without the driver's graphs. Nodes are numbered so that each comes behind all
- * that it depends on, and one stream keeps that order.
+ * Launches a graph without the driver's graph. Each node has a higher number than its dependencies,
+ * and one stream keeps that order.
  */
 #include "copy_chunks.h"
 #include "graph_state.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptions of graphs, and what the graph subsystem keeps for a session. Only its own files
- * include this. All functions are the session thread's.
+ * Descriptions of graphs, and the graph subsystem's state of a session. Only its own files include
+ * this. All functions are the session thread's.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 #include "map.h"
 #include "server_module.h"
 
-/* Limits of one graph, and of the memory that all descriptions of a client take. */
+/* Limits of one graph, and of the memory of all descriptions of a client. */
 #define GRAPH_NODES_MAX (1u << 18)
 #define GRAPH_EDGES_MAX (1u << 22)
 
-/* About how many bytes a node takes in the driver. */
+/* Estimated bytes of a node in the driver. */
 #define GRAPH_NODE_COST 1024u
 
 enum graph_node_kind {
@@ -27,7 +27,7 @@ enum graph_node_kind {
     GRAPH_NODE_CONDITIONAL,
 };
 
-/* A launch whose parameters and attributes the graph owns. */
+/* A launch; the graph owns its parameters and attributes. */
 struct graph_kernel {
     struct launch launch;
     size_t size;  /* charged */
@@ -37,7 +37,7 @@ struct graph_kernel {
     _Alignas(16) unsigned char bytes[]; /* attributes, then parameters */
 };
 
-/* A value that conditional nodes look at. */
+/* A value that conditional nodes read. */
 struct graph_condition {
     uint32_t default_value, flags;
     bool used;                       /* a kernel has it among its parameters */
@@ -65,7 +65,7 @@ struct graph_node {
     };
 };
 
-/* Of one context: which launch of a graph with conditional nodes is the last. */
+/* The last launch, in one context, of a graph with conditional nodes. */
 struct graph_turn {
     pthread_mutex_t lock;
     CUevent behind; /* NULL: there was none */
@@ -90,7 +90,7 @@ struct graph {
     struct session *session;
     const struct device *device;
     CUresult refused; /* the first error in the description */
-    bool uncharged;   /* a quota refused it, so it has no nodes: refused_objects.h */
+    bool uncharged;   /* over the quota, so it has no nodes: refused_objects.h */
     uint64_t bytes;   /* charged to the session */
 
     struct graph_node *nodes;
@@ -110,13 +110,14 @@ struct graph {
     uint32_t flags;
     CUgraph driver;
     CUgraphExec exec;
-    unsigned pieces;             /* that the exec has: driver_room.h */
-    struct graph_ending *ending; /* what has to wait for its launches; NULL: nothing has */
-    unsigned session_priority;   /* it was built for this priority of the client */
-    uint64_t exchanges;          /* and when memory_exchanges() was this */
+    unsigned pieces; /* that the exec has: driver_room.h */
+    struct graph_ending
+        *ending; /* with conditional nodes: its end waits for its launches; else NULL */
+    unsigned session_priority; /* the client's priority when it was built */
+    uint64_t exchanges;        /* memory_exchanges() at that time */
 };
 
-/* The node that an edge leads from; in the upper bits of the same word the port and the type. */
+/* The source node of an edge; the upper bits of the same word have the port and the type. */
 static inline uint32_t graph_edge_from(const uint32_t edge[2])
 {
     return edge[0] & 0xffffff;
@@ -132,13 +133,13 @@ static inline uint32_t graph_edge_type(const uint32_t edge[2])
     return edge[0] >> 28;
 }
 
-/* Charges bytes of a description: false, and an error in the log, beyond the client's limit. */
+/* Charges bytes of a description: false, with an error in the log, beyond the client's limit. */
 bool graph_charge(struct graph *graph, uint64_t bytes);
 
 /* Replaces a node's description. The driver's node stays as it is. */
 void graph_node_become(struct graph *graph, struct graph_node *node, const struct graph_node *what);
 
-/* Whether all addresses of the graph are still the client's; an error in the log where not. */
+/* Whether all addresses of the graph still belong to the client; else the log has the error. */
 bool graph_addresses_hold(struct graph *graph);
 
 /* Takes the graph out of the session's list and frees it. Launches that are running go on. NULL is
@@ -147,74 +148,75 @@ void graph_destroy(struct graph *graph);
 
 /* ---- graph_build.c ---- */
 
-/* Builds the driver's graph from the description, if it is not there, or is for another priority
- * than the client has now. The device's context is current. What the driver says,
- * CUDA_ERROR_NOT_SUPPORTED for a driver without graphs, or CUDA_ERROR_OUT_OF_MEMORY. */
+/* Builds the driver's graph, unless it exists and has the client's present priority. The device's
+ * context is current. Returns the driver's result, CUDA_ERROR_NOT_SUPPORTED for a driver without
+ * graphs, or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_prepare(struct graph *graph);
 
-/* Sets a node of the driver's graph to its description. What the driver says. */
+/* Sets a node of the driver's graph to its description. Returns the driver's result. */
 CUresult graph_update_node(const struct graph *graph, const struct graph_node *node);
 
 /* ---- graph_ending.c ---- */
 
-/* Before the driver's graph is made. CUDA_ERROR_OUT_OF_MEMORY or what the driver says. */
+/* Before the driver's graph is made. CUDA_ERROR_OUT_OF_MEMORY or the driver's result. */
 CUresult graph_prepare_ending(struct graph *graph);
 
-/* Behind a launch of the driver's graph. What the driver says. */
+/* Behind a launch of the driver's graph. Returns the driver's result. */
 CUresult graph_note_launch(const struct graph *graph, const struct stream *stream);
 
-/* Gives up the driver's graph, which is destroyed now or, if it has conditional nodes, together
- * with others, once its launches have ended and a calm moment has come. No lock is held, and the
- * device's context is current. */
+/* Ends the driver's graph. One with conditional nodes is destroyed together with others, once its
+ * launches have ended, at an idle point; another one at once. No lock is held, and the device's
+ * context is current. */
 void graph_unbuild(struct graph *graph);
 
-/* The same for a graph that ends itself: so many of its bytes stay charged as long as the driver's
- * graph is there. */
+/* The same when the description ends, too: `bytes` stay charged as long as the driver's graph
+ * exists. */
 void graph_unbuild_last(struct graph *graph, uint64_t bytes);
 
-/* Destroys what was given up and runs no more, where that is much or `all` is wanted. It waits for
- * a calm moment, and the context of some device is current after that. Returns whether something
- * was destroyed. */
+/* Destroys queued graphs whose launches have ended, if there are many or `all` is set. It waits for
+ * an idle point. Afterwards the context of some device is current. Returns whether a graph was
+ * destroyed. */
 bool graph_endings_collect(struct session *session, bool all);
 
-/* The same at the end of the session, whose work is done: nothing is left. */
+/* The same at the end of the session, whose work is done: empties the queue. */
 void graph_endings_finish(struct session *session);
 
 /* ---- graph_turn.c ---- */
 
-/* Before the driver's graph is made, which has conditional nodes: begins a pause of graph batches,
- * and waits for those that were launched. */
+/* Before a driver's graph with conditional nodes is made: begins a pause of graph batches, and
+ * waits for launched ones. */
 void graph_pause_batches(const struct graph *graph);
 
-/* Launches the driver's graph, which has conditional nodes, behind the last one of this context
- * that has some. What the driver says. */
+/* Launches a driver's graph with conditional nodes behind the last such launch in this context.
+ * Returns the driver's result. */
 CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream);
 
 /* ---- graph_conditional.c ---- */
 
-/* Describes a conditional node, and what is inside of it. CUDA_ERROR_INVALID_VALUE,
- * CUDA_ERROR_NOT_SUPPORTED, CUDA_ERROR_OUT_OF_MEMORY. */
+/* Describes a conditional node with its bodies. CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED,
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult graph_describe_conditional(struct graph *graph,
                                     const struct wire_fnGraphConditionalNode *in);
 void graph_conditions_free(struct graph *graph);
 
-/* CUDA_ERROR_NOT_SUPPORTED, and an error in the log, where no kernel is given the handle of some
- * value: it may reach one through memory, where it would not be found. */
+/* CUDA_ERROR_NOT_SUPPORTED, with an error in the log, when no kernel has the handle of some value
+ * as a parameter. A kernel might read the handle from memory, where the server cannot replace it.
+ */
 CUresult graph_check_conditions(struct graph *graph);
 
 /* For the driver's new graph: makes the values, and a conditional node. */
 CUresult graph_make_conditions(struct graph *graph);
 CUresult graph_add_conditional(struct graph *graph, struct graph_node *node,
                                const CUgraphNode *before, size_t count);
-/* The driver's graph that a node belongs in. */
+/* The driver's graph of a node. */
 CUgraph graph_driver_of(const struct graph *graph, const struct graph_node *node);
 
-/* Where there are such values, gives the launch a copy of its parameters with the driver's handles,
- * which the caller frees; else NULL. */
+/* If the graph has such values, gives the launch a copy of its parameters with the driver's
+ * handles. The caller frees the copy; NULL = there is none. */
 CUresult graph_translate_params(const struct graph *graph, struct launch *launch, void **ret_copy);
 
 /* ---- graph_replay.c ---- */
 
-/* Puts the nodes into a stream one by one, where the driver's graph cannot be used. What the driver
- * says of the first node that fails. */
+/* Submits the nodes to a stream one by one, where the driver's graph cannot be used. Returns the
+ * driver's result for the first node that fails. */
 CUresult graph_replay(const struct graph *graph, const struct stream *stream);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns of graphs with conditional nodes. NVIDIA's driver (580) cannot run two of one context side
- * by side: loops of several threads end with CUDA_ERROR_LAUNCH_FAILED there without Funnel, too.
- * All clients are in one context, so each such launch waits on the GPU for the one before, whoever
- * made that. Nobody waits on the CPU.
+ * Serializes launches of graphs with conditional nodes. NVIDIA's driver (580) cannot run two of
+ * them concurrently in one context: even without Funnel, loops of several threads fail with
+ * CUDA_ERROR_LAUNCH_FAILED. All clients are in one context, so each such launch waits on the GPU
+ * for the previous one. No thread waits on the CPU.
  *
- * Nor can it run one beside a graph whose nodes are set: batch_pause.h.
+ * The driver cannot run one while nodes of another graph are set, either: batch_pause.h.
  */
 #include "batch_pause.h"
 #include "calm.h"
@@ -18,7 +18,7 @@
 
 #define COMMANDS_TIMEOUT_NS (20 * NS_PER_MS)
 
-/* A kernel that takes longer is hardly in a batch with others. */
+/* Longer kernels are hardly ever batched. */
 #define BATCHES_TIMEOUT_NS (1 * NS_PER_SEC)
 
 static CUresult wait_for_the_last(struct graph_turn *turn, const struct stream *stream)
@@ -27,7 +27,8 @@ static CUresult wait_for_the_last(struct graph_turn *turn, const struct stream *
                         : spare_event_take(stream->device, &turn->behind);
 }
 
-/* Every other client's thread ends the command that it is in, which may be to launch a batch. */
+/* Waits until every other client's thread has ended its present command, which may launch a batch.
+ */
 static void await_commands(struct session *session)
 {
     struct server *server = session->server;
@@ -53,7 +54,7 @@ static void await_batches(struct session *session, const struct device *device)
     stream_probe_end(&probe);
 }
 
-/* The lock lets no graph be made, or launched, before that is done. */
+/* The lock keeps other threads from making or launching such a graph before that is done. */
 void graph_pause_batches(const struct graph *graph)
 {
     struct graph_turn *turn = &graph->session->server->graphs->turns[graph->device->index];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of names. Only clients of one user find each other's, and a name ends with its owner.
+ * The table of names. A client finds only names of the same user, and a name ends with its owner.
  */
 #include "ipc_share.h"
 
@@ -108,7 +108,7 @@ static struct ipc_entry *find_own(struct session *session, const struct ipc_item
     return NULL;
 }
 
-/* A collision of the first word is as unlikely as guessing it; then another key is drawn. */
+/* On a collision of the first word, as unlikely as a guess of it, another key is drawn. */
 static CUresult enter_locked(struct server *server, struct ipc_entry *entry)
 {
     for (unsigned i = 0; i < 4; i++) {

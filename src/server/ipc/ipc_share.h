@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients export to each other: granules and events, by names of 128 random bits.
+ * Granules and events that clients export to each other, by names of 128 random bits.
  *
- * A share is the exported object itself, with a reference count: it lives as long as its creator's
- * granule or event, a name of it, or a client that has opened it. A name lives until the session
- * that gave it out withdraws it.
+ * A share is the exported object with a reference count. References are its creator's granule or
+ * event, its names, and the clients that have opened it. A name lives until its session withdraws
+ * it.
  */
 #pragma once
 
 #include "session.h"
 
-/* How many names a session may have given out, and how many it may have opened. */
+/* The limit of a session's own names, and of the names that it has opened. */
 #define SESSION_IPC_MAX (1u << 16)
 
 enum ipc_kind {
@@ -24,7 +24,7 @@ struct ipc_share {
     const struct device *device;
     CUmemGenericAllocationHandle memory; /* MEMORY: of a whole granule */
     uint64_t size;
-    _Atomic(CUevent) event; /* EVENT; atomic: the one of `events` that was recorded last */
+    _Atomic(CUevent) event; /* EVENT; atomic: the last recorded of `events` */
     _Atomic(CUevent)
         events[DEVICE_CONTEXTS_MAX]; /* atomic: by device->index; NULL: none there yet */
 };
@@ -33,7 +33,7 @@ struct ipc_key {
     uint64_t words[2];
 };
 
-/* What a name stands for: a whole event, or a range of a granule. */
+/* The object of a name: a whole event, or a range of a granule. */
 struct ipc_item {
     struct ipc_share *share;
     uint64_t offset, size;
@@ -49,8 +49,9 @@ void ipc_share_unref(struct server *server, struct ipc_share *share);
  * beyond SESSION_IPC_MAX. */
 CUresult ipc_name(struct session *session, const struct ipc_item *item, struct ipc_key *ret_key);
 
-/* What a name stands for, with a reference for the caller. CUDA_ERROR_INVALID_VALUE when no client
- * of the same user has given it out; CUDA_ERROR_INVALID_CONTEXT when it is the client's own. */
+/* Finds the object of a name, with a reference for the caller. CUDA_ERROR_INVALID_VALUE when no
+ * client of the same user has given it out; CUDA_ERROR_INVALID_CONTEXT when it is the client's own.
+ */
 CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key key,
                      struct ipc_item *ret_item);
 

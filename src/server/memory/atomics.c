@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices can do atomically on memory of the host and of each other: the driver knows. */
+/* The driver's answers about atomic operations of devices on host memory and on each other's
+ * memory. */
 #include "memory_state.h"
 #include "placement.h"
 #include "server_dispatch.h"
 
-/* One question about all operations, so that what a client asks for needs no bound. */
+/* Asks about all operations at once, so that the client's list needs no bound. */
 static void ask_for_all(CUatomicOperation operations[CU_ATOMIC_OPERATION_MAX])
 {
     for (unsigned i = 0; i < CU_ATOMIC_OPERATION_MAX; i++)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack of some KiB for each of a quarter of a million threads takes gigabytes of memory. So each
- * client that asks for a higher limit is charged for all of it as for memory of its own, also where
- * another client has raised the limit before: who comes second must not get it for nothing. The
- * driver gets the memory back when the last client has left, because earlier it would wait for all
- * work.
+ * A stack of some KiB for each of a quarter of a million threads takes gigabytes. So each client
+ * that raises a limit is charged for all of that memory, even if another client has raised the
+ * limit before. The limits are lowered when the last client has left, because the driver's call
+ * waits for all work.
  */
 #include "context_limit.h"
 
@@ -24,8 +23,7 @@ static uint64_t threads_of(const struct device *device)
            (uint64_t)attributes[CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR];
 }
 
-/* Device memory that it takes to raise the limit by `more`, in bytes; UINT64_MAX where that
- * overflows. */
+/* The bytes of device memory for a limit raised by `more`; UINT64_MAX on overflow. */
 static uint64_t cost_of(const struct device *device, CUlimit limit, uint64_t more)
 {
     uint64_t each = 0, cost;
@@ -37,7 +35,7 @@ static uint64_t cost_of(const struct device *device, CUlimit limit, uint64_t mor
     return __builtin_mul_overflow(each, more, &cost) ? UINT64_MAX : cost;
 }
 
-/* What the client pays for so far: what the context began with, or more. */
+/* The limit that the client is charged for so far: the initial limit of the context, or more. */
 static uint64_t *paid_limit(struct session *session, const struct device *device, CUlimit limit)
 {
     uint64_t *paid = &session->memory->device[device->ordinal].raised[limit];
@@ -73,15 +71,15 @@ static CUresult raise_exclusively(struct session *session, const struct device *
     return result;
 }
 
-/* What is set aside of the L2 cache for lines that persist is everybody's, and missing for all
- * else: a client reads back what it has set, and the device keeps what it began with. */
+/* The persisting part of the L2 cache would be taken from all clients. So a client reads back its
+ * own value, and the device keeps the initial one. */
 static bool is_hint(uint32_t limit)
 {
     return limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
 }
 
-/* Once another client's kernels have printed, the buffer stays as it is. It is emptied more often
- * than a program would do that by itself. */
+/* Once another client's kernels may have printed, the buffer keeps its size. The server empties it
+ * more often than a program would. */
 static bool stays(const struct session *session, CUlimit limit, CUresult result)
 {
     if (limit != CU_LIMIT_PRINTF_FIFO_SIZE || result != CUDA_ERROR_INVALID_VALUE)
@@ -123,8 +121,8 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
     return stays(session, (CUlimit)in->limit, result) ? CUDA_SUCCESS : result;
 }
 
-/* A limit that the driver does not lower stays. Setting the stack size gives memory back also where
- * the driver has taken it for a kernel that needs more. */
+/* A limit that the driver refuses to lower stays. Setting the stack size also releases memory that
+ * the driver took for a kernel with a larger stack. */
 static void restore(const struct device *device, CUlimit limit)
 {
     size_t now = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device granule is physical memory mapped at a free place of the client's window, and a file
- * descriptor of it for the client to keep. It is charged against the client's limit. In its place
- * there may be memory of the host for a while, which kernels reach as well.
+ * A device granule is physical memory mapped at a free address of the client's window. The client
+ * keeps a file descriptor of it. It is charged against the client's limit. For a while host memory
+ * may replace it; kernels can access that, too.
  */
 #include "device_granule.h"
 
@@ -21,7 +21,7 @@
 #include "sock.h"
 #include "vmm.h"
 
-/* Host memory is that which is nearest to the device. */
+/* The NUMA node that is nearest to the device. */
 static int host_node(const struct device *device)
 {
     const int node = device->record.attributes[CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID];
@@ -76,7 +76,7 @@ CUresult device_granule_send(struct session *session, struct granule *granule)
                : CUDA_SUCCESS;
 }
 
-/* Device memory counts against the client's limit, and the host's as what else is page-locked. */
+/* Device memory is charged as device memory, host memory as page-locked memory. */
 static bool charge_granule(struct session *session, const struct granule *granule)
 {
     return granule->on_host ? host_memory_charge(session, granule->size)
@@ -99,8 +99,8 @@ static void unmap_granule(struct session *session, const struct granule *granule
     refund(session, granule);
 }
 
-/* Making memory of the host takes longer than copying what goes there, so the memory of a granule
- * that comes back to the device is kept for the next one that goes. It stays charged. */
+/* Creating host memory takes longer than the copy into it. So when a granule returns to the device,
+ * its host memory is kept for the next exchange. It stays charged. */
 static void end_memory(struct session *session, const struct granule *granule)
 {
     struct granule *spare = &session->memory->spare_host;
@@ -113,7 +113,7 @@ static void end_memory(struct session *session, const struct granule *granule)
     refund(session, granule);
 }
 
-/* The granule has been charged as well. */
+/* Both the spare memory and the granule have been charged. */
 static bool take_spare(struct session *session, struct granule *granule)
 {
     struct granule *spare = &session->memory->spare_host;
@@ -154,7 +154,7 @@ static bool is_where(const CUmemLocation *location, const struct granule *granul
                                   location->id == (int)granule->part;
 }
 
-/* A size that is larger than the memory itself cannot be mapped. */
+/* The driver refuses to map more than the size of the memory. */
 static CUresult import_memory(int fd, struct granule *granule)
 {
     CUmemAllocationProp prop = {0};
@@ -171,7 +171,7 @@ static CUresult import_memory(int fd, struct granule *granule)
     return result;
 }
 
-/* Where there is no address yet, so many bytes are free there. */
+/* Without an address, takes one with `capacity` free bytes. */
 static CUresult take_place(struct session *session, const struct device *device, uint64_t capacity,
                            struct granule *granule)
 {
@@ -181,7 +181,7 @@ static CUresult take_place(struct session *session, const struct device *device,
                         device->record.granularity, &granule->address);
 }
 
-/* The place in the window and the charge are taken. Puts memory there, new or behind `fd`. */
+/* The address and the charge are taken. Maps memory there: new memory, or that of `fd`. */
 static CUresult fill_place(struct session *session, const struct device *device, int fd,
                            struct granule *granule)
 {
@@ -210,8 +210,8 @@ static struct granule granule_of(const struct device *device, uint64_t size, boo
                             .fd = -1};
 }
 
-/* At its address, or where there is so much capacity if that is 0; the memory behind `fd`, or new
- * memory if that is -1. */
+/* Maps the granule at its address, or, if that is 0, at one with `capacity` free bytes. The memory
+ * is that of `fd`, or new if that is -1. */
 static CUresult place_granule(struct session *session, const struct device *device, int fd,
                               uint64_t capacity, struct granule *granule)
 {
@@ -308,7 +308,7 @@ CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranu
     return result != CUDA_SUCCESS ? result : adopt_granule(session, in, fd);
 }
 
-/* Clients that have opened it keep the memory. */
+/* The memory lives on for clients that have opened it. */
 static void granule_unshare(struct session *session, const struct granule *granule)
 {
     if (!granule->share)
@@ -333,7 +333,7 @@ struct granule *device_granule_find(const struct session *session, uint64_t addr
 
 /* ---- other memory in the same place ---- */
 
-/* The old memory is put back where the new one cannot be mapped, which it was elsewhere before. */
+/* Maps the old memory again when the new one cannot be mapped there. */
 static CUresult change_places(struct session *session, struct granule *granule,
                               const struct granule *other)
 {

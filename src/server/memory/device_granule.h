@@ -7,24 +7,25 @@
 /* The granule that begins at an address, or NULL. */
 struct granule *device_granule_find(const struct session *session, uint64_t address);
 
-/* Sends the client a descriptor of the memory, so that the memory can outlive this server. One that
- * may not have it gets the message alone. */
+/* Sends the client a descriptor of the memory, so that the memory can outlive this server. A client
+ * that may not have a descriptor gets the message alone. */
 CUresult device_granule_send(struct session *session, struct granule *granule);
 
 /* Whether the client may have a descriptor of the memory, or has had one: see memory_may_export().
  */
 bool device_granule_may_export(struct session *session, struct granule *granule);
 
-/* Gives back its memory, its place and what it was charged for. */
+/* Releases its memory, its addresses and its charge. */
 void device_granule_end(struct session *session, const struct granule *granule);
 
 /* Copies device memory in the current context, and waits until that is done. */
 typedef CUresult device_granule_copier(CUdeviceptr dst, CUdeviceptr src, uint64_t size);
 
-/* Puts memory of the host in the granule's place, or of its device, with the same contents. No work
- * uses the granule. CUDA_ERROR_OUT_OF_MEMORY, or what the driver says; then all is as before. */
+/* Replaces the granule's memory by host memory, or by memory of its device, with the same contents.
+ * No work uses the granule. After CUDA_ERROR_OUT_OF_MEMORY or an error of the driver all is as
+ * before. */
 CUresult device_granule_exchange(struct session *session, struct granule *granule, bool on_host,
                                  device_granule_copier *copy);
 
-/* The session ends: gives back what exchanges have kept. */
+/* The session ends: releases the spare memory of exchanges. */
 void device_granules_end_spare(struct session *session);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device memory of a client as a dma-buf, by which network adapters reach it. A dma-buf keeps
- * memory that its client has given back, so it counts as any other descriptor of memory does.
+ * Device memory of a client as a dma-buf, for network adapters. A dma-buf keeps released memory
+ * alive, so it counts like other descriptors of memory.
  */
 #include "attach.h"
 #include "device_granule.h"
@@ -12,8 +12,7 @@
 #include "sock.h"
 #include "vmm.h"
 
-/* Memory of the host may stand in a granule's place for a while, and that is no memory for a
- * dma-buf. */
+/* Host memory may replace a granule's memory for a while, and cannot become a dma-buf. */
 static CUresult may_export_granule(struct session *session, struct granule *granule,
                                    uint64_t address, uint64_t size)
 {
@@ -22,7 +21,7 @@ static CUresult may_export_granule(struct session *session, struct granule *gran
     return device_granule_may_export(session, granule) ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
 }
 
-/* Memory of other clients and variables of modules are for copies only. */
+/* Memory of other clients and variables of modules cannot be exported. */
 static CUresult may_export(struct session *session, struct granule *granule, uint64_t address,
                            uint64_t size)
 {

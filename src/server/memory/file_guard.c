@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler takes no lock: it walks a list to which entries are only added, and whose unused ones
- * have no bytes.
+ * The handler takes no lock. It walks a list whose entries are never removed; an unused entry has
+ * no bytes.
  */
 #include "file_guard.h"
 
@@ -21,7 +21,7 @@ struct guarded {
 };
 
 static struct {
-    pthread_mutex_t lock; /* of those that add and remove */
+    pthread_mutex_t lock; /* of writers */
     _Atomic(struct guarded *) first;
     struct sigaction before;
 } guard = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -44,7 +44,7 @@ static struct guarded *find_guarded(uint64_t address)
     return entry;
 }
 
-/* One mapping in place of the other: the number of mappings, which is limited, hardly grows. */
+/* Replaces the whole mapping by one new mapping, because the number of mappings is limited. */
 static bool replace_pages(struct guarded *entry)
 {
     void *start = (void *)(uintptr_t)atomic_load(&entry->start);
@@ -54,7 +54,7 @@ static bool replace_pages(struct guarded *entry)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == start;
 }
 
-/* Where it is not ours, the access is repeated and meets the action that there was before. */
+/* For another address the handler restores the previous action, and the access is repeated. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     int error = errno;

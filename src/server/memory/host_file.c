@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No seal keeps the owner of such a file from cutting it short: see file_guard.h. */
+/* The owner can truncate such a file, because it has no seals: see file_guard.h. */
 #include "host_file.h"
 
 #include <errno.h>

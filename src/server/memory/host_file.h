@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces of files in memory (tmpfs) that a client shares with other processes: /dev/shm, memfd.
- * Files of other kinds are refused: what serves their pages, a network or a program, could let this
- * process wait forever.
+ * Ranges of files in memory (tmpfs) that a client shares with other processes: /dev/shm, memfd.
+ * Other files are refused: a network or a program that serves their pages could block this process
+ * forever.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* Whether [offset, offset + size) of a client's descriptor can be mapped: 0; -EINVAL for the place,
- * -EOPNOTSUPP for a file that is not in memory, -EMSGSIZE where it ends before. */
+/* Whether [offset, offset + size) of a client's descriptor can be mapped: 0; -EINVAL for a bad
+ * range, -EOPNOTSUPP for a file that is not in memory, -EMSGSIZE when the file is shorter. */
 int host_file_check(int fd, uint64_t offset, uint64_t size);
 
-/* Maps that piece over what is at an address: 0; -EACCES or -EPERM where the descriptor cannot be
- * written through; -errno. */
+/* Maps the range at an address, in place of the mapping there: 0; -EACCES or -EPERM when the
+ * descriptor is not writable; -errno. */
 int host_file_map(int fd, uint64_t offset, uint64_t size, uint64_t address);
 
-/* Something else has been mapped there. */
+/* Another mapping has replaced the file there. */
 void host_file_unmapped(uint64_t address);

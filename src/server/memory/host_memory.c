@@ -30,14 +30,15 @@
 #define HOST_GRANULARITY 4096ull
 #define HOST_ALIGNMENT (2ull << 20)
 
-/* What a window may keep locked for later. Beyond it, memory is unlocked at once (quiesce.h). */
+/* Bytes that a window may keep locked for later requests. Beyond this limit, memory is unlocked at
+ * once (quiesce.h). */
 #define IDLE_BYTES_MAX (1ull << 30)
 
-/* The others wait for so long at a time while memory of clients that have gone is unlocked. */
+/* While memory of departed clients is unlocked, other clients wait at most this long at a time. */
 #define TRIM_NS (10 * NS_PER_MS)
 
-/* Page-locked memory is taken from every process of this machine, so all clients together get no
- * more than three quarters of it. */
+/* Page-locked memory is missing for every process of this machine, so all clients together get at
+ * most three quarters of the memory. */
 static bool try_reserve(struct page_locker *locker, uint64_t size)
 {
     uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
@@ -73,7 +74,7 @@ bool host_memory_trim_windows(struct session *session)
     return can;
 }
 
-/* Clients that have gone may have left memory that is not unlocked yet. */
+/* Departed clients may have memory that is not unlocked yet. */
 static bool reserve_memory(struct session *session, uint64_t size)
 {
     struct page_locker *locker = session->window->page_locker;
@@ -86,8 +87,8 @@ static bool reserve_memory(struct session *session, uint64_t size)
     return true;
 }
 
-/* The smallest idle granule that is large enough and at most twice as large. What is of a file may
- * have other users. */
+/* The smallest idle granule that is large enough and at most twice as large. Granules of files are
+ * skipped, because files may have other users. */
 static struct granule *find_idle(struct window *window, uint64_t size)
 {
     struct granule *best = NULL;
@@ -123,7 +124,7 @@ static void unmap(const struct granule *granule)
         host_file_unmapped(granule->address);
 }
 
-/* A client's file may be one that cannot be written. */
+/* The client's descriptor of a file may be read-only. */
 static CUresult map_file(struct granule *granule, uint64_t offset)
 {
     int r = host_file_map(granule->fd, offset, granule->size, granule->address);
@@ -207,8 +208,8 @@ void host_memory_refund(struct session *session, uint64_t size)
     quota_note(session, QUOTA_HOST_MEMORY, session->window->host_bytes);
 }
 
-/* Takes over the descriptor, of whose file the granule is what lies at `offset`. The granule is
- * where its address says, or anywhere if that is 0. */
+/* Takes over the descriptor; the granule is its file's range at `offset`. The granule lies at its
+ * address, or anywhere if that is 0. */
 static CUresult granule_create(struct session *session, struct granule *granule, uint64_t offset)
 {
     granule->kind = GRANULE_HOST;
@@ -245,7 +246,7 @@ static void destroy_last_idle(struct window *window)
     free(last);
 }
 
-/* While a stream waits for a value nothing can be unlocked, and then the window keeps more. */
+/* While a stream waits for a value no memory can be unlocked; then the window exceeds its limit. */
 static bool unlock_last_idle(struct session *session)
 {
     struct quiesce *quiesce = session->window->devices->quiesce;
@@ -261,8 +262,8 @@ static bool unlock_last_idle(struct session *session)
     return unlocks;
 }
 
-/* Behind the client's end the memory is unlocked when nobody is at work. What is of a file serves
- * nobody again, and the space of its file system is used until then. */
+/* After the client's end, its memory is unlocked when no client is at work. A granule of a file
+ * cannot be reused, and its file takes space until then, so it is unlocked now. */
 void host_memory_retire(struct session *session, struct granule *granule)
 {
     struct window *window = session->window;
@@ -360,7 +361,7 @@ CUresult serve_fnHostGranuleCreate(struct session *session,
     return is_within_quota(session, in->size) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Pages that are not there would be charged to this process. */
+/* Missing pages would be charged to this process. */
 static bool check_memory(struct session *session, uint64_t size, int fd)
 {
     bool populates = session->window->page_locker->populates;

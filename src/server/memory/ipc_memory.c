@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of other clients. A name stands for an allocation; what is mapped is the granule that it
- * lies in, once for each client, at a free place of its own window. The client that opens it is
- * charged for it as for its own memory, so that no client gets memory without limit from another.
+ * Memory of other clients. A name identifies an allocation; the server maps the allocation's
+ * granule, once for each client, at a free address of that client's window. The client that opens
+ * it is charged as for its own memory, so that clients cannot evade limits by sharing.
  */
 #include "ipc_memory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which addresses are a client's own, and what it may have of the devices. */
+/* The addresses that belong to a client, and its limits of device memory. */
 #include "memory_state.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ CUresult memory_allow(struct session *session, const struct granule *like)
     return CUDA_SUCCESS;
 }
 
-/* The range is no longer the client's. Its description stays the caller's. */
+/* Removes the range from the client's. The caller keeps its description. */
 static void forget_extent(struct session *session, uint64_t address)
 {
     session->memory->generation++;
@@ -238,7 +238,7 @@ void memory_release_all(struct session *session)
     device_granules_end_spare(session);
 }
 
-/* What the client's limit leaves it, but not more than there is. */
+/* The rest of the client's limit, but not more than the device's free memory. */
 CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemGetInfo_v2 *in,
                                struct wire_cuMemGetInfo_v2_reply *ret_out)
 {

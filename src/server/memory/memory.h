@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a client. It consists of granules, which the client divides by itself; the server
- * knows every granule, because a copy may touch only what is the client's own.
+ * The memory of a client. It consists of granules, which the client divides itself. The server
+ * knows every granule, because a copy may access only the client's memory.
  *
  * Functions are the session thread's, addresses are those of the window, and sizes are bytes,
  * unless a comment says otherwise.
@@ -48,22 +48,22 @@ void memory_forbid(struct session *session, uint64_t address);
 bool memory_charge(struct session *session, unsigned device, uint64_t size);
 void memory_refund(struct session *session, unsigned device, uint64_t size);
 
-/* Whether the client may have a descriptor of that memory, and then it counts. A client under a
- * memory limit may have descriptors of so much memory all in all (QUOTA_KEPT_MEMORY), since nobody
- * sees whether it closes them when it gives memory back. */
+/* Whether the client may have a descriptor of that memory; if so, counts it. QUOTA_KEPT_MEMORY
+ * bounds the total memory of such descriptors of a client with a memory limit. The server cannot
+ * see whether the client closes them when it releases memory. */
 bool memory_may_export(struct session *session, unsigned device, uint64_t size);
 
-/* The driver has too little memory of a device, whose context is current: frees what serves no
- * client now, which may wait for all streams. False when there was none. */
+/* The driver has too little memory of the device, whose context is current: frees memory that no
+ * client uses, which may wait for all streams. False when there was none. */
 bool memory_reclaim(struct session *session, const struct device *device);
 
-/* Creates memory of the driver's. Where a device has too little, memory_reclaim() comes first. What
- * the driver says. */
+/* Creates memory of the driver. When a device has too little, it calls memory_reclaim() first.
+ * Returns the driver's result. */
 CUresult memory_create(struct session *session, const struct device *device, uint64_t size,
                        const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *ret_handle);
 
-/* Gives access to mapped memory of the client: to the device that has it, and to those that the
- * client has enabled peer access for. What the driver says. */
+/* Gives access to mapped memory of the client: to its device, and to the devices with peer access.
+ * Returns the driver's result. */
 CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,
                       uint64_t size);
 
@@ -73,8 +73,8 @@ struct granule *memory_granule_at(const struct session *session, uint64_t addres
 /* Whether all of [address, address + size) is the client's own. */
 bool memory_covers(const struct session *session, uint64_t address, uint64_t size);
 
-/* Whether kernels of a device can be trusted to reach all of it: page-locked memory, the device's
- * own, and variables that were loaded for it. */
+/* Whether kernels of a device certainly reach all of it: page-locked memory, memory of the device,
+ * and variables loaded for it. */
 bool memory_is_reached(const struct session *session, const struct device *device, uint64_t address,
                        uint64_t size);
 
@@ -82,8 +82,8 @@ bool memory_is_reached(const struct session *session, const struct device *devic
  * checks it again then. */
 uint64_t memory_generation(const struct session *session);
 
-/* A number that changes when other memory has come to an address of the client's, with the same
- * contents: what a driver may have found out about an address does not hold any more. */
+/* A number that changes when other memory with the same contents replaces memory of the client:
+ * properties that a driver cached for an address are stale. */
 uint64_t memory_exchanges(const struct session *session);
 
 /* The module is about to end, and its variables with it. */
@@ -96,7 +96,7 @@ void memory_release_all(struct session *session);
 void memory_usage(const struct session *session, unsigned device, uint64_t *ret_used,
                   uint64_t *ret_peak);
 
-/* From any thread: how often the client's memory limit was in the way. */
+/* From any thread: how often the client's memory limit refused memory. */
 uint64_t memory_refusals(const struct session *session);
 
 /* ---- the parts of the server and of a session: memory_state.c ---- */
@@ -113,16 +113,16 @@ struct page_lock_options;
 int server_memory_init(struct server *server, const struct page_lock_options *options);
 void server_memory_fini(struct server *server);
 
-/* Adds one of at most MEMORY_RECLAIMERS functions that are asked when a device has too little
- * memory. Before there are sessions. */
+/* Adds one of at most MEMORY_RECLAIMERS functions for memory_reclaim(). Before there are sessions.
+ */
 #define MEMORY_RECLAIMERS 2u
 void memory_add_reclaimer(struct server *server, memory_reclaimer *reclaim);
 
-/* Sets the function that says which memory must stay: a wait in memory that has gone would never
- * end, or be a fault. Before there are sessions. */
+/* Sets the function that finds memory in use by a stream's wait: such a wait would never end, or
+ * fault, if the memory were released. Before there are sessions. */
 void memory_set_guard(struct server *server, memory_guard *is_awaited);
 
-/* Asks it; an error in the log when so. False where none is set. */
+/* Calls that function; true comes with an error in the log. False when none is set. */
 bool memory_is_awaited(struct session *session, const char *call, uint64_t address, uint64_t size);
 
 /* The windows of the server, which have a lock of their own. */

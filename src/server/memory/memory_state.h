@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the memory subsystem keeps for the server and for a session. Only its own files include
- * this.
+ * The memory subsystem's state of the server and of a session. Only its own files include this.
  */
 #pragma once
 
@@ -27,12 +26,12 @@ struct server_memory {
         limits_lock; /* context_limit.c: held from the check for clients to the setting */
 };
 
-/* What a client has on one device. Status rows read the first two. */
+/* A client's memory on one device. Status rows read the first two. */
 struct device_usage {
     atomic_uint_fast64_t used, peak;    /* bytes */
     uint64_t given;                     /* bytes of memory whose descriptor the client has had */
-    uint64_t raised[DEVICE_LIMITS_MAX]; /* limits of the context that it pays for; or 0 */
-    uint64_t reached_by; /* bit d: device d may touch the client's memory of this one */
+    uint64_t raised[DEVICE_LIMITS_MAX]; /* limits of the context that it is charged for; or 0 */
+    uint64_t reached_by; /* bit d: device d may access the client's memory of this one */
 };
 
 struct session_memory {

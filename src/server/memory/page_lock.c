@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory has one address everywhere: page-locked memory that the GPU sees at another one is of no
- * use here. Chunks end at multiples of their size, so an address alone tells where its chunk ends.
+ * Page-locked memory must have the same address on the GPU. Chunks end at multiples of their size,
+ * so an address tells the end of its chunk.
  */
 #include "page_lock.h"
 
@@ -11,7 +11,7 @@
 #include "quiesce.h"
 #include "shm.h"
 
-/* Long enough for a thread that waits for the driver's lock to wake up and take it. */
+/* Long enough for a waiting thread to wake up and take the driver's lock. */
 #define PAUSE_NS 50000
 
 void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
@@ -29,9 +29,9 @@ uint64_t page_lock_left(const struct page_locker *locker, uint64_t address)
     return locker->chunk_size ? locker->chunk_size - address % locker->chunk_size : UINT64_MAX;
 }
 
-/* While the driver locks pages, launches of other threads wait. Pages that exist already are locked
- * in a fifth of the time, so they are created before. Where the kernel does not support that, the
- * driver creates them. */
+/* While the driver locks pages, launches of other threads wait. Locking existing pages takes a
+ * fifth of the time, so they are created before. Where the kernel does not support that, the driver
+ * creates them. */
 static void populate_pages(const struct page_locker *locker, void *address, size_t size)
 {
     if (locker->populates)
@@ -74,7 +74,7 @@ static size_t chunk_at(const struct page_locker *locker, const char *address, si
     return size < left ? (size_t)size : left;
 }
 
-/* Where a stream waits for too long the pages stay locked, and their addresses are lost. */
+/* If a stream waits for too long, the pages stay locked, and their addresses are lost. */
 static void unlock_partly(const struct page_locker *locker, void *address, size_t size)
 {
     if (!size || quiesce_begin(locker->quiesce, "cuMemHostUnregister") != CUDA_SUCCESS)

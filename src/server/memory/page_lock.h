@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page-locking memory for the GPU. While the driver locks pages it blocks the launches of all
- * clients, so it gets the memory in chunks, and launches come between. Kernels do not notice the
+ * Page-locks memory for the GPU. While the driver locks pages, it blocks the launches of all
+ * clients. So it locks memory in chunks, and launches run in between. Kernels do not notice the
  * borders of chunks, but NVIDIA's driver refuses copies across one: see copy_chunks.h.
  */
 #pragma once
@@ -23,7 +23,7 @@ struct page_lock_options {
     bool populates; /* create all pages before they are locked */
 };
 
-/* How this server locks memory, and how much of it. */
+/* The server's way of locking memory, and the amount of locked memory. */
 struct page_locker {
     struct quiesce *quiesce;
     uint64_t chunk_size;             /* 0 = there are no chunks */
@@ -35,13 +35,13 @@ struct page_locker {
 void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
                       const struct page_lock_options *options);
 
-/* Locks [address, address + size), at once or in chunks, and makes the GPU see it at the same
- * address. What the driver says, or CUDA_ERROR_NOT_SUPPORTED where the address would differ. The
- * calling thread is in a context. */
+/* Locks [address, address + size), at once or in chunks, and maps it for the GPU at the same
+ * address. Returns the driver's result, or CUDA_ERROR_NOT_SUPPORTED when the address would differ.
+ * The calling thread is in a context. */
 CUresult page_lock(const struct page_locker *locker, void *address, size_t size);
 CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_t size);
 
-/* Undoes it. Stalls every client until the GPU is idle: called between quiesce_begin() and
+/* Unlocks it. Stalls every client until the GPU is idle: called between quiesce_begin() and
  * quiesce_end(). */
 void page_unlock(void *address);
 void page_unlock_chunks(const struct page_locker *locker, void *address, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Devices whose memory a client's other devices access. The driver grants access to each mapping by
- * itself, so a pair is remembered for granules to come.
+ * Peer access between a client's devices. The driver grants access per mapping, so each pair is
+ * recorded for later granules.
  */
 #include "memory_state.h"
 #include "placement.h"

@@ -26,7 +26,8 @@ static bool find_in_holding(const struct session *session, const struct range *h
                        in->size, in->alignment, ret_address);
 }
 
-/* At or behind in->from in one holding, or anywhere in any for in->from = 0. */
+/* Finds a free range at or behind in->from in one holding; for in->from = 0 anywhere in any
+ * holding. */
 static bool find_place(const struct session *session, const struct wire_fnReserve *in,
                        uint64_t *ret_address)
 {
@@ -45,7 +46,7 @@ static bool find_place(const struct session *session, const struct wire_fnReserv
     return false;
 }
 
-/* Whoever asks for an address may want the ones behind it, too. */
+/* A program that asks for an address may ask for the following ones, too. */
 static uint64_t holding_size(const struct wire_fnReserve *in)
 {
     return in->from || in->size > HOLDING_LEAST ? in->size : HOLDING_LEAST;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses that clients reserve. Reservations are parts of holdings, which come from the area that
- * all clients share and go back there when the client has gone: work that is still queued, graphs
- * and textures may have addresses of a reservation that has ended.
+ * Addresses that clients reserve. Reservations are parts of holdings, which come from an area that
+ * all clients share. Holdings return there when the client has gone, because queued work, graphs
+ * and textures may use addresses of a reservation that has ended.
  *
  * Functions are the session thread's.
  */

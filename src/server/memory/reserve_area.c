@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reservations of all clients, side by side. The driver takes an address as a hint; where it
- * returns another one, the next slab is tried.
+ * Reservations of all clients, side by side. For the driver an address is a hint; if it returns
+ * another one, the next slab is tried.
  */
 #include "reserve_area.h"
 
@@ -11,8 +11,8 @@
 
 #define PLACES_TRIED 8
 
-/* Programs reserve more than there is: PyTorch an eighth more than a device has, for each stream
- * and each size of block; llama.cpp 32 GiB. */
+/* Programs reserve more than a device has: PyTorch an eighth more, for each stream and each block
+ * size; llama.cpp 32 GiB. */
 #define SHARE_STRIDES 16u
 #define SHARE_LEAST (1ull << 40)
 
@@ -30,10 +30,9 @@ uint64_t reserve_area_limit(const struct devices *devices)
     return share > SHARE_LEAST ? share : SHARE_LEAST;
 }
 
-/* NVIDIA's driver grants the address that is asked for to a large reservation, while it takes a
- * small one from what it has at hand, wherever that is: this was seen with 256 MiB. So the area is
- * reserved in slabs, which stay, and small reservations are parts of a slab. Large reservations
- * consist of whole slabs, and are given back to the driver. */
+/* NVIDIA's driver honors the requested address of a large reservation, but places a small one, as
+ * seen with 256 MiB, anywhere. So the area is reserved in slabs, which stay, and small reservations
+ * are parts of a slab. Large reservations consist of whole slabs, and return to the driver. */
 #define SLAB (64ull << 30)
 #define LARGE (SLAB / 4)
 
@@ -52,8 +51,8 @@ static uint64_t whole_slabs(uint64_t size)
     return (size + SLAB - 1) & ~(SLAB - 1);
 }
 
-/* Where the place at `address` has to be moved to; `address` itself when it is good. A large
- * reservation must not touch a slab of small ones, and a small one lies in one slab. */
+/* The next possible address for a reservation; `address` itself when it is good. A large
+ * reservation must not overlap a slab of small ones, and a small one lies in one slab. */
 static uint64_t next_try_locked(const struct reserve_area *area, uint64_t address, uint64_t size)
 {
     const struct range *slab = ranges_find(&area->slabs, address);
@@ -95,7 +94,7 @@ static CUresult reserve_addresses(uint64_t address, uint64_t size)
     return result;
 }
 
-/* Reserves the addresses with the driver, unless they are in a slab that it has given. */
+/* Reserves the addresses with the driver, unless they are in a reserved slab. */
 static CUresult back_locked(struct reserve_area *area, uint64_t address, uint64_t size)
 {
     if (is_large(size))

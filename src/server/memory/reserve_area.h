@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The addresses from which the reservations of all clients (cuMemAddressReserve) come, on demand.
- * If each window had addresses for them, it would have to be as large as the program with the
- * largest demand needs it, and there would be few windows.
+ * The address area of all clients' reservations (cuMemAddressReserve), reserved on demand. If each
+ * window contained such an area, it would need the size of the largest demand, and there would be
+ * few windows.
  *
  * Functions may be called from any thread, in a context.
  */

@@ -18,8 +18,8 @@
 #include "shm.h"
 #include "sock.h"
 
-/* Physical memory. Memory that was created here is charged as long as it exists; imported memory as
- * long as it is mapped, since only then its size is known. */
+/* Physical memory. Created memory is charged while it exists. Imported memory is charged while it
+ * is mapped, because its size is known only then. */
 struct allocation {
     CUmemGenericAllocationHandle driver;
     unsigned device;
@@ -111,7 +111,7 @@ CUresult serve_cuMemRelease(struct session *session, const struct wire_cuMemRele
     return CUDA_SUCCESS;
 }
 
-/* A client that has had one descriptor can make as many as it likes. */
+/* A client with one descriptor can duplicate it, so each allocation is charged once. */
 static bool may_export(struct session *session, struct allocation *allocation)
 {
     if (!allocation->exported)
@@ -195,7 +195,7 @@ static bool could_be_size(const struct device *device, uint64_t size)
     return size && size % device->record.granularity == 0 && size <= device->record.total_memory;
 }
 
-/* No driver tells the size of imported memory. What is charged is what can be mapped. */
+/* No driver reports the size of imported memory, so the mapped size is charged. */
 CUresult serve_fnAllocationAdopt(struct session *session, const struct wire_fnAllocationAdopt *in)
 {
     const struct device *device = session_find_device(session, "fnAllocationAdopt", in->device);
@@ -345,8 +345,7 @@ CUresult serve_cuMemUnmap(struct session *session, const struct wire_cuMemUnmap 
     return CUDA_SUCCESS;
 }
 
-/* The first device that has access makes copies possible, and the last one that loses it ends
- * that. */
+/* Copies are possible while at least one device has access. */
 static CUresult set_reader(struct session *session, struct mapping *mapping, unsigned device,
                            bool may)
 {

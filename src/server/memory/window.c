@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Creates windows and takes them back. The addresses of devices are reserved with the driver, those
- * of the host with mmap; the GPU-visible region (region.h) comes first in the host part.
+ * Creates and recycles windows. The addresses of devices are reserved with the driver, those of the
+ * host with mmap. The GPU-visible region (region.h) comes first in the host part.
  */
 #include "window.h"
 
@@ -27,11 +27,11 @@
 #endif
 #define WINDOW_ALIGNMENT (4ull << 30)
 
-/* How many windows have their memory before a client asks for them. */
+/* The number of windows whose memory is created in advance. */
 #define WINDOWS_WARM 2u
 
-/* Half a gigabyte of page-locked memory is enough for clients that have gone, and two are the most
- * where the others always have long work. */
+/* Page-locked memory of departed clients: half a gigabyte is the budget, and two gigabytes the
+ * limit, where other clients always have long work. */
 #define WINDOWS_USED 32u
 #define WINDOWS_USED_MAX 128u
 
@@ -49,8 +49,8 @@ unsigned windows_limit(const struct devices *devices)
     return limit < WINDOWS_MAX ? (unsigned)limit : WINDOWS_MAX;
 }
 
-/* Clients of the previous server may come back for the windows that they had there. So each server
- * begins at another place, and its first clients do not take those. */
+/* Clients of the previous server may claim their old windows. So each server begins at another
+ * place, and its first clients do not take those. */
 static unsigned first_place(const struct devices *devices)
 {
     return (unsigned)getpid() * 2654435761u / 64 % windows_limit(devices);
@@ -90,7 +90,7 @@ uint32_t *window_host_wait_word(const struct window *window, uint32_t word)
     return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_HOST_WAIT_OFFSET) + word;
 }
 
-/* In this process the driver reserves the addresses of the devices too, so it must get them before
+/* The driver also reserves the addresses of the devices in this process, so it must get them before
  * mmap. */
 static CUresult reserve_devices(const struct window *window)
 {
@@ -236,7 +236,7 @@ static void put_idle(struct windows *windows, struct window *window)
         list_append(&windows->idle, &window->link);
 }
 
-/* Idle windows have no memory, or memory that no client has seen. */
+/* An idle window has no memory, or memory that no client has seen. */
 static CUresult take_idle(struct windows *windows, struct window *idle, struct window **ret_window)
 {
     CUresult result = idle->gpu_fd < 0 ? map_gpu_region(idle) : CUDA_SUCCESS;

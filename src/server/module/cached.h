@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An entry of the module cache. Only the files of the cache itself include this; members are under
- * the cache's lock, or their user's.
+ * An entry of the module cache. Only the cache's own files include this. The cache's lock guards
+ * members, or their user does.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct cached {
     const struct device *device;
     enum sharing sharing;
     bool loading;
-    atomic_bool is_loaded;      /* into the context: a kernel or variable has been asked for */
+    atomic_bool is_loaded;      /* into the context: a kernel or a variable has been looked up */
     bool has_state;             /* a variable that its kernels may write */
     uint64_t variable_bytes;    /* of its variables on the device, or IMAGE_BYTES_UNKNOWN */
     struct variables variables; /* IN_TURN */

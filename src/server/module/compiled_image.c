@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that are hints to the driver's own compiler are left out. */
+/* Hints to the driver's own compiler are skipped. */
 #include "compiled_image.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the driver is to load of an image: the image itself or, where the server compiles PTX
- * outside of the driver (FUNNEL_PTX_COMPILER), the code that its PTX became.
+ * The code of an image for the driver: the image itself or, where the server compiles PTX outside
+ * of the driver (FUNNEL_PTX_COMPILER), the result.
  */
 #pragma once
 
@@ -17,11 +17,11 @@ struct compiled_image {
     struct ptx_compiled compiled;
 };
 
-/* The options are those of the library. With `compiler` NULL the driver gets every image as it is.
+/* Uses the options of the library. With `compiler` NULL the driver gets every image unchanged.
  * CUDA_SUCCESS; CUDA_ERROR_INVALID_PTX or CUDA_ERROR_UNSUPPORTED_PTX_VERSION, with the compiler's
  * log; CUDA_ERROR_INVALID_IMAGE when the compiler crashed or took too long;
- * CUDA_ERROR_JIT_COMPILER_NOT_FOUND when it is gone; CUDA_ERROR_OUT_OF_MEMORY. The result is the
- * caller's to end with each of them. */
+ * CUDA_ERROR_JIT_COMPILER_NOT_FOUND when it is gone; CUDA_ERROR_OUT_OF_MEMORY. In each case the
+ * caller frees the result. */
 CUresult compiled_image_make(const struct ptx_compiler *compiler, const struct library *library,
                              const struct stored_image *image, unsigned sm,
                              struct compiled_image *ret_image);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions: finding a kernel, what the client must know of it, and queries about occupancy. */
+/* Functions: lookup of kernels, the facts that clients need, attributes, and occupancy. */
 #include "function.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static CUresult enter_function(struct session *session, struct module *module, u
     return CUDA_SUCCESS;
 }
 
-/* Tells the client of this kernel, and of others as far as there is space in the reply. */
+/* Writes this kernel, and as many others as fit into the reply. */
 static void write_reply(const struct module *module, const struct kernel_facts *facts,
                         uint32_t first, struct wire_cuLibraryGetKernel_reply *ret_out)
 {
@@ -134,8 +134,8 @@ void function_destroy(struct session *session, struct function *function)
     free(function);
 }
 
-/* Each client has its own attributes, though other clients may use the same function of the driver,
- * now or later. */
+/* Each client has its own attributes, although other clients may use the same function of the
+ * driver. */
 CUresult serve_cuFuncGetAttribute(struct session *session, const struct wire_cuFuncGetAttribute *in,
                                   struct function *f, struct wire_cuFuncGetAttribute_reply *ret_out)
 {
@@ -149,16 +149,16 @@ CUresult serve_cuFuncGetAttribute(struct session *session, const struct wire_cuF
     return result;
 }
 
-/* Upper bounds of what a launch may ask for. Lowering one would take it from other clients, so the
- * client library itself holds its program to its own bound. */
+/* Upper bounds of a launch. A lower bound would affect other clients, so the client library
+ * enforces its program's own bound. */
 static bool is_bound(uint32_t attribute)
 {
     return attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
            attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
 }
 
-/* One client at a time: of two that have seen the same bound, the one that sets the lower value
- * might be the last. */
+/* One client at a time: otherwise, of two clients that read the same bound, the one with the lower
+ * value might write last. */
 static CUresult raise_bound(struct known_kernel *known, CUfunction_attribute attribute, int value)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&known->raising);
@@ -191,7 +191,7 @@ static bool is_cluster_side(uint32_t attribute)
            attribute <= CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH;
 }
 
-/* A cluster that the code names itself is not the program's to change. */
+/* A program cannot change a cluster size that is compiled into the code. */
 static CUresult check_cluster_side(const struct function *f, int value)
 {
     if (f->known->facts.attributes[CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH])

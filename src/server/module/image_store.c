@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hash finds an image under the lock. The bytes are compared without the lock, because images
- * are large, while a reference keeps the image. An image with the same hash and other bytes is an
- * attempt to deceive or a hash collision, and is not shared. A file that is lent can never be
- * written again: it is sealed, and all of its pages exist, so reading it takes no memory that its
- * sender has not paid for.
+ * The hash finds an image under the lock. A reference keeps the image while the bytes are compared
+ * without the lock, because images are large. An image with the same hash and other bytes is a
+ * deception or a collision, and is not shared. A shared file is sealed, so no process can write it.
+ * All of its pages exist, so a reader is charged for none.
  */
 #include "image_store.h"
 
@@ -180,7 +179,7 @@ void stored_image_unref(struct stored_image *image)
         stored_image_destroy(image);
 }
 
-/* An image that may be the same; if there is none, adds the new one to the store and returns
+/* Finds an image that may be equal. Without one it adds the new image to the store and returns
  * NULL. */
 static struct stored_image *find_or_add(struct image_store *store, struct stored_image *added)
 {

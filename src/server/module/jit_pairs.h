@@ -9,9 +9,8 @@
 
 #define JIT_PAIRS_MAX 32u
 
-/* Takes the options whose value is a number out of `size` bytes of pairs; values of others would be
- * pointers into the client. Those that choose what is compiled for, and so where the code can run,
- * only for a linking job. Both results have room for JIT_PAIRS_MAX; the return value is how many
- * there are. */
+/* Reads the options with a numeric value from `size` bytes of pairs; other values would be pointers
+ * into the client. Options that choose the target architecture are read only for a linking job.
+ * Both results have a capacity of JIT_PAIRS_MAX. Returns the number of options. */
 unsigned jit_pairs_read(const void *pairs, uint32_t size, bool for_link, CUjit_option *ret_options,
                         void **ret_values);

@@ -47,8 +47,7 @@ static CUresult walk_layout(CUfunction function, struct kernel_facts *ret_facts,
     return CUDA_SUCCESS;
 }
 
-/* The only way to learn how many parameters there are is to ask for one too many, so a
- * refusal is expected. */
+/* The driver refuses a query behind the last parameter; nothing else shows how many there are. */
 static CUresult read_layout(CUfunction function, struct kernel_facts *ret_facts,
                             uint32_t *ret_pairs)
 {
@@ -67,7 +66,7 @@ static CUresult find_function(const struct cached *cached, const char *name,
     return result != CUDA_SUCCESS ? result : driver.cuKernelGetFunction(ret_function, kernel);
 }
 
-/* The driver takes memory for the library with its first kernel. */
+/* The driver allocates memory for the library with its first kernel. */
 static CUresult find_exclusively(struct cached *cached, struct session *session, const char *name,
                                  CUfunction *ret_function)
 {
@@ -81,8 +80,8 @@ static CUresult find_exclusively(struct cached *cached, struct session *session,
     return result;
 }
 
-/* Another client may ask for the same kernel at the same time. The first client's record is
- * kept, because no client can have changed an attribute before that. */
+/* Two clients may look the same kernel up at the same time. The first record is kept, because no
+ * client can have changed an attribute before it. */
 CUresult kernel_query(struct cached *cached, struct session *session, const char *name,
                       struct known_kernel **ret_known)
 {

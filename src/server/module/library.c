@@ -50,8 +50,8 @@ bool library_put(struct library *library)
     return atomic_fetch_sub_explicit(&library->users, 1, memory_order_acq_rel) == 1;
 }
 
-/* The client has to be told now what is wrong with an image. NVIDIA's driver counts the kernels of
- * PTX text that does not compile, and compiles it when it is asked for the module. */
+/* Errors in PTX must be reported by the load. NVIDIA's driver compiles PTX only when the module is
+ * requested. */
 static CUresult get_module(CUlibrary library, struct session *session, const struct device *device)
 {
     CUmodule module = NULL;

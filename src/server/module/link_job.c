@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's linker, for clients. The driver keeps pointers to the places where its logs go, so
- * these are the job's own; each answer takes along what they hold.
+ * The driver's linker, for clients. The driver keeps pointers to its log buffers, so the job owns
+ * them; each reply contains their contents.
  */
 #include "link_job.h"
 
@@ -18,7 +18,7 @@
 #include "shm.h"
 #include "sock.h"
 
-/* What one client may have at a time. */
+/* Limit of one client's jobs at a time. */
 #define SESSION_LINKS_MAX 32u
 
 #define LOG_MAX 4000

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries with variables are in the cache only while no client uses them; the others always are.
- * An image is stored once, so equal images are the same object; one that is not shared there is
- * loaded for its client alone. A library that is being loaded is in the list already, so that
- * clients that start together load it once.
+ * A library with variables is in the cache only while no client uses it; another library always is.
+ * An image is stored once, so equal images are the same object. An unshared image is loaded for its
+ * client alone. The list has a library from the start of its load, so clients that start together
+ * load it once.
  */
 #include "module_cache.h"
 
@@ -72,10 +72,10 @@ void module_cache_set_compiler(struct module_cache *cache, const struct ptx_comp
     cache->compiler = compiler;
 }
 
-/* More than any device has, and little enough to be added up. */
+/* More than any device has, and small enough for sums. */
 #define DEVICE_BYTES_MAX (1ull << 40)
 
-/* Of the image, of copies of its variables, and of the variables themselves on the device. */
+/* Bytes of the image, of copies of its variables, and of the variables on the device. */
 static uint64_t kept_bytes(const struct cached *cached)
 {
     uint64_t on_device =
@@ -111,8 +111,7 @@ static CUresult charge_variables(const struct image_request *request, uint64_t b
                : CUDA_SUCCESS;
 }
 
-/* The library itself goes later: calls that wait for all streams are made when no client is
- * busy. */
+/* The library goes to the unload queue, because cuLibraryUnload waits for all streams. */
 static void cached_destroy(struct module_cache *cache, struct cached *cached)
 {
     if (library_put(cached->library))
@@ -148,7 +147,7 @@ void module_cache_fini(struct module_cache *cache)
     image_store_fini(&cache->images);
 }
 
-/* What it may do is known when the image has been looked into. */
+/* The properties of the code become known when the image has been read. */
 static struct cached *cached_create(const struct image_request *request)
 {
     struct cached *cached = calloc(1, sizeof(*cached) + request->options_size);
@@ -195,8 +194,8 @@ static void count_idle_locked(struct module_cache *cache, const struct cached *c
     cache->idle_count += (unsigned)sign;
 }
 
-/* Takes a use of the entry, after its load if it is being loaded. The load may fail, and then the
- * entry is gone and the search begins anew. */
+/* Takes a use of the entry, after its load. If the load fails, the entry is gone and the search
+ * starts again. */
 static struct cached *use_locked(struct module_cache *cache, const struct image_request *request)
 {
     struct cached *cached;
@@ -242,7 +241,7 @@ static void report_compiler(struct session *session, CUresult result)
         report_failure(session, "the process that compiles PTX is gone; a new server has one");
 }
 
-/* What the driver's compiler has said first; the rest is in the log that the client gets. */
+/* Logs the first message of the driver's compiler; the client gets all. */
 static void report_driver(struct session *session, const char *log)
 {
     char line[256];
@@ -272,10 +271,10 @@ static CUresult load_library(const struct module_cache *cache, struct cached *ca
     return result;
 }
 
-/* ---- loading what is not there ---- */
+/* ---- loading ---- */
 
-/* The entry that is there, or else a new one. Others that want the same wait for it, unless it is
- * known that they cannot share it: then each loads its own, side by side. */
+/* The cached entry, or else a new one. Other clients with the same image wait for it. If the
+ * library is known to be unshareable, each client loads its own in parallel. */
 static struct cached *find_or_announce(struct module_cache *cache,
                                        const struct image_request *request, bool *ret_found)
 {
@@ -315,9 +314,8 @@ static CUresult compile_image(const struct cached *cached, struct session *sessi
     return result;
 }
 
-/* The image is looked into by another process (image_reader.h) while the driver loads it: both
- * expand it, which takes most of the time. The client is charged before the driver takes memory of
- * the device. */
+/* Another process reads the image (image_reader.h) while the driver loads it: both expand it, which
+ * takes most of the time. The client is charged before the driver allocates device memory. */
 static CUresult load_and_look(const struct module_cache *cache, struct cached *cached,
                               const struct image_request *request, struct image_log *ret_log,
                               struct image_facts *ret_facts)
@@ -340,16 +338,16 @@ static CUresult load_and_look(const struct module_cache *cache, struct cached *c
     return result == CUDA_SUCCESS ? compile_image(cached, session, ret_log) : result;
 }
 
-/* What compilers add beside the code, texts and tables, is the same for all clients. */
+/* Strings and tables that compilers add are the same for all clients. */
 static bool is_for_all(const struct image_facts *facts)
 {
     return !facts->has_variables ||
            (facts->has_names && !facts->prints && !image_names_first_variable(&facts->names));
 }
 
-/* For a library with variables: it may be kept for other clients if all of these are known, and few
- * enough to be copied. Libraries that print are not, because the driver's buffer may hold output of
- * their client. One that is no other client's does not need its image any more. */
+/* A library with variables may serve other clients later, if all variables are known and small
+ * enough to be copied. A library that prints may not, because the driver's buffer may have output
+ * of its client. A library for one client does not need its image any more. */
 static void make_own(struct cached *cached, struct image_facts *facts, bool for_others)
 {
     bool known = for_others && facts->has_names && facts->variable_bytes <= VARIABLES_BYTES_MAX;
@@ -364,8 +362,8 @@ static void make_own(struct cached *cached, struct image_facts *facts, bool for_
     }
 }
 
-/* The library is loaded and looked into. One that has failed, or cannot be shared, goes from the
- * cache, and those who wait for it load their own. */
+/* The load and the reading are done. A library that failed or cannot be shared leaves the cache,
+ * and waiting clients load their own. */
 static void settle_load(struct module_cache *cache, struct cached *cached,
                         struct image_facts *facts, bool for_others, CUresult result)
 {
@@ -418,7 +416,7 @@ static CUresult take_found(struct module_cache *cache, const struct image_reques
 {
     CUresult result = charge_variables(request, cached->variable_bytes);
 
-    log_debug("Module of %llu bytes is there already", (unsigned long long)cached->size);
+    log_debug("Module of %llu bytes is cached", (unsigned long long)cached->size);
     if (result != CUDA_SUCCESS)
         module_cache_put(cache, cached);
     else
@@ -487,12 +485,12 @@ static void evict_locked(struct module_cache *cache, struct list *ret_evicted)
     }
 }
 
-/* Without the lock, because this may wait (unload_queue.h). */
+/* Called without the lock, because it may wait (unload_queue.h). */
 static void destroy_evicted(struct module_cache *cache, struct list *evicted)
 {
     list_for_each_safe (struct cached, victim, evicted, link) {
         list_remove(&victim->link);
-        log_debug("Module of %llu bytes goes", (unsigned long long)victim->size);
+        log_debug("Module of %llu bytes is evicted", (unsigned long long)victim->size);
         cached_destroy(cache, victim);
     }
 }
@@ -525,7 +523,7 @@ static bool is_same_image(const struct cached *a, const struct cached *b)
            !memcmp(a->options, b->options, a->options_size);
 }
 
-/* How many idle entries of the same image were used later. */
+/* Counts the idle entries of the same image that were used later. */
 static unsigned count_later_copies_locked(const struct module_cache *cache,
                                           const struct cached *cached)
 {
@@ -616,7 +614,7 @@ void module_cache_put_parked(struct module_cache *cache, struct list *parked)
     }
 }
 
-/* When its variables cannot be recorded, the library is this client's alone. */
+/* If its variables cannot be recorded, the library serves this client alone. */
 static void remember_variables(struct cached *cached)
 {
     if (cached->sharing != IN_TURN || cached->variables.each)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library is worth keeping when a kernel of it has been asked for. */
+/* A library is saved once a client has looked up one of its kernels. */
 #include "module_keep.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static struct cached *find_unsaved_locked(struct module_cache *cache)
     return NULL;
 }
 
-/* The lock keeps the entry; the image is kept by a reference. */
+/* The lock keeps the entry alive; a reference keeps the image. */
 static bool copy_locked(struct cached *cached, struct unsaved_library *ret_library)
 {
     struct code_kernels *kernels = &ret_library->kernels;

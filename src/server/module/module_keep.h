@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the module cache and the code cache on disk: what a later server would have to know of
- * the libraries that clients use, and loading them again. Only libraries that the module cache
- * keeps for other clients are kept on disk.
+ * Connects the module cache with the code cache on disk: finds the libraries to save for a later
+ * server, and preloads them there. Only libraries that the module cache keeps for other clients are
+ * saved.
  */
 #pragma once
 
 #include "code_kernels.h"
 #include "module_cache.h"
 
-/* A library that clients use, of which the disk does not know all kernels. */
+/* A library in use, some of whose kernels are not on disk. */
 struct unsaved_library {
     struct stored_image *image;
     uint32_t options_size;
@@ -18,24 +18,24 @@ struct unsaved_library {
     struct code_kernels kernels;
 };
 
-/* From any thread. The next such library, which counts as saved from now on: false when there is
+/* From any thread. The next such library, which counts as saved from now on; false when there is
  * none. */
 bool module_cache_next_unsaved(struct module_cache *cache, struct unsaved_library *ret_library);
 void unsaved_library_fini(struct unsaved_library *library);
 
-/* Asked before each step: whether a client is at work, so that it would have to wait. */
+/* Called before each step: whether a client is at work, which the load would stall. */
 struct preload_guard {
     bool (*is_busy)(void *context);
     void *context;
 };
 
-/* Loads the library of an entry with its kernels for clients to come. On a thread of its own, while
- * no client is busy; when one is, the remaining kernels are left out. The device's context is
- * current. CUDA_SUCCESS as well when the library is there already; else what the driver says,
- * CUDA_ERROR_INVALID_IMAGE, or CUDA_ERROR_OUT_OF_MEMORY. */
+/* Loads the library of an entry with its kernels for later clients. On a separate thread, while no
+ * client is busy; once one is, the remaining kernels are skipped. The device's context is current.
+ * CUDA_SUCCESS also when the library is cached; else the driver's error, CUDA_ERROR_INVALID_IMAGE,
+ * or CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult module_cache_preload(struct module_cache *cache, const struct device *device,
                               const struct code_entry *entry, const struct code_kernels *kernels,
                               const struct preload_guard *guard);
 
-/* How many libraries of the code cache clients have asked for. */
+/* The number of preloaded libraries that clients have used. */
 unsigned module_cache_preloads_used(struct module_cache *cache);

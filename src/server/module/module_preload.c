@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The image goes into the image store as if its client had sent it, so that a program of the same
- * user is lent it, and compares it with its own.
+ * The image store gets the image as if its client had sent it. So a program of the same user shares
+ * it after comparing it with its own image.
  */
 #include <string.h>
 
@@ -24,7 +24,7 @@ static CUresult store_image(struct module_cache *cache, const struct code_entry 
     return image_store_add(&cache->images, fd, entry->image_size, entry->origin.owner, ret_image);
 }
 
-/* A kernel that is not there any more is left out. */
+/* Skips a kernel that does not exist any more. */
 static void load_kernels(struct cached *cached, const struct code_kernels *kernels,
                          const struct preload_guard *guard)
 {
@@ -37,7 +37,7 @@ static void load_kernels(struct cached *cached, const struct code_kernels *kerne
     }
 }
 
-/* What is known from the disk need not be saved again; without all kernels it is asked for more. */
+/* The code on disk need not be saved again, unless clients look up more kernels. */
 static void mark_preloaded(struct module_cache *cache, struct cached *cached)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&cache->lock);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the module subsystem keeps for the server and for a session. Only its own files include
- * this.
+ * The module subsystem's state of the server and of a session. Only its own files include this.
  */
 #pragma once
 

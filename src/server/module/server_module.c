@@ -104,7 +104,7 @@ static CUresult enter_module(struct session *session, uint64_t handle, struct mo
     return CUDA_SUCCESS;
 }
 
-/* A context that has none any more counts as new, as after a reset. */
+/* A context without modules counts as new, as after a reset. */
 static void leave_module(struct session *session, uint64_t handle, const struct module *module)
 {
     session_remove(session, WIRE_MODULE, handle);
@@ -195,8 +195,8 @@ CUresult serve_fnLibraryJoin(struct session *session, const struct wire_fnLibrar
     return join(session, in->library, twin, device);
 }
 
-/* Memory comes first, because observers that keep addresses of variables ask which memory is
- * left. */
+/* The memory part forgets the module first, because observers check addresses of variables against
+ * it. */
 void module_destroy(struct session *session, struct module *module)
 {
     if (!module)
@@ -272,8 +272,8 @@ static CUresult find_managed(const struct module *module, const char *name,
     return driver.cuLibraryGetManaged(&ret_global->address, &ret_global->size, library, name);
 }
 
-/* A library with managed variables is never shared (image_names.h), so the driver need not be asked
- * about variables of a shared one. */
+/* A library with managed variables is never shared (image_names.h), so variables of a shared
+ * library are not queried. */
 static bool is_managed(const struct module *module, CUdeviceptr address)
 {
     unsigned managed = 0;
@@ -284,7 +284,7 @@ static bool is_managed(const struct module *module, CUdeviceptr address)
            managed;
 }
 
-/* A driver need not find a managed variable among the others. */
+/* A driver may find managed variables by a separate call only. */
 static CUresult find_global(const struct module *module, const char *name,
                             struct global *ret_global)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules: what a client has of a library, which it may share with other clients.
+ * Modules: a client's use of a library, which other clients may share.
  */
 #pragma once
 
@@ -16,14 +16,14 @@ struct module {
     struct list functions;         /* struct function */
 };
 
-/* The library of a module. */
+/* The module's library. */
 static inline const struct library *module_library(const struct module *module)
 {
     return cached_library(module->cached);
 }
 
-/* Ends a module that is not in the handle table any more, with its functions. Its kernels do not
- * run any more, unless its library may still be used by other clients. NULL is allowed. */
+/* Destroys a module, which is out of the handle table, and its functions. Its kernels may still run
+ * only if its library can serve other clients. NULL is allowed. */
 void module_destroy(struct session *session, struct module *module);
 
 /* Whether its library has variables, so that it serves this client alone. */
@@ -32,27 +32,27 @@ bool module_has_state(const struct module *module);
 /* Ends all modules of the client, whose work is done; their handles are free again. */
 void modules_forget_all(struct session *session);
 
-/* The client's work is done: gives back the libraries that the client unloaded while it worked. */
+/* The client's work is done: drops its parked libraries. */
 void module_put_parked(struct session *session);
 
 /* ---- the parts of the server and of a session ---- */
 
-/* A subsystem that keeps functions of modules, or addresses of their variables, and has to forget
- * those of a module that is about to end. */
+/* An observer keeps functions of modules, or addresses of their variables. It must forget those of
+ * a module that is about to end. */
 struct module_observer {
     struct list link;
     void (*forget)(struct session *session, const struct module *module);
 };
 
-/* The memory subsystem's part is there. `keeps_libraries` is false where each client loads its
- * libraries itself: FUNNEL_NO_MODULE_CACHE. 0 or -ENOMEM. */
+/* The memory subsystem's part exists. With `keeps_libraries` false each client loads its own
+ * libraries: FUNNEL_NO_MODULE_CACHE. 0 or -ENOMEM. */
 int server_modules_init(struct server *server, bool keeps_libraries);
 void server_modules_fini(struct server *server);
 
-/* Before there are sessions. The observer stays the caller's and must outlive the server. */
+/* Before there are sessions. The caller keeps the observer, which must outlive the server. */
 void server_modules_observe(struct server *server, struct module_observer *observer);
 
-/* The cache of the server, which has a lock of its own. */
+/* The server's module cache, which has its own lock. */
 struct module_cache *server_module_cache(struct server *server);
 
 /* The part of a session. 0 or -ENOMEM. */

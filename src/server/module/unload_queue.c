@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue. A library that cannot be unloaded now goes back to its head. */
+/* A library that cannot be unloaded now returns to the head of the queue. */
 #include "unload_queue.h"
 
 #include "cleanup.h"
@@ -57,7 +57,7 @@ bool unload_queue_is_over_budget(struct unload_queue *queue)
            queue->bytes > UNLOAD_QUEUE_BYTES_MAX / UNLOAD_QUEUE_BUDGET;
 }
 
-/* The oldest library, or NULL. With `only_surplus` there is one only beyond the limits. */
+/* Takes the oldest library, or NULL. With `only_surplus`, NULL below the limits. */
 static struct library *pop(struct unload_queue *queue, bool only_surplus)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&queue->lock);
@@ -86,7 +86,7 @@ static void unload_library(struct unload_queue *queue, struct library *library)
     quiesce_end(queue->quiesce);
 }
 
-/* Returns how many. */
+/* Returns the number of unloaded libraries. */
 static unsigned unload_now(struct unload_queue *queue, bool only_surplus)
 {
     struct library *oldest;

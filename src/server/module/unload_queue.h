@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries that are no longer used. NVIDIA's driver unloads a library when all streams are idle,
- * and lets no other thread into it meanwhile; so they are kept until no client is busy (upkeep.h).
- * A server may never be idle while its clients load and unload. So once there are many, clients
- * with short work are held back for a moment in which some are unloaded; and beyond the limits,
- * which are for servers whose clients always have long work, the oldest are unloaded at once.
+ * The queue of unused libraries. NVIDIA's driver unloads a library when all streams are idle, and
+ * blocks other threads meanwhile. So libraries wait in this queue until no client is busy
+ * (upkeep.h). Over a budget, clients with short work are suspended briefly while some libraries are
+ * unloaded. Beyond the limits, which matter where clients always have long work, the oldest are
+ * unloaded at once.
  *
  * Functions may be called from any thread.
  */
@@ -15,10 +15,10 @@
 #include "library.h"
 #include "list.h"
 
-/* Limits of the number, and of the bytes of images and their variables. */
+/* Limits of the number of libraries, and of the bytes of their images and variables. */
 #define UNLOAD_QUEUE_MAX 1024u
 #define UNLOAD_QUEUE_BYTES_MAX (1ull << 30)
-#define UNLOAD_QUEUE_BUDGET 4u /* one part in so many of these is much */
+#define UNLOAD_QUEUE_BUDGET 4u /* the budget is this fraction of the limits */
 
 struct quiesce;
 
@@ -33,17 +33,17 @@ struct unload_queue {
 /* Before any other thread uses it. */
 void unload_queue_init(struct unload_queue *queue, struct quiesce *quiesce);
 
-/* Unloads all. There are no clients any more. */
+/* Unloads all libraries. There are no clients any more. */
 void unload_queue_fini(struct unload_queue *queue);
 
-/* Takes over a library that only kernels still use that run. `bytes` are those of its image and
+/* Takes over an unused library. Its kernels may still run. `bytes` are those of its image and
  * variables. NULL is allowed. */
 void unload_queue_add(struct unload_queue *queue, struct library *library, uint64_t bytes);
 
-/* Whether there are some. */
+/* Whether the queue has libraries. */
 bool unload_queue_has_libraries(struct unload_queue *queue);
 
-/* Whether there are so many that some had better be unloaded soon. */
+/* Whether the queue exceeds its budget, so that some libraries should be unloaded soon. */
 bool unload_queue_is_over_budget(struct unload_queue *queue);
 
 /* Memory is short: unloads all libraries, and waits for streams. False when there was none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies go through a stream of their own, so that they do not wait for clients' work. */
+/* Copies use a separate stream, so that they do not wait for clients' work. */
 #include "variables.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static CUresult find_variable(const struct image_name *name, CUlibrary library,
     CUresult result =
         driver.cuLibraryGetGlobal(&variable->address, &variable->size, library, name->name);
 
-    /* Another object of this name would leave the variable as its client left it. */
+    /* If another object had this name, the variable would keep the values of its client. */
     if (result == CUDA_SUCCESS && name->size && name->size != variable->size)
         return CUDA_ERROR_NOT_FOUND;
     return result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The variables of a loaded library: their values after the load, and how they get these again. So
- * a library whose client is gone can serve another client, which sees nothing of the first.
+ * Records the variables of a loaded library, and restores their values. So the library can serve
+ * another client, which sees no data of the first.
  */
 #pragma once
 
@@ -25,14 +25,14 @@ struct variables {
     uint64_t bytes;
 };
 
-/* Finds all variables and copies their values. Loads the library's code, if that is not loaded yet.
- * Called between quiesce_begin() and quiesce_end(), in the device's context. What the driver says,
- * or CUDA_ERROR_OUT_OF_MEMORY beyond VARIABLES_BYTES_MAX; then nothing is recorded. */
+/* Finds all variables and copies their values. The driver loads the library's code, if necessary.
+ * Called between quiesce_begin() and quiesce_end(), in the device's context. After the driver's
+ * error, or CUDA_ERROR_OUT_OF_MEMORY beyond VARIABLES_BYTES_MAX, nothing is recorded. */
 CUresult variables_remember(struct variables *variables, CUlibrary library);
 
 /* Sets all variables to the values after the load. No kernel of the library runs, and the device's
  * context is current. After an error they may have any value. */
 CUresult variables_restore(const struct variables *variables, struct quiesce *quiesce);
 
-/* Frees what was recorded, and the names. */
+/* Frees the recorded values and the names. */
 void variables_fini(struct variables *variables);

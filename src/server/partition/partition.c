@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joins groups of multiprocessors into partitions, and keeps those that are idle. Partitions may
- * overlap, as those of NVIDIA's MPS do: they limit what a client uses, and reserve nothing.
+ * Joins groups of multiprocessors into partitions, and keeps idle partitions. Partitions may
+ * overlap, as in NVIDIA's MPS: they limit a client, and reserve nothing.
  */
 #include "partition.h"
 
@@ -12,7 +12,7 @@
 #include "cleanup.h"
 #include "partition_place.h"
 
-/* The fewest that NVIDIA's MPS grants, on devices that have many more. */
+/* The smallest share that NVIDIA's MPS grants on large devices. */
 #define SHARE_MIN 8u
 
 static unsigned count_sms(const struct device *device)
@@ -94,7 +94,7 @@ static struct partition *partition_new(const struct partitions *partitions)
     return partition;
 }
 
-/* One without a green context yet. */
+/* A partition without a green context so far. */
 static struct partition *partition_new_in_locked(const struct partitions *partitions,
                                                  struct span span, unsigned sm_count)
 {
@@ -105,7 +105,7 @@ static struct partition *partition_new_in_locked(const struct partitions *partit
     return partition;
 }
 
-/* Unlike creating one, this does not wait for the GPU. */
+/* Unlike the creation, this does not wait for the GPU. */
 static void partition_destroy(struct partition *partition)
 {
     if (partition && partition->green)
@@ -119,7 +119,8 @@ static void remove_idle_locked(struct partitions *partitions, struct partition *
     partitions->idle_count--;
 }
 
-/* The idle partition with the fewest others on it, if it lies as well as the new one. */
+/* Takes the idle partition with the fewest other users on its groups, if a new one would not have
+ * fewer. */
 static struct partition *pop_idle_locked(struct partitions *partitions, struct span span,
                                          const struct partition *new)
 {
@@ -145,7 +146,7 @@ static void add_idle_locked(struct partitions *partitions, struct partition *par
     partitions->idle_count++;
 }
 
-/* The partition that has been idle for longest, if there are more than `keep`. */
+/* Takes the partition that was idle for the longest time, if there are more than `keep`. */
 static struct partition *pop_surplus(struct partitions *partitions, unsigned keep)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
@@ -168,7 +169,7 @@ static void drop_surplus(struct partitions *partitions, unsigned keep)
 
 /* ---- taking one ---- */
 
-/* The sizes that were taken last, the newest first. */
+/* Records the sizes that were taken last, the newest first. */
 static void note_size_locked(struct partitions *partitions, unsigned sm_count)
 {
     unsigned i = 0;
@@ -179,7 +180,7 @@ static void note_size_locked(struct partitions *partitions, unsigned sm_count)
     partitions->sizes[0] = sm_count;
 }
 
-/* An idle partition, or a new one without a green context. Either is in use from now on. */
+/* Takes an idle partition, or a new one without a green context. It is in use from now on. */
 static struct partition *claim(struct partitions *partitions, struct span span, unsigned sm_count)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&partitions->lock);
@@ -207,7 +208,7 @@ static void unclaim(struct partitions *partitions, struct partition *partition)
     partition_destroy(partition);
 }
 
-/* The driver's resources that make up a partition: a cluster group is one. */
+/* Lists the driver's resources of a partition: a cluster group is one resource. */
 static unsigned list_resources(const struct partitions *partitions,
                                const struct partition *partition,
                                CUdevResource ret_resources[SM_GROUPS_MAX])
@@ -222,7 +223,7 @@ static unsigned list_resources(const struct partitions *partitions,
     return count;
 }
 
-/* With a session in a calm moment, else at once. */
+/* With a session at an idle point, else at once. */
 static CUresult begin_create(struct session *session, const struct device *device,
                              struct calm *calm)
 {
@@ -250,7 +251,7 @@ static CUresult make_green(const struct partitions *partitions, struct session *
     return result;
 }
 
-/* What was claimed, with a green context. */
+/* Gives the claimed partition its green context. */
 static CUresult complete_partition(struct partitions *partitions, struct session *session,
                                    struct partition *partition, struct partition **ret_partition)
 {
@@ -265,8 +266,8 @@ static CUresult complete_partition(struct partitions *partitions, struct session
     return CUDA_SUCCESS;
 }
 
-/* Measuring makes green contexts, and the driver keeps device memory for each that there was. So a
- * server without partitions does not measure. */
+/* The measurement creates green contexts, and the driver keeps device memory for each. So a server
+ * without partitions does not measure. */
 static CUresult order_groups(struct partitions *partitions, struct session *session)
 {
     struct sm_groups *groups = &partitions->groups;
@@ -412,8 +413,8 @@ static void count_idle_locked(struct partitions *partitions, unsigned sm_count, 
     }
 }
 
-/* A new partition of that size, or NULL where that would lie on clients or on idle partitions of
- * that size. */
+/* A new partition of that size; NULL when it would overlap clients or idle partitions of that size.
+ */
 static struct partition *place_spare_locked(struct partitions *partitions, unsigned sm_count)
 {
     count_idle_locked(partitions, sm_count, 1);
@@ -460,7 +461,7 @@ bool partitions_make_spare(struct partitions *partitions)
         add_idle_locked(partitions, spare);
     else
         partition_destroy(spare);
-    partitions->settled = !made; /* what the driver refuses is not tried again at once */
+    partitions->settled = !made; /* after a refusal of the driver, do not retry at once */
     return made;
 }
 

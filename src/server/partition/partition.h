@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Partitions: a client that may use only some of the multiprocessors gets its streams from a green
- * context that has just those. To create one waits for the GPU to be idle, which blocks every
- * client, and each takes some 10 MiB of the device. So some are kept for the next clients with the
- * same share, and once a size is known, more of it are created while no client is busy.
+ * Partitions: a client with a limit of multiprocessors gets its streams from a green context with
+ * that many. The creation of a green context waits for an idle GPU, which blocks every client, and
+ * takes some 10 MiB of device memory. So partitions are kept for later clients with the same share,
+ * and more of a known size are created while no client is busy.
  *
- * Functions may be called from any thread, those that create one in the device's context.
+ * Functions may be called from any thread. Those that create a partition need the device's context.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "list.h"
 #include "sm_groups.h"
 
-/* Idle partitions: how many are kept, up to how many are created in advance, and of how many
+/* Idle partitions: the most that are kept, the most that are created in advance, and the number of
  * sizes. */
 #define PARTITIONS_IDLE_MAX 16u
 #define PARTITION_SPARES_MAX 8u
@@ -50,16 +50,16 @@ struct partitions {
 /* Divides the device. Before any other thread uses it. */
 void partitions_init(struct partitions *partitions, const struct device *device);
 
-/* How many multiprocessors a percentage, in hundredths, stands for, as NVIDIA's MPS rounds it; all
- * of them where the device cannot be divided. */
+/* The multiprocessors of a percentage, in hundredths, rounded as in NVIDIA's MPS; all of them when
+ * the device cannot be divided. */
 unsigned partitions_grant(const struct partitions *partitions, uint32_t centipercent);
 
-/* How many multiprocessors a context gets that asks for `sm_count`. */
+/* The multiprocessors that a context gets for a request of `sm_count`. */
 unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count);
 
-/* A partition of that size, where the fewest others are (partition_place.h), on the session's
- * thread. One that has to be created is, in a calm moment (calm.h). CUDA_ERROR_OUT_OF_MEMORY, or
- * what the driver says. */
+/* Takes a partition of that size, on the groups with the fewest users (partition_place.h). On the
+ * session's thread. If necessary it creates one at an idle point (calm.h).
+ * CUDA_ERROR_OUT_OF_MEMORY, or the driver's result. */
 CUresult partitions_take(struct partitions *partitions, struct session *session, unsigned sm_count,
                          struct partition **ret_partition);
 
@@ -69,21 +69,21 @@ CUresult partitions_take_within(struct partitions *partitions, struct session *s
                                 unsigned first_sm, unsigned part_sms, unsigned sm_count,
                                 struct partition **ret_partition);
 
-/* Of `count` groups of the range that `within` is, by number; NULL is the whole device. Groups that
- * the range does not have count from its beginning again. */
+/* Takes `count` groups, by number, of the range of `within`; NULL is the whole device. Numbers
+ * beyond the range wrap around. */
 CUresult partitions_take_groups(struct partitions *partitions, struct session *session,
                                 const struct partition *within, const uint8_t *groups,
                                 unsigned count, struct partition **ret_partition);
 
-/* How many groups that range has. */
+/* The number of groups in that range. */
 unsigned partitions_count_groups(const struct partitions *partitions,
                                  const struct partition *within);
 
-/* How many of them come first as whole cluster groups. */
+/* The number of them that come first, as whole cluster groups. */
 unsigned partitions_count_clustered(const struct partitions *partitions,
                                     const struct partition *within);
 
-/* How many multiprocessors of the device lie in cluster groups. */
+/* The number of multiprocessors of the device in cluster groups. */
 unsigned partitions_clustered_sms(const struct partitions *partitions);
 
 /* The client of the partition is gone. NULL is allowed. */
@@ -92,8 +92,8 @@ void partitions_put_back(struct partitions *partitions, struct partition *partit
 /* Whether partitions_make_spare() may do something. This is cheap. */
 bool partitions_want_spare(struct partitions *partitions);
 
-/* No client is busy: creates one more partition of a size that is in use, beside the others, if
- * there is a free place. False when there is nothing to do. */
+/* No client is busy: creates one more partition of a known size on free groups. False when there is
+ * nothing to do. */
 bool partitions_make_spare(struct partitions *partitions);
 
 /* There are no clients: destroys all idle partitions. */

@@ -13,7 +13,7 @@ struct choice {
 
 /* ---- cluster groups ---- */
 
-/* Whether the cluster group of this group, if it is in one, has been chosen as a whole. */
+/* Whether the group is in a cluster group that has been chosen as a whole. */
 static bool lies_in_whole_cluster_group(const struct sm_groups *groups,
                                         const bool chosen[SM_GROUPS_MAX], unsigned group)
 {
@@ -47,7 +47,8 @@ void partition_set_groups(const struct partitions *partitions, struct partition 
     partition->sm_count = partition->group_count * groups->sms;
 }
 
-/* Its users, or UINT_MAX where one of its groups is outside of the span or chosen already. */
+/* The users of a cluster group; UINT_MAX when one of its groups is outside of the span or already
+ * chosen. */
 static unsigned users_of_cluster_group(const struct choice *choice, unsigned cluster_group)
 {
     unsigned size = choice->partitions->groups.cluster_size, first = cluster_group * size;
@@ -63,7 +64,7 @@ static unsigned users_of_cluster_group(const struct choice *choice, unsigned clu
     return users;
 }
 
-/* The one with the fewest users, if it has no more than `most`. */
+/* Chooses the cluster group with the fewest users, if it has no more than `most`. */
 static bool choose_cluster_group(struct choice *choice, unsigned most)
 {
     const struct sm_groups *groups = &choice->partitions->groups;
@@ -94,7 +95,7 @@ static bool lies_in_free_cluster_group(const struct choice *choice, unsigned gro
            users_of_cluster_group(choice, group / groups->cluster_size) == 0;
 }
 
-/* The fewest users first. Of equals those whose choice takes no free cluster group from others. */
+/* Groups with the fewest users first. Among equals, groups outside of free cluster groups first. */
 static unsigned price_of(const struct choice *choice, unsigned group)
 {
     return 2 * choice->partitions->users[group] + lies_in_free_cluster_group(choice, group);
@@ -128,7 +129,7 @@ void partition_place_locked(const struct partitions *partitions, struct partitio
     partition_set_groups(partitions, partition, choice.chosen);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 unsigned partition_load_locked(const struct partitions *partitions,
                                const struct partition *partition)

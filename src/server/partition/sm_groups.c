@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver does not say which of the smallest groups lie in which cluster group, so that is
- * measured (sm_locate.h). On an H100 the groups of two do not follow each other there.
+ * The driver does not report which smallest groups lie in which cluster group, so a measurement
+ * finds out (sm_locate.h). On an H100 the groups of two are not in the order of the cluster groups.
  */
 #include "sm_groups.h"
 
@@ -12,7 +12,7 @@
 
 #define SMALLEST_SMS 2u
 
-/* Where the multiprocessors lie: numbers of groups and cluster groups from 1 on, 0 = in none. */
+/* The group and the cluster group of each multiprocessor, counted from 1; 0 = in none. */
 struct layout {
     uint16_t group[SM_NUMBERS_MAX];
     uint16_t cluster_group[SM_NUMBERS_MAX];
@@ -51,7 +51,7 @@ static CUresult divide(struct sm_groups *groups, const struct device *device,
     return groups->sms ? CUDA_SUCCESS : CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
 }
 
-/* A device that is no larger than one cluster group has no partitions with it. */
+/* A device of one cluster group cannot be divided into cluster groups. */
 static bool find_cluster_groups(struct sm_groups *groups, const struct device *device,
                                 const CUdevResource *all)
 {
@@ -84,7 +84,7 @@ static CUresult measure_layout(const struct sm_groups *groups, const struct devi
 }
 
 /* The cluster group of each group, counted from 1. False when a group is in several, or a cluster
- * group has not as many as it must have. */
+ * group has a wrong number of groups. */
 static bool assign_groups(const struct sm_groups *groups, const struct layout *layout,
                           uint16_t ret_home[SM_GROUPS_MAX])
 {
@@ -108,7 +108,7 @@ static bool assign_groups(const struct sm_groups *groups, const struct layout *l
     return true;
 }
 
-/* Those of the first cluster group, of the second ..., and then those in none. */
+/* Sorts the groups by cluster group; groups in none come last. */
 static void sort_groups(struct sm_groups *groups, const uint16_t home[SM_GROUPS_MAX])
 {
     CUdevResource sorted[SM_GROUPS_MAX];
@@ -121,7 +121,7 @@ static void sort_groups(struct sm_groups *groups, const uint16_t home[SM_GROUPS_
     memcpy(groups->group, sorted, count * sizeof(*sorted));
 }
 
-/* Shares of whole cluster groups: their clusters come before their exact size. */
+/* Uses whole cluster groups only: running clusters matters more than the exact size of a share. */
 static void use_cluster_groups_alone(struct sm_groups *groups, const struct device *device,
                                      CUresult result)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a device is divided: into the smallest groups of multiprocessors that the driver makes, and,
- * where the device launches clusters, into cluster groups. A cluster runs inside one cluster group,
- * of which a partition needs the whole, as one resource of the driver's; in the smallest groups
- * alone, even side by side, only clusters of two run.
+ * Divides a device into the driver's smallest groups of multiprocessors and, where the device
+ * launches clusters, into cluster groups. A cluster runs inside one cluster group. A partition
+ * needs the whole cluster group as one resource of the driver; in the smallest groups only clusters
+ * of two run.
  */
 #pragma once
 
@@ -22,18 +22,18 @@ struct sm_groups {
     unsigned sms;              /* that each group has */
     unsigned cluster_count;    /* of cluster groups */
     unsigned cluster_size;     /* of a cluster group, in groups */
-    unsigned least, scheduled; /* the smallest part with co-scheduling, and its multiples */
-    atomic_bool is_ordered;    /* those of cluster groups do come first */
+    unsigned least, scheduled; /* the smallest part with co-scheduling, and its step */
+    atomic_bool is_ordered;    /* groups in cluster groups come first */
 };
 
-/* Measures where the groups lie, and orders them, before the first partition is made. One thread at
- * a time; the calls on the device may wait for kernels. */
+/* Measures the positions of the groups, and sorts them, before the first partition is made. One
+ * thread at a time; the calls on the device may wait for kernels. */
 void sm_groups_order(struct sm_groups *groups, const struct device *device);
 
 /* Divides the device. Before any other thread uses it. */
 void sm_groups_init(struct sm_groups *groups, const struct device *device);
 
-/* How many groups lie in cluster groups. */
+/* The number of groups in cluster groups. */
 static inline unsigned sm_groups_clustered(const struct sm_groups *groups)
 {
     return groups->cluster_count * groups->cluster_size;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A green context for each part would take a millisecond each. So there is one for each binary
- * digit of the parts' numbers, with the parts whose number has that digit: seven tell 66 parts
- * apart.
+ * digit of the parts' numbers, with the parts that have that digit: seven identify 66 parts.
  */
 #include "sm_locate.h"
 
@@ -13,7 +12,7 @@
 #define NAME "funnel_locate"
 #define BLOCK_THREADS 1024u
 
-/* What the kernel writes: how many multiprocessors it has seen, and a flag for each. */
+/* The kernel's result: the number of multiprocessors that ran a block, and a flag for each. */
 struct sighting {
     uint32_t count;
     uint32_t seen[SM_NUMBERS_MAX];
@@ -21,8 +20,8 @@ struct sighting {
 
 _Static_assert(SM_NUMBERS_MAX == 512, "the kernel knows it");
 
-/* As many blocks are launched as fit at once, and each stays until all multiprocessors have been
- * seen: so none can take the place of one on another multiprocessor. */
+/* The launch has as many blocks as fit at once. Each block runs until all multiprocessors have a
+ * block, so that every multiprocessor must run one. */
 static const char ptx[] =
     ".version 6.4\n"
     ".target sm_70\n"
@@ -130,7 +129,7 @@ static CUresult look_inside(const struct sm_locator *locator, CUgreenCtx green, 
     return result;
 }
 
-/* Which multiprocessors these parts have together. */
+/* Finds the multiprocessors of these parts together. */
 static CUresult look_at(const struct sm_locator *locator, CUdevResource *parts, unsigned count,
                         struct sighting *ret_sighting)
 {
@@ -151,7 +150,7 @@ static CUresult look_at(const struct sm_locator *locator, CUdevResource *parts, 
     return result;
 }
 
-/* Sets one binary digit of the numbers of those parts that have it. */
+/* Sets one binary digit of the part number of each multiprocessor. */
 static CUresult find_digit(const struct sm_locator *locator, const CUdevResource *parts,
                            unsigned count, unsigned digit, uint16_t *part)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds out which multiprocessors the parts of a device have. A part that the driver has split off
- * does not say so, but the blocks of a kernel in it do, by %smid.
+ * Finds the multiprocessors of each part of a device. The driver does not report them, but blocks
+ * of a kernel in the part read %smid.
  */
 #pragma once
 
@@ -15,16 +15,16 @@
 struct sm_locator {
     const struct device *device;
     CUfunction kernel;
-    CUdeviceptr sighting; /* what the kernel writes */
+    CUdeviceptr sighting; /* the kernel's result */
 };
 
-/* Makes the device's context current. What the driver says. */
+/* Makes the device's context current. Returns the driver's result. */
 CUresult sm_locator_init(struct sm_locator *locator, const struct device *device);
 void sm_locator_fini(const struct sm_locator *locator);
 
-/* Which of `count` parts, counted from 1, has the multiprocessor of each number; 0 = none of them.
- * The parts have none in common. Makes green contexts and waits for kernels, so there must be no
- * clients yet. What the driver says; CUDA_ERROR_NOT_READY when something has kept the kernel off a
+/* For each multiprocessor the part, counted from 1, that contains it; 0 = none. The `count` parts
+ * are disjoint. Creates green contexts and waits for kernels, so there must be no clients yet.
+ * Returns the driver's result, or CUDA_ERROR_NOT_READY when other work kept the kernel off a
  * multiprocessor. */
 CUresult sm_locate(const struct sm_locator *locator, const CUdevResource *parts, unsigned count,
                    uint16_t ret_part[SM_NUMBERS_MAX]);

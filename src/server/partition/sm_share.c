@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes partitions for SM shares, and has their streams move from one partition to another. A
- * stream cannot change its partition, so it is replaced by one that begins when the old one is done
- * with what it was given.
+ * Takes partitions for SM shares, and moves streams from one partition to another. A stream cannot
+ * change its partition, so a new stream replaces it, which begins when the old one has finished its
+ * work.
  */
 #include "sm_share.h"
 
@@ -97,8 +97,8 @@ CUresult sm_share_barred(const struct session *session, unsigned device)
                : CUDA_SUCCESS;
 }
 
-/* Takes a partition of so many multiprocessors; all of them need no partition. A client that is in
- * a static partition stays in it. Partitions belong to the primary context. */
+/* Takes a partition of `sm_count` multiprocessors, or none when these are all. A client in a static
+ * partition stays inside it. Partitions belong to the primary context. */
 static CUresult take_partition(struct session *session, const struct device *device,
                                unsigned sm_count, struct partition **ret_partition)
 {
@@ -146,7 +146,7 @@ struct sm_share *sm_share_find(struct session *session, const struct device *dev
     return NULL;
 }
 
-/* Takes the groups that a share names, of those that the client has now. */
+/* Takes the groups of a share from the client's present groups. */
 static CUresult take_groups(struct session *session, const struct sm_share *share,
                             struct partition **ret_partition)
 {
@@ -183,8 +183,8 @@ static void resize(struct session *session, struct sm_share *share, unsigned sm_
         partitions_put_back(partitions_of(session, share->device), old);
 }
 
-/* Its groups are others when those of the client are; where the client has fewer now, some of its
- * shares may have groups in common. */
+/* The groups of a share follow the client's groups. When the client has fewer now, its shares may
+ * overlap. */
 static void follow_own(struct session *session, struct sm_share *share, stream_mover *move)
 {
     struct partition *old = share->partition;
@@ -240,7 +240,7 @@ static CUresult count_wanted(struct session *session, const struct device *devic
     return CUDA_SUCCESS;
 }
 
-/* A share that nobody knows yet and that has no partition, or NULL without memory. */
+/* A new share without a number and a partition; NULL when out of memory. */
 static struct sm_share *sm_share_new(const struct device *device)
 {
     struct sm_share *share = calloc(1, sizeof(*share));
@@ -250,7 +250,7 @@ static struct sm_share *sm_share_new(const struct device *device)
     return share;
 }
 
-/* The partition was taken with `result`: the share counts, or is freed. */
+/* Adds the share, if `result`, that of taking its partition, is a success; else frees it. */
 static CUresult announce_share(struct session *session, CUresult result, struct sm_share *share,
                                struct sm_share **ret_share)
 {
@@ -347,7 +347,7 @@ CUresult serve_fnShareAsk(struct session *session, const struct wire_fnShareAsk 
     return CUDA_SUCCESS;
 }
 
-/* The numbers of the bits that are set, all of which have to be below `end`. */
+/* Lists the numbers of the set bits; false when one is not below `end`. */
 static bool list_bits(const uint64_t *words, unsigned end, uint8_t *ret_bits, unsigned *ret_count)
 {
     unsigned count = 0;

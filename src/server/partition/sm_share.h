@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An SM share is the part of a device's multiprocessors on which some streams of a client run: one
- * that belongs to the client as a whole, and more for contexts that have a part of that. Each has a
- * legacy default stream of its own. A share can change while its streams are at work.
+ * An SM share is the part of a device's multiprocessors for some streams of a client. One share
+ * belongs to the client as a whole, others to contexts with a part of it. Each share has its own
+ * legacy default stream. A share can change while its streams are at work.
  *
  * Functions are the session thread's unless their comment says otherwise.
  */
@@ -18,43 +18,43 @@ struct stream;
 struct sm_share {
     struct list link; /* in the list of those of contexts */
     const struct device *device;
-    uint32_t number;             /* how the client calls it; 0 = the client's as a whole */
+    uint32_t number;             /* the client's number of it; 0 = the client as a whole */
     struct partition *partition; /* NULL = the whole device */
-    unsigned sm_count;           /* as it was asked for; with number 0 as it was granted */
-    unsigned streams;            /* how many run in it */
-    bool listed; /* of just these of the client's groups, of which there are so many */
+    unsigned sm_count;           /* as requested; with number 0 as granted */
+    unsigned streams;            /* the number of its streams */
+    bool listed;                 /* the share consists of the following groups of the client */
     unsigned group_count;
     uint8_t groups[SM_GROUPS_MAX];
     struct stream *legacy; /* owned by the stream code; NULL until the client creates it */
 };
 
-/* How many a client may have besides its own. */
+/* Limit of a client's further shares. */
 #define SM_SHARES_MAX 64u
 
-/* Takes the client's own share of a device, by its limits. What the driver says; with an error
- * `ret_sm_count` is how many multiprocessors it would have been. */
+/* Takes the client's own share of a device, by its limits. Returns the driver's result;
+ * `ret_sm_count` is the wanted number of multiprocessors, also after an error. */
 CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_sm_count);
 
 /* The client's own share of a device. */
 const struct sm_share *sm_share_own(const struct session *session, unsigned device);
 
-/* CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION where devices are divided by static partitions alone
- * and the client is in none of this device. */
+/* CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION when clients need static partitions and this client has
+ * none on the device. */
 CUresult sm_share_barred(const struct session *session, unsigned device);
 
 /* The share of this number on this device, or NULL. */
 struct sm_share *sm_share_find(struct session *session, const struct device *device,
                                uint32_t number);
 
-/* The client's limits have changed: each share gets the partition that it may have now, then `move`
- * moves its streams there, and then the old partition is given back. */
+/* The client's limits have changed: each share takes its new partition, `move` moves its streams
+ * there, and the old partition is released. */
 void sm_shares_follow_limits(struct session *session,
                              void (*move)(struct session *session, const struct sm_share *share));
 
-/* The client's streams are gone: gives all partitions back. */
+/* The client's streams are gone: releases all partitions. */
 void sm_shares_close_all(struct session *session);
 
-/* From any thread: how many multiprocessors of a device the limits grant. */
+/* From any thread: the number of multiprocessors of a device that the limits grant. */
 unsigned sm_share_granted(struct server *server, const struct session_limits *limits,
                           unsigned device);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Capacity of all buffers that are larger than what each client has of its own. Atomic: each buffer
- * is guarded by another lock. */
+/* The capacity of all buffers beyond each client's own part. Atomic, because each buffer has
+ * another lock. */
 static atomic_size_t shared;
 
 static size_t shared_of(size_t capacity)

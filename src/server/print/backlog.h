@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output for a client whose region has no space for it yet, so that the thread that adds output
- * never waits for the client. The owner's lock guards it.
+ * Buffers output that does not fit into the client's region yet, so that the writer never waits for
+ * the client. The owner's lock guards it.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 #include "channel.h"
 
-/* Bytes that each client has of its own; that one has at most, several times the buffer that a
- * driver keeps for one context; and of all that have more than their own. */
+/* Bytes of each client's own part; of one client at most, several times a context's printf buffer;
+ * and of all clients beyond their own parts. */
 #define BACKLOG_OWN ((size_t)64 << 10)
 #define BACKLOG_MAX ((size_t)64 << 20)
 #define BACKLOGS_SHARED ((size_t)256 << 20)
@@ -27,10 +27,10 @@ static inline bool backlog_empty(const struct backlog *backlog)
     return backlog->start == backlog->size;
 }
 
-/* False beyond the limits, or when out of memory; then nothing of this output is kept. */
+/* False beyond the limits, or when out of memory; then none of this output is kept. */
 bool backlog_add(struct backlog *backlog, const char *text, size_t size);
 
-/* Writes to the client's region as much as there is space for. */
+/* Writes as much output as fits to the client's region. */
 void backlog_deliver(struct backlog *backlog, struct channel_server *channel,
                      enum region_output kind);
 

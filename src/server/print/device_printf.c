@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a session does about its kernels that may print: it notes in which formats before it
- * launches them, and collects their output when its client asks.
+ * A session's part in device printf: it records the formats before a launch of kernels that may
+ * print, and collects output at the client's request.
  *
  * NVIDIA's driver writes the buffer of a context whenever a call synchronizes with any stream of
  * it, even an idle one that was never used, and such a call waits for nothing.
@@ -21,7 +21,7 @@
 
 #define FAULT_TIMEOUT_S 1
 
-/* How often, and after how long, output is asked for again while others print. */
+/* How often, and after which pause, a collection is repeated while other clients print. */
 #define FLUSHES_MORE 3u
 #define FLUSH_PAUSE_NS (20 * NS_PER_US)
 #define PRINTED_LATELY_NS (100 * NS_PER_MS)
@@ -133,8 +133,8 @@ static bool others_print(struct server_printf *printer, const struct printf_clie
     return false;
 }
 
-/* NVIDIA's driver stops at a record that a running kernel has begun and not completed yet, and the
- * client's own records may stand behind it. No call tells, so output is asked for again. */
+/* NVIDIA's driver stops at a record that a running kernel has not completed. The client's own
+ * records may follow it, and no call reports that. So the collection is repeated. */
 static CUresult flush_all_held(struct server_printf *printer, const struct device *device,
                                const struct printf_client *client)
 {
@@ -150,7 +150,8 @@ static CUresult flush_all_held(struct server_printf *printer, const struct devic
     return result;
 }
 
-/* Kernels that are done only now may have printed more, so whether they are is asked first. */
+/* Queries the kernels before the collection, because a kernel that ends meanwhile may print more.
+ */
 static CUresult collect_in(struct printf_client *client, const struct device *device)
 {
     struct session *session = client->session;
@@ -168,7 +169,7 @@ static CUresult collect_in(struct printf_client *client, const struct device *de
     return result;
 }
 
-/* Whether the client's kernels that may print are done everywhere. */
+/* Returns whether the client's kernels that may print are done in all contexts. */
 static bool collect_all(struct session *session)
 {
     const struct devices *devices = &session->server->devices;
@@ -194,7 +195,7 @@ static bool may_print(const struct session *session)
     return false;
 }
 
-/* Whether all has been delivered. The client need not ask again when nothing more can come. */
+/* Returns whether all output is delivered. The client stops asking when no more output can come. */
 static bool deliver(struct session *session)
 {
     bool delivered = printf_deliver(session);
@@ -230,7 +231,8 @@ bool device_printf_settle(struct session *session)
 
 /* ---- the end ---- */
 
-/* A client that has not printed for long is not asked each time that it waits. */
+/* A client without recent output does not collect at every wait, so output may be left at its end.
+ */
 static void log_left_output(const struct session *session)
 {
     const struct backlog *backlog = &session->printf->backlog;
@@ -243,8 +245,8 @@ static void log_left_output(const struct session *session)
                  backlog->text + backlog->start);
 }
 
-/* A last collection brings in what its kernels printed, so that it is not taken for another
- * client's. */
+/* A last collection takes the output of its kernels, so that it is not attributed to another
+ * client. */
 void device_printf_forget(struct session *session)
 {
     collect_all(session);
@@ -254,7 +256,7 @@ void device_printf_forget(struct session *session)
     backlog_drop(&session->printf->backlog);
 }
 
-/* The locks are kept, so that no thread collects any more. */
+/* Keeps the locks, so that no thread collects any more. */
 static void distribute_all(struct server *server)
 {
     struct server_printf *printer = server->printf;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams of our own take the place of the C library's standard output and standard error. They
- * have no buffer, so each call of a driver arrives by itself. What is written to the descriptors
- * themselves is a runtime library's exit message, and belongs in the log.
+ * Replaces the C library's stdout and stderr by streams of our own. They have no buffer, so each
+ * write of a driver arrives separately. Writes to the descriptors themselves, such as exit messages
+ * of a runtime library, go to the log.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -20,15 +20,15 @@
 #include "log.h"
 #include "session.h"
 
-/* Several times the buffer that a driver keeps for one context. */
+/* Several times a context's printf buffer. */
 #define WRITES_MAX ((size_t)64 << 20)
 
 #define LOGGED_LINE 128 /* bytes, about, of a line in the log */
 
 static struct {
-    pthread_mutex_t lock; /* taken inside calls of a driver, so no such call is made with it */
+    pthread_mutex_t lock; /* taken inside calls of a driver, so its holder makes no such call */
     struct driver_writes out[DEVICE_CONTEXTS_MAX + 1], errors;
-    struct error_budget lost; /* of lines about what was not kept */
+    struct error_budget lost; /* of log lines about lost output */
 } captured = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Thread_local unsigned source = DRIVER_OUTPUT_UNKNOWN;

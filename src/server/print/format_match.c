@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A format is a row of steps: text and a conversion behind it, each of which is one write, and at
- * the end text alone. An empty string without text before it is no write at all.
+ * A format is a sequence of steps. A step is text and a conversion, and makes one write; the last
+ * step is text alone. An empty string without text before it makes no write.
  */
 #include "format_match.h"
 
 #include <string.h>
 
-/* A format may leave open where its strings end, so there is a limit to what is tried. */
+/* Bounds the tries, because the end of a string conversion may be ambiguous. */
 #define TRIES_MAX 64u
 
 struct step {
@@ -30,7 +30,7 @@ static struct step read_step(const char *format)
     return step;
 }
 
-/* The characters that a conversion may result in; NULL = all. */
+/* The characters that a conversion may print; NULL = all. */
 static const char *characters_of(char letter)
 {
     switch (letter) {
@@ -72,7 +72,7 @@ static bool is_result_of(char letter, const char *text, size_t size)
     return size > 0;
 }
 
-/* Whether a write is what a step results in. */
+/* Whether the step may have made this write. */
 static bool explains(const struct step *step, const char *text, size_t size)
 {
     if (size < step->length || memcmp(text, step->text, step->length) != 0)

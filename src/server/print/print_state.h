@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the print subsystem keeps for the server and for a session. Only its own files include this.
+ * The print subsystem's state of the server and of a session. Only its own files include this.
  *
- * There are three locks, taken in this order. A context's `collecting` is held while a driver
- * writes its output and that goes to the clients. `lock` guards the lists of clients, and a
- * session's own its output: both are held for moments, and in no call of the driver. A launch takes
- * `lock` alone, so it never waits for output.
+ * Lock order: a context's `collecting`, the server's `lock`, a session's `lock`. `collecting` is
+ * held while the driver writes output, until the clients have it. The server's `lock` guards the
+ * lists of clients, a session's its output. Both are held briefly, and in no call of the driver. A
+ * launch takes the server's `lock` alone, so it never waits for output.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 
 #define PRINTF_LOGGED_MAX 1024 /* bytes of output in one line of the log */
 
-/* A session in one context. It is in the context's list while its kernels may print, or may have
- * printed what is not collected yet. The session's own thread changes it, with `lock`, and reads it
+/* A session in one context. The context's list has it while its kernels may print, or may have
+ * printed uncollected output. The session's thread writes it with the server's `lock`, and reads it
  * without. */
 struct printf_client {
     struct list link;
@@ -46,7 +46,7 @@ struct session_printf {
     struct error_budget lost; /* of lines about output that was not kept */
 };
 
-/* Whether the client's kernels may print in that context. Session thread. */
+/* Session thread: whether the client's kernels may print in that context. */
 static inline bool printf_client_may_print(const struct printf_client *client)
 {
     return client->formats.count || client->formats.has_unknown;
@@ -54,10 +54,9 @@ static inline bool printf_client_may_print(const struct printf_client *client)
 
 /* ---- printf_collect.c ---- */
 
-/* Gives what the driver has written of a context to the clients whose kernels printed it: whether
- * there was anything. The caller holds the context's `collecting`. */
+/* Distributes the driver's output of a context to the clients whose kernels printed it. Returns
+ * whether there was output. The caller holds the context's `collecting`. */
 bool printf_distribute_held(struct server_printf *printer, unsigned context);
 
-/* Puts what is kept for a client into its region, as far as there is space: whether that was all.
- */
+/* Moves a client's output into its region, as far as it fits. Returns whether that was all. */
 bool printf_deliver(struct session *session);

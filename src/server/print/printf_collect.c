@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the driver's buffers to the clients whose kernels filled them.
+ * Distributes the output of the driver's buffers to clients.
  *
- * A record can only be of a client whose kernels may have printed since that client last collected.
- * Where there are several such clients, their formats tell: it is of those that have the format
- * which explains most of what comes next. Copies of one program have the same formats. A record
- * that several of them may have printed goes to each, so that none misses its own.
+ * A record can belong only to a client whose kernels may have printed since its last collection.
+ * Among several such clients the formats decide: the client with the longest match gets the record.
+ * Copies of one program have the same formats, so a record may match several clients. Then each
+ * gets it, so that none misses its own.
  */
 #include "print_state.h"
 
@@ -16,14 +16,14 @@
 
 #define LOGGED_LINE 128 /* bytes, about, of a line in the log without output */
 
-/* What was written, and the contexts that it may be of. */
+/* The driver's writes, and the context to which they may belong. */
 struct output {
     struct server_printf *printer;
     unsigned first, last;
     struct driver_writes writes;
 };
 
-/* A record: writes from one place to another. */
+/* A record: a range of writes. */
 struct record {
     size_t at, end;
 };
@@ -32,7 +32,7 @@ struct record {
     for (unsigned i_ = (output)->first; i_ <= (output)->last; i_++) \
         list_for_each (struct printf_client, client, &(output)->printer->contexts[i_].clients, link)
 
-/* ---- whose it is ---- */
+/* ---- matching ---- */
 
 static size_t longest_of(const struct print_formats *formats, const struct driver_writes *writes,
                          size_t at)
@@ -58,7 +58,7 @@ static size_t longest_of_set(const struct print_format_set *set, const struct dr
     return longest;
 }
 
-/* Sets `fits` of each client, and returns the largest. */
+/* Sets the match length, `fits`, of each client, and returns the largest. */
 static size_t fit_formats_locked(const struct output *output, size_t at)
 {
     size_t longest = 0;
@@ -71,8 +71,8 @@ static size_t fit_formats_locked(const struct output *output, size_t at)
     return longest;
 }
 
-/* No known format explains it. Then it is of those whose formats are not known. A kernel may also
- * put a format together. */
+/* No known format matches. Then clients with unknown formats get the record, or all clients,
+ * because a kernel may compose a format. */
 static size_t fit_unknown_locked(const struct output *output, size_t at)
 {
     bool any = false;
@@ -84,7 +84,7 @@ static size_t fit_unknown_locked(const struct output *output, size_t at)
     return end;
 }
 
-/* ---- giving ---- */
+/* ---- distribution ---- */
 
 static void log_loss_locked(struct session *session, size_t size)
 {
@@ -140,8 +140,8 @@ static void give_to_all_locked(const struct output *output, struct record record
     }
 }
 
-/* The lock is given back between records, for launches. Returns where the record ends; 0 when no
- * client may have printed it. */
+/* Unlocks between records, so that launches can take the lock. Returns the end of the record; 0
+ * when no client may have printed it. */
 static size_t distribute_record(const struct output *output, size_t at)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&output->printer->lock);
@@ -194,7 +194,7 @@ static void distribute(struct output *output)
     driver_writes_fini(&output->writes);
 }
 
-/* What was written in calls of other purposes comes first, because it is older. */
+/* Output of other calls comes first, because it is older. */
 bool printf_distribute_held(struct server_printf *printer, unsigned context)
 {
     struct output unknown = {.printer = printer, .last = DEVICE_CONTEXTS_MAX - 1};
