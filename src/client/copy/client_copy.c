@@ -26,7 +26,7 @@ static uint64_t extent(uint64_t pitch, uint64_t slice_height, const struct box *
 static CUresult classify(uint64_t address, uint64_t size, uint64_t array, enum side side,
                          enum place *ret_place)
 {
-    enum place place = array ? PLACE_DEVICE : memory_place(address, size);
+    enum place place = array ? PLACE_DEVICE : address_map_place(address, size);
 
     if (place == PLACE_NOWHERE || (!array && address == 0))
         return CUDA_ERROR_INVALID_VALUE;

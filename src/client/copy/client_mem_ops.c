@@ -74,7 +74,7 @@ CUresult mem_ops_check(unsigned count, const CUstreamBatchMemOpParams *ops)
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
         CUdeviceptr address = 0;
         unsigned size = graph_mem_op_size(&ops[i], &address);
-        enum place place = size ? memory_place(address, size) : PLACE_DEVICE;
+        enum place place = size ? address_map_place(address, size) : PLACE_DEVICE;
 
         if (place != PLACE_DEVICE && place != PLACE_PINNED)
             result = CUDA_ERROR_INVALID_VALUE;

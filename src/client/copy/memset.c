@@ -52,7 +52,7 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS *fill, enum place *ret_place
         return CUDA_SUCCESS;
     if (!valid_fill(fill))
         return CUDA_ERROR_INVALID_VALUE;
-    place = memory_place(fill->dst, fill_extent(fill));
+    place = address_map_place(fill->dst, fill_extent(fill));
     if (place != PLACE_DEVICE && place != PLACE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
     *ret_place = place;

@@ -29,7 +29,6 @@ struct managed_hooks {
     void (*pull)(void);
     bool (*find)(uint64_t address, struct allocation *ret_allocation);
     void (*use)(uint64_t address, uint64_t size);
-    bool (*free)(uint64_t address, CUresult *ret_result);
     void (*free_all)(const struct context *context);
     void (*trim)(void); /* gives back what freed allocations have left; may wait for the server */
     void (*launch)(const void *params, size_t size);
@@ -104,13 +103,6 @@ static inline void managed_use(uint64_t address, uint64_t size)
 {
     if (managed_any())
         managed_hooks.use(address, size);
-}
-
-/* Frees the allocation that starts at an address, which nothing uses any more: false when there is
- * none; else *ret_result is what the call returns. */
-static inline bool managed_takes_free(uint64_t address, CUresult *ret_result)
-{
-    return managed_any() && managed_hooks.free(address, ret_result);
 }
 
 /* Frees the allocations of a context. */

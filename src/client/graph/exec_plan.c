@@ -197,9 +197,8 @@ static CUresult take_staging(const struct graph_exec *exec, struct exec_plan *pl
         result = graph_node_box(work, &box, &dst, &src);
         if (result == CUDA_SUCCESS && !box_is_empty(&box) &&
             (dst == PLACE_PAGEABLE || src == PLACE_PAGEABLE))
-            result =
-                memory_take(memory_host_heap(), plan->context, box.width * box.height * box.depth,
-                            0, false, &plan->states[i].staging);
+            result = memory_take(memory_host_heap(), &kind_pinned, plan->context,
+                                 box.width * box.height * box.depth, &plan->states[i].staging);
     }
     return result;
 }

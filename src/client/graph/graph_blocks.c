@@ -18,9 +18,8 @@
 CUresult graph_memory_take(CUcontext given, struct graph_memory *memory)
 {
     struct device *device = device_lookup(memory->device);
-    struct allocation like = {.size = memory->size}, allocation;
+    struct allocation like = {.size = memory->size, .kind = &kind_graph}, allocation;
     struct context *context;
-    enum place place;
     CUresult result = device ? context_resolve(given, &context) : CUDA_ERROR_INVALID_VALUE;
 
     if (result != CUDA_SUCCESS)
@@ -30,7 +29,7 @@ CUresult graph_memory_take(CUcontext given, struct graph_memory *memory)
     like.context = context->device == device ? context : device->primary;
     memory_reclaim(device, false);
     result = memory_take_like(memory_device_heap(device), &like, &memory->address);
-    if (result == CUDA_SUCCESS && memory_find(memory->address, &allocation, &place))
+    if (result == CUDA_SUCCESS && address_map_find(memory->address, &allocation))
         memory->id = allocation.id;
     memory->behind = fence_pack(FENCE_OF_NOTHING);
     return result;
@@ -41,9 +40,8 @@ void graph_memory_give(struct graph_memory *memory)
 {
     const struct fence fence = fence_unpack(memory->behind);
     struct allocation allocation;
-    enum place place;
 
-    if (memory_find(memory->address, &allocation, &place) && allocation.id == memory->id)
+    if (address_map_find(memory->address, &allocation) && allocation.id == memory->id)
         pool_give(&allocation, fence);
 }
 

@@ -212,6 +212,18 @@ static void block_free(struct managed_block *block)
     free(block);
 }
 
+static CUresult give_block(const struct allocation *allocation)
+{
+    return block_destroy(allocation->address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static const struct memory_kind kind_managed = {
+    .place = PLACE_DEVICE,
+    .managed = true,
+    .movable = true,
+    .free = give_block,
+};
+
 static struct managed_block *block_new(struct context *context, uint64_t size, unsigned attach)
 {
     struct managed_block *block = calloc(1, sizeof(*block));
@@ -228,7 +240,7 @@ static struct managed_block *block_new(struct context *context, uint64_t size, u
         .size = size,
         .id = client_next_id(),
         .context = context,
-        .managed = true,
+        .kind = &kind_managed,
         .advice = cuda_advice_create(size),
     };
     block->entry = (struct allocation){

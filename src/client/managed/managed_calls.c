@@ -21,6 +21,19 @@
 #include "managed_touch.h"
 #include "managed_variable.h"
 
+static CUresult give_on_host(const struct allocation *allocation)
+{
+    memory_give(memory_host_heap(), allocation->address);
+    return CUDA_SUCCESS;
+}
+
+static const struct memory_kind kind_managed_on_host = {
+    .place = PLACE_PINNED,
+    .managed = true,
+    .movable = true,
+    .free = give_on_host,
+};
+
 /* Where memory does not move, and for what the device has no place for. */
 static CUresult allocate_on_host(const struct allocation *wanted, CUdeviceptr *ret_address)
 {
@@ -41,7 +54,7 @@ static CUresult allocate_on_host(const struct allocation *wanted, CUdeviceptr *r
 
 CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned flags)
 {
-    struct allocation like = {.size = bytesize, .managed = true};
+    struct allocation like = {.size = bytesize, .kind = &kind_managed_on_host};
     CUresult result = context_enter_unsafe(&like.context);
 
     if (!dptr || bytesize == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
@@ -58,12 +71,10 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
     return allocate_on_host(&like, dptr);
 }
 
-/* Managed memory that holds all of a range. */
+/* Managed memory that contains all of a range. A variable has advice while its module is in use. */
 static CUresult find_managed(uint64_t address, uint64_t count, struct allocation *ret_allocation)
 {
-    enum place place;
-
-    if (count == 0 || !memory_find(address, ret_allocation, &place) || !ret_allocation->managed ||
+    if (count == 0 || !address_map_find(address, ret_allocation) || !ret_allocation->advice ||
         count > ret_allocation->size - (address - ret_allocation->address))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;

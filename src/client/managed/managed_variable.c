@@ -118,14 +118,6 @@ static bool find_managed(uint64_t address, struct allocation *ret_allocation)
     return find_variable(address, ret_allocation) || block_find(address, ret_allocation);
 }
 
-static bool free_managed(uint64_t address, CUresult *ret_result)
-{
-    if (!block_find(address, NULL))
-        return false;
-    *ret_result = block_destroy(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-    return true;
-}
-
 static void end_view(uint64_t address, uint64_t size)
 {
     block_destroy_at(address);
@@ -154,7 +146,6 @@ void managed_init(void)
         .pull = managed_copy_pull,
         .find = find_managed,
         .use = move_up,
-        .free = free_managed,
         .free_all = block_destroy_all,
         .trim = block_trim,
         .launch = exchange_use,
@@ -199,8 +190,8 @@ static CUresult take_copies(struct managed_variable *variable)
 {
     uint64_t size = (variable->allocation.size + COPY_ALIGNMENT - 1) & ~(COPY_ALIGNMENT - 1ull);
     uint64_t address;
-    CUresult result =
-        memory_take(memory_host_heap(), variable->allocation.context, 2 * size, 0, false, &address);
+    CUresult result = memory_take(memory_host_heap(), &kind_pinned, variable->allocation.context,
+                                  2 * size, &address);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -351,7 +342,7 @@ static struct managed_variable *variable_create(uint64_t address, uint64_t size)
         .address = address,
         .size = size,
         .id = client_next_id(),
-        .managed = true,
+        .kind = &kind_managed_variable,
         .advice = cuda_advice_create(size),
     };
     if (variable->allocation.advice)

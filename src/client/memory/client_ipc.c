@@ -15,7 +15,6 @@
 #include "client_peer_access.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "client_vmm.h"
 #include "ranges.h"
 #include "wire_calls.h"
 
@@ -37,7 +36,6 @@ enum {
 struct opened {
     struct allocation allocation;
     uint64_t key0, key1;
-    bool of_pool; /* imported with a pool: it is freed, and not closed */
     unsigned opens;
 };
 
@@ -73,16 +71,6 @@ static bool read_handle(const void *bytes, uint32_t kind, struct ipc_handle *ret
 
 /* ---- naming memory ---- */
 
-/* Only what cuMemAlloc made has this kind of handle. */
-static bool find_nameable(uint64_t address, struct allocation *ret_allocation)
-{
-    enum place place;
-
-    return memory_find(address, ret_allocation, &place) && place == PLACE_DEVICE &&
-           !ret_allocation->managed && !vmm_is_reserved(address) &&
-           !ipc_find(address, ret_allocation) && !ret_allocation->pool;
-}
-
 CUresult ipc_name_allocation(const struct allocation *allocation, void *ret_handle)
 {
     const struct wire_cuIpcGetMemHandle in = {.ptr = allocation->address, .size = allocation->size};
@@ -107,8 +95,9 @@ CUresult client_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    return find_nameable(dptr, &allocation) ? ipc_name_allocation(&allocation, pHandle)
-                                            : CUDA_ERROR_INVALID_VALUE;
+    return address_map_find(dptr, &allocation) && allocation.kind->has_ipc_handle
+               ? ipc_name_allocation(&allocation, pHandle)
+               : CUDA_ERROR_INVALID_VALUE;
 }
 
 void ipc_withdraw(uint64_t address)
@@ -208,8 +197,8 @@ static struct opened *find_handle_locked(const struct ipc_handle *handle)
     return NULL;
 }
 
-static CUresult open_named(struct context *context, const struct ipc_handle *name, bool of_pool,
-                           CUdeviceptr *ret_address)
+static CUresult open_named(struct context *context, const struct ipc_handle *name,
+                           const struct memory_kind *kind, CUdeviceptr *ret_address)
 {
     struct opened *opened;
     CUresult result = CUDA_SUCCESS;
@@ -221,17 +210,17 @@ static CUresult open_named(struct context *context, const struct ipc_handle *nam
     if (result != CUDA_SUCCESS)
         return result;
     opened->opens++;
-    opened->of_pool = of_pool;
+    opened->allocation.kind = kind;
     *ret_address = opened->allocation.address;
     return CUDA_SUCCESS;
 }
 
-CUresult ipc_open(struct context *context, const void *handle, bool of_pool,
+CUresult ipc_open(struct context *context, const void *handle, const struct memory_kind *kind,
                   CUdeviceptr *ret_address)
 {
     struct ipc_handle name;
 
-    return read_handle(handle, IPC_MEMORY, &name) ? open_named(context, &name, of_pool, ret_address)
+    return read_handle(handle, IPC_MEMORY, &name) ? open_named(context, &name, kind, ret_address)
                                                   : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -242,13 +231,14 @@ static void close_locked(struct opened *opened)
     free(opened);
 }
 
-static CUresult close_one(CUdeviceptr address, bool of_pool)
+/* Nothing uses it any more. */
+static CUresult close_one(CUdeviceptr address, const struct memory_kind *kind)
 {
     struct opened *opened;
     IPC_LOCKED;
 
     opened = find_opened_locked(address);
-    if (!opened || opened->allocation.address != address || opened->of_pool != of_pool)
+    if (!opened || opened->allocation.address != address || opened->allocation.kind != kind)
         return CUDA_ERROR_INVALID_VALUE;
     if (--opened->opens == 0)
         close_locked(opened);
@@ -263,7 +253,7 @@ static CUresult reach_opened(struct context *context, CUdeviceptr address)
         home && home != context->device ? peer_reach(context->device, home) : CUDA_SUCCESS;
 
     if (result != CUDA_SUCCESS)
-        close_one(address, false);
+        close_one(address, &kind_opened);
     return result;
 }
 
@@ -275,29 +265,43 @@ CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle,
     if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
-        result = ipc_open(context, &handle, false, pdptr);
+        result = ipc_open(context, &handle, &kind_opened, pdptr);
     return result == CUDA_SUCCESS ? reach_opened(context, *pdptr) : result;
-}
-
-bool ipc_takes_free(CUdeviceptr address, bool of_pool, CUresult *ret_result)
-{
-    if (!ipc_find(address, &(struct allocation){0}))
-        return false;
-    *ret_result = stream_drain_device(memory_device_of(address));
-    if (*ret_result == CUDA_SUCCESS)
-        *ret_result = close_one(address, of_pool);
-    return true;
 }
 
 CUresult client_cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
+    struct allocation allocation;
     struct context *context;
     CUresult result = context_enter(&context);
 
     if (result != CUDA_SUCCESS)
         return result;
-    return ipc_takes_free(dptr, false, &result) ? result : CUDA_ERROR_INVALID_VALUE;
+    if (!ipc_find(dptr, &allocation))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = stream_drain_device(allocation.context->device);
+    return result != CUDA_SUCCESS ? result : close_one(dptr, &kind_opened);
 }
+
+const struct memory_kind kind_opened = {.place = PLACE_DEVICE};
+
+static CUresult give_imported(const struct allocation *allocation)
+{
+    return close_one(allocation->address, &kind_imported);
+}
+
+static CUresult give_imported_async(const struct allocation *allocation, struct stream *stream)
+{
+    CUresult result = stream_drain_device(allocation->context->device);
+
+    return result != CUDA_SUCCESS ? result : give_imported(allocation);
+}
+
+const struct memory_kind kind_imported = {
+    .place = PLACE_DEVICE,
+    .free = give_imported,
+    .free_async = give_imported_async,
+};
 
 void ipc_close_all(struct context *context)
 {

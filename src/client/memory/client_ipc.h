@@ -18,16 +18,10 @@ bool ipc_find(uint64_t address, struct allocation *ret_allocation);
 void ipc_withdraw(uint64_t address);
 
 /* The 64 bytes of a handle for an allocation of this client, and the address of one that another
- * client has named: as cuIpcGetMemHandle and cuIpcOpenMemHandle, which see to it that neither is of
- * a pool. */
+ * client has named, as memory of `kind`: it is closed (kind_opened) or freed (kind_imported). */
 CUresult ipc_name_allocation(const struct allocation *allocation, void *ret_handle);
-CUresult ipc_open(struct context *context, const void *handle, bool of_pool,
+CUresult ipc_open(struct context *context, const void *handle, const struct memory_kind *kind,
                   CUdeviceptr *ret_address);
-
-/* Closes one open of the memory of another process that begins here, when all work of its device is
- * done: false when there is none. CUDA_ERROR_INVALID_VALUE when it was not opened as what `of_pool`
- * says. */
-bool ipc_takes_free(CUdeviceptr address, bool of_pool, CUresult *ret_result);
 
 /* Closes what a context has opened. Its work is done. */
 void ipc_close_all(struct context *context);

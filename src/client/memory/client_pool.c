@@ -16,9 +16,8 @@
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "client_vmm.h"
+#include "cuda_pointer.h"
 #include "cuda_pool.h"
-#include "graph_memory_free.h"
 
 /* A block that was freed on a stream, and that earlier work may use until the fence has passed. */
 struct pending {
@@ -235,7 +234,7 @@ static bool take_from_stream(uint64_t pool, uint64_t stream, uint64_t size, uint
 static CUresult take(uint64_t pool, struct device *device, struct context *context, uint64_t size,
                      uint64_t *ret_address)
 {
-    struct allocation like = {.size = size, .context = context, .pool = pool};
+    struct allocation like = {.size = size, .kind = &kind_pool, .context = context, .pool = pool};
     CUresult result;
 
     if (context->device != device)
@@ -325,14 +324,6 @@ static bool already_pending_locked(uint64_t address)
     return false;
 }
 
-bool pool_was_freed(const struct allocation *allocation)
-{
-    if (!allocation->pool)
-        return false;
-    POOLS_LOCKED;
-    return already_pending_locked(allocation->address);
-}
-
 static CUresult put_off(struct pending what)
 {
     POOLS_LOCKED;
@@ -352,39 +343,71 @@ static CUresult put_off(struct pending what)
 void pool_give(const struct allocation *allocation, struct fence fence)
 {
     put_off((struct pending){
-        .device = memory_device_of(allocation->address),
+        .device = allocation->context->device,
         .address = allocation->address,
         .size = allocation->size,
         .fence = fence,
     });
 }
 
+CUresult pool_give_now(const struct allocation *allocation)
+{
+    memory_give(memory_device_heap(allocation->context->device), allocation->address);
+    return CUDA_SUCCESS;
+}
+
+CUresult pool_give_async(const struct allocation *allocation, struct stream *stream)
+{
+    struct fence fence;
+    CUresult result = stream_fence(stream, &fence);
+
+    return result != CUDA_SUCCESS ? result
+                                  : put_off((struct pending){
+                                        .device = allocation->context->device,
+                                        .address = allocation->address,
+                                        .size = allocation->size,
+                                        .pool = allocation->pool,
+                                        .stream = stream->handle,
+                                        .fence = fence,
+                                    });
+}
+
 CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct allocation allocation;
     struct stream *stream;
-    struct fence fence;
-    enum place place;
     CUresult result = stream_enter(hStream, &stream);
 
-    if (result != CUDA_SUCCESS || dptr == 0 || capture_takes_free(stream, dptr, &result) ||
-        graph_memory_takes_free(dptr, stream, &result) || ipc_takes_free(dptr, true, &result))
+    if (result != CUDA_SUCCESS || dptr == 0 || capture_takes_free(stream, dptr, &result))
         return result;
-    if (!memory_find(dptr, &allocation, &place) || place != PLACE_DEVICE ||
-        allocation.address != dptr || vmm_is_reserved(dptr) || allocation.managed)
+    if (!address_map_find(dptr, &allocation) || allocation.address != dptr ||
+        !allocation.kind->free_async)
         return CUDA_ERROR_INVALID_VALUE;
-    result = stream_fence(stream, &fence);
-    if (result != CUDA_SUCCESS)
-        return result;
-    return put_off((struct pending){
-        .device = memory_device_of(dptr),
-        .address = dptr,
-        .size = allocation.size,
-        .pool = allocation.pool,
-        .stream = stream->handle,
-        .fence = fence,
-    });
+    return allocation.kind->free_async(&allocation, stream);
 }
+
+/* ---- memory of pools ---- */
+
+/* Memory that is only kept until work has passed its free is unknown to the program. */
+static void describe_pool_memory(const struct allocation *allocation, struct cuda_pointer *pointer)
+{
+    POOLS_LOCKED;
+
+    if (already_pending_locked(allocation->address)) {
+        *pointer = (struct cuda_pointer){.address = pointer->address};
+        return;
+    }
+    pointer->context = NULL;
+    pointer->pool = (CUmemoryPool)(uintptr_t)allocation->pool;
+}
+
+const struct memory_kind kind_pool = {
+    .place = PLACE_DEVICE,
+    .movable = true, /* to another allocation of the pool */
+    .free = pool_give_now,
+    .free_async = pool_give_async,
+    .describe = describe_pool_memory,
+};
 
 /* ---- pools ---- */
 

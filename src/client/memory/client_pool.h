@@ -27,8 +27,10 @@ CUmemoryPool pool_import(struct device *device, const struct pool_token *token);
 /* Called once while attaching: 0, or -1 when there is no memory for it. */
 int pool_init(void);
 
-/* Whether memory of a pool is only kept until work has passed its free. */
-bool pool_was_freed(const struct allocation *allocation);
+/* What cuMemFree() and cuMemFreeAsync() do with memory of a device's heap: it is given back, at
+ * once or behind what is on the stream. CUDA_ERROR_INVALID_VALUE after a cuMemFreeAsync(). */
+CUresult pool_give_now(const struct allocation *allocation);
+CUresult pool_give_async(const struct allocation *allocation, struct stream *stream);
 
 /* Gives a block of the device's heap, which is of no pool, back behind a fence. The block stays
  * taken without memory for the record. */

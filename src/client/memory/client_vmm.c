@@ -9,6 +9,7 @@
 
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "cuda_pointer.h"
 #include "vmm_tables.h"
 #include "wire_calls.h"
 
@@ -42,20 +43,24 @@ bool vmm_find(uint64_t address, struct allocation *ret_allocation)
         .address = mapping->address,
         .size = mapping->size,
         .id = mapping->id,
+        .kind = &kind_mapped,
         .context = mapping->physical->device->primary,
     };
     return true;
 }
 
-void vmm_describe(uint64_t address, unsigned *ret_handle_types, unsigned *ret_access)
+static void describe_mapped(const struct allocation *allocation, struct cuda_pointer *pointer)
 {
     VMM_LOCKED;
-    const struct mapping *mapping = vmm_mapping_at_locked(address);
+    const struct mapping *mapping = vmm_mapping_at_locked(pointer->address);
 
+    vmm_describe_reservation_locked(pointer);
+    pointer->context = NULL;
     if (!mapping)
         return;
-    *ret_handle_types = mapping->physical->prop.requestedHandleTypes;
-    *ret_access = mapping->access[mapping->physical->device->ordinal];
+    pointer->handle_types = mapping->physical->prop.requestedHandleTypes;
+    pointer->access = mapping->access[mapping->physical->device->ordinal];
+    pointer->on_device = pointer->access ? pointer->address : 0;
 }
 
 static bool has_access(const struct mapping *mapping)
@@ -66,7 +71,7 @@ static bool has_access(const struct mapping *mapping)
     return false;
 }
 
-bool vmm_covers(uint64_t address, uint64_t size)
+static bool is_covered(uint64_t address, uint64_t size)
 {
     VMM_LOCKED;
 
@@ -83,6 +88,12 @@ bool vmm_covers(uint64_t address, uint64_t size)
         address += left;
     }
 }
+
+const struct memory_kind kind_mapped = {
+    .place = PLACE_DEVICE,
+    .describe = describe_mapped,
+    .covers = is_covered,
+};
 
 /* ---- mapping ---- */
 
@@ -159,19 +170,10 @@ static void forget_mappings_locked(uint64_t address, uint64_t size)
 }
 
 /* Memory must not be unmapped under a running kernel: the fault would end every client. */
-static CUresult wait_for_own_work(void)
-{
-    CUresult result = client_error();
-
-    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
-        result = stream_drain_device(&client->devices[i]);
-    return result;
-}
-
 CUresult client_cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
     struct wire_cuMemUnmap in = {.ptr = ptr, .size = size};
-    CUresult result = wait_for_own_work();
+    CUresult result = stream_drain_all();
 
     if (result != CUDA_SUCCESS)
         return result;

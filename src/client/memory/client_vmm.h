@@ -5,6 +5,8 @@
 #include "attach.h"
 #include "heap.h"
 
+struct cuda_pointer;
+
 /* Called once while attaching. */
 void vmm_init(void);
 
@@ -12,19 +14,18 @@ void vmm_init(void);
  * there, too. */
 bool vmm_is_reserved_there(uint64_t address);
 
+static inline bool vmm_may_be_reserved(uint64_t address)
+{
+    return address >= RESERVE_FIRST && address < RESERVE_END;
+}
+
 static inline bool vmm_is_reserved(uint64_t address)
 {
-    return address >= RESERVE_FIRST && address < RESERVE_END && vmm_is_reserved_there(address);
+    return vmm_may_be_reserved(address) && vmm_is_reserved_there(address);
 }
 
 /* The mapping that contains an address, as an allocation: false when none does. */
 bool vmm_find(uint64_t address, struct allocation *ret_allocation);
 
-/* The reservation that contains an address, or nothing is written. */
-void vmm_find_reservation(uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
-
-/* What may be exported of the mapping that contains an address, and how kernels may use it. */
-void vmm_describe(uint64_t address, unsigned *ret_handle_types, unsigned *ret_access);
-
-/* Whether all of [address, address + size) is mapped, and at least one device has access to it. */
-bool vmm_covers(uint64_t address, uint64_t size);
+/* Where the reservation is that contains the address of the pointer, or nothing is written. */
+void vmm_describe_reservation(struct cuda_pointer *pointer);

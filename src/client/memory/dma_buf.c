@@ -20,23 +20,19 @@ static bool is_in_pages(CUdeviceptr dptr, size_t size)
 
 /* Programs round what they have to whole pages, which may begin in front of an allocation and end
  * behind it. Whether all of the range is the program's own, the server says. */
-static bool find(CUdeviceptr dptr, size_t size, struct allocation *ret_allocation,
-                 enum place *ret_place)
+static bool find_in_range(CUdeviceptr dptr, size_t size, struct allocation *ret_allocation)
 {
-    return memory_find(dptr, ret_allocation, ret_place) ||
-           memory_find(dptr + size - 1, ret_allocation, ret_place);
+    return address_map_find(dptr, ret_allocation) ||
+           address_map_find(dptr + size - 1, ret_allocation);
 }
 
-/* Managed memory moves, and memory of pools may be another allocation's before the dma-buf is
- * closed. */
 static CUresult check_range(CUdeviceptr dptr, size_t size)
 {
     struct allocation allocation;
-    enum place place;
 
-    if (!find(dptr, size, &allocation, &place) || allocation.managed || allocation.pool)
+    if (!find_in_range(dptr, size, &allocation) || allocation.kind->movable)
         return CUDA_ERROR_INVALID_VALUE;
-    if (place != PLACE_DEVICE ||
+    if (allocation.kind->place != PLACE_DEVICE ||
         !device_attribute(allocation.context->device, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED))
         return CUDA_ERROR_NOT_SUPPORTED;
     return CUDA_SUCCESS;

@@ -14,6 +14,7 @@
 #include "suballoc.h"
 
 struct context;
+struct memory_kind;
 struct cuda_advice;
 
 /* What the program asked for. Found by any address inside it. */
@@ -21,9 +22,9 @@ struct allocation {
     uint64_t address;
     uint64_t size;
     uint64_t id;
+    const struct memory_kind *kind; /* see address_map.h */
     struct context *context;
-    unsigned flags; /* of host memory: CU_MEMHOSTALLOC_... */
-    bool managed;
+    unsigned flags;             /* of host memory: CU_MEMHOSTALLOC_... */
     struct cuda_advice *advice; /* of managed memory; goes with it */
     uint64_t host, device;      /* of registered memory: its two addresses; see host_register.h */
     uint64_t pool;              /* handle of the pool it is from, or 0 */

@@ -9,22 +9,23 @@
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "host_register.h"
 
 #define HOST_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)
 
+const struct memory_kind kind_pinned = {.place = PLACE_PINNED};
+
 CUresult client_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
 {
-    struct context *context;
+    struct allocation like = {.size = bytesize, .kind = &kind_pinned, .flags = Flags};
     uint64_t address;
-    CUresult result = context_enter_unsafe(&context);
+    CUresult result = context_enter_unsafe(&like.context);
 
     if (!pp || bytesize == 0 || Flags & ~(unsigned)HOST_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    result = memory_take(memory_host_heap(), context, bytesize, Flags, false, &address);
+    result = memory_take_like(memory_host_heap(), &like, &address);
     if (result == CUDA_SUCCESS)
         *pp = (void *)(uintptr_t)address;
     return result;
@@ -37,9 +38,8 @@ CUresult client_cuMemAllocHost_v2(void **pp, size_t bytesize)
 
 static bool find_pinned(const void *p, struct allocation *ret_allocation)
 {
-    enum place place;
-
-    return memory_find((uintptr_t)p, ret_allocation, &place) && place == PLACE_PINNED;
+    return address_map_find((uintptr_t)p, ret_allocation) &&
+           ret_allocation->kind->place == PLACE_PINNED && !ret_allocation->kind->managed;
 }
 
 CUresult client_cuMemFreeHost(void *p)
@@ -52,11 +52,10 @@ CUresult client_cuMemFreeHost(void *p)
         return result;
     if (!p)
         return CUDA_SUCCESS;
-    if (!find_pinned(p, &allocation) || allocation.address != (uintptr_t)p || allocation.managed ||
-        allocation.host)
+    if (!address_map_find((uintptr_t)p, &allocation) || allocation.address != (uintptr_t)p ||
+        allocation.kind != &kind_pinned)
         return CUDA_ERROR_INVALID_VALUE;
-    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
-        result = stream_drain_device(&client->devices[i]);
+    result = stream_drain_all();
     if (result != CUDA_SUCCESS)
         return result;
     free(heap_give(memory_host_heap(), allocation.address));
@@ -73,9 +72,9 @@ CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    if (!find_pinned(p, &allocation) || allocation.managed)
+    if (!find_pinned(p, &allocation))
         return CUDA_ERROR_INVALID_VALUE;
-    *pdptr = host_register_on_device((uintptr_t)p);
+    *pdptr = allocation_on_device(&allocation, (uintptr_t)p);
     return CUDA_SUCCESS;
 }
 
@@ -89,7 +88,7 @@ CUresult client_cuMemHostGetFlags(unsigned *pFlags, void *p)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    if (!find_pinned(p, &allocation) || allocation.managed)
+    if (!find_pinned(p, &allocation))
         return CUDA_ERROR_INVALID_VALUE;
     *pFlags = allocation.flags | CU_MEMHOSTALLOC_DEVICEMAP;
     return CUDA_SUCCESS;

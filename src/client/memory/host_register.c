@@ -16,12 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "address_map.h"
 #include "cleanup.h"
 #include "client_capture.h"
 #include "client_log.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_vmm.h"
+#include "cuda_pointer.h"
 #include "fd.h"
 #include "granule.h"
 #include "host_register_table.h"
@@ -82,10 +84,31 @@ uint64_t host_register_on_device(uint64_t address)
 {
     struct allocation allocation;
 
-    if (!host_register_find(address, &allocation))
-        return address;
-    return allocation.device + (address - allocation.address);
+    return host_register_find(address, &allocation) ? allocation_on_device(&allocation, address)
+                                                    : address;
 }
+
+/* It is page-locked in whole pages. */
+static void describe_registered(const struct allocation *allocation, struct cuda_pointer *pointer)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t offset = pointer->address - allocation->address;
+    const uint64_t end = (allocation->address + allocation->size + page - 1) & ~(page - 1);
+
+    pointer->on_device = allocation->device + offset;
+    pointer->on_host = allocation->host + offset;
+    pointer->mapping_start = allocation->address & ~(page - 1);
+    pointer->mapping_size = end - pointer->mapping_start;
+    if (allocation->flags & CU_MEMHOSTREGISTER_READ_ONLY)
+        pointer->access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ;
+}
+
+/* A range that is registered only in part is the program's own. */
+const struct memory_kind kind_registered = {
+    .place = PLACE_PINNED,
+    .beyond = PLACE_PAGEABLE,
+    .describe = describe_registered,
+};
 
 /* ---- entering and leaving the table ---- */
 
@@ -345,7 +368,13 @@ static struct registration *registration_create(struct context *context, uint64_
     registration->size = ((address + size + page - 1) & ~(page - 1)) - registration->start;
     registration->fd = -1;
     registration->allocation = (struct allocation){
-        .size = size, .id = client_next_id(), .context = context, .flags = flags, .host = address};
+        .size = size,
+        .id = client_next_id(),
+        .kind = &kind_registered,
+        .context = context,
+        .flags = flags,
+        .host = address,
+    };
     return registration;
 }
 
@@ -396,8 +425,8 @@ CUresult client_cuMemHostUnregister(void *p)
 
     if (!p || client_in_window((uintptr_t)p))
         return CUDA_ERROR_INVALID_VALUE;
-    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
-        result = stream_drain_device(&client->devices[i]);
+    if (result == CUDA_SUCCESS)
+        result = stream_drain_all();
     if (result != CUDA_SUCCESS)
         return result;
     registration = retire((uintptr_t)p);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory: cuMemAlloc and cuMemFree, and questions about it. */
 #include "client_capture.h"
-#include "client_ipc.h"
 #include "client_memory.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "client_vmm.h"
-#include "graph_memory_free.h"
 #include "managed_hooks.h"
 #include "wire_calls.h"
+
+static CUresult take_device_memory(struct context *context, uint64_t size, uint64_t *ret_address)
+{
+    return memory_take(memory_device_heap(context->device), &kind_device, context, size,
+                       ret_address);
+}
 
 CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
@@ -24,18 +27,15 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     if (bytesize > context->device->record->total_memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     memory_reclaim(context->device, false);
-    result =
-        memory_take(memory_device_heap(context->device), context, bytesize, 0, false, &address);
+    result = take_device_memory(context, bytesize, &address);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
         memory_reclaim(context->device, true);
         managed_hooks.trim();
-        result =
-            memory_take(memory_device_heap(context->device), context, bytesize, 0, false, &address);
+        result = take_device_memory(context, bytesize, &address);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
         managed_hooks.make_room(context->device->index, bytesize))
-        result =
-            memory_take(memory_device_heap(context->device), context, bytesize, 0, false, &address);
+        result = take_device_memory(context, bytesize, &address);
     if (result == CUDA_SUCCESS)
         *dptr = address;
     return result;
@@ -60,42 +60,31 @@ CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
     return result;
 }
 
-/* Managed memory is host memory that the device reaches, but it is freed by this call. */
-static struct heap *heap_of_device_pointer(uint64_t address)
-{
-    struct allocation allocation;
-    enum place place;
-
-    if (!memory_find(address, &allocation, &place) || allocation.address != address)
-        return NULL;
-    if (place == PLACE_PINNED)
-        return allocation.managed ? memory_host_heap() : NULL;
-    if (vmm_is_reserved(address) || ipc_find(address, &allocation) || !client_in_window(address))
-        return NULL;
-    return memory_device_heap(memory_device_of(address));
-}
+const struct memory_kind kind_device = {
+    .place = PLACE_DEVICE,
+    .has_ipc_handle = true,
+    .free = pool_give_now,
+    .free_async = pool_give_async,
+};
 
 /* Waits only for this client's work, and only if there is any. */
 CUresult client_cuMemFree_v2(CUdeviceptr dptr)
 {
+    struct allocation allocation;
     struct context *context;
-    struct heap *heap;
     CUresult result = context_enter_unsafe(&context);
 
-    if (result != CUDA_SUCCESS || dptr == 0 || ipc_takes_free(dptr, true, &result))
+    if (result != CUDA_SUCCESS || dptr == 0)
         return result;
-    heap = heap_of_device_pointer(dptr);
-    if (!heap)
+    if (!address_map_find(dptr, &allocation) || allocation.address != dptr ||
+        !allocation.kind->free)
         return CUDA_ERROR_INVALID_VALUE;
-    result =
-        stream_drain_device(heap == memory_host_heap() ? context->device : memory_device_of(dptr));
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (graph_memory_takes_free(dptr, NULL, &result) || managed_takes_free(dptr, &result))
-        return result;
-    ipc_withdraw(dptr);
-    pool_end(heap_give(heap, dptr));
-    return client_sync_error();
+    result = allocation.kind->place == PLACE_DEVICE
+                 ? stream_drain_device(allocation.context->device)
+                 : stream_drain_all();
+    if (result == CUDA_SUCCESS)
+        result = allocation.kind->free(&allocation);
+    return result == CUDA_SUCCESS ? client_sync_error() : result;
 }
 
 CUresult client_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
@@ -122,14 +111,11 @@ CUresult client_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdev
 {
     struct allocation allocation;
     struct context *context;
-    enum place place;
     CUresult result = context_current(&context);
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!memory_find(dptr, &allocation, &place) && !memory_find_global(dptr, &allocation))
-        return CUDA_ERROR_NOT_FOUND;
-    if (vmm_is_reserved(dptr) && !vmm_covers(dptr, 1))
+    if (!address_map_find(dptr, &allocation) || address_map_place(dptr, 1) == PLACE_NOWHERE)
         return CUDA_ERROR_NOT_FOUND;
     if (pbase)
         *pbase = allocation.address;

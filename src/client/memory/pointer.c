@@ -1,116 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an address is: questions answered from the allocations of this process. */
-#include <unistd.h>
-
-#include "client_ipc.h"
 #include "client_memory.h"
-#include "client_pool.h"
 #include "client_prototypes.h"
 #include "client_vmm.h"
 #include "cuda_pointer.h"
 
-/* The address at the same offset when the allocation begins at `start`; 0: the address itself. */
-static uint64_t seen_from(const struct allocation *allocation, uint64_t address, uint64_t start)
+static CUmemorytype memory_type(const struct memory_kind *kind)
 {
-    return start ? start + (address - allocation->address) : address;
-}
-
-static CUmemorytype memory_type(const struct allocation *allocation, enum place place)
-{
-    return allocation->managed || place == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
+    return kind->managed || kind->place == PLACE_DEVICE ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_HOST;
 }
 
 /* The program reaches page-locked memory, and its managed variables. */
-static uint64_t host_address(const struct allocation *allocation, enum place place,
-                             uint64_t address)
+static bool is_on_host(const struct memory_kind *kind)
 {
-    return place == PLACE_PINNED || allocation->managed
-               ? seen_from(allocation, address, allocation->host)
-               : 0;
+    return kind->managed || kind->place == PLACE_PINNED;
 }
 
-static bool has_ipc_handles(const struct allocation *allocation, enum place place)
+static void describe(const struct allocation *allocation, struct cuda_pointer *pointer)
 {
-    struct allocation other;
+    const struct memory_kind *kind = allocation->kind;
 
-    return place == PLACE_DEVICE && !allocation->managed && !allocation->pool &&
-           !memory_find_global(allocation->address, &other) &&
-           !vmm_is_reserved(allocation->address) && !ipc_find(allocation->address, &other);
-}
-
-static bool find(uint64_t address, struct allocation *ret_allocation, enum place *ret_place)
-{
-    if (memory_find(address, ret_allocation, ret_place))
-        return true;
-    *ret_place = PLACE_DEVICE;
-    return memory_find_global(address, ret_allocation);
-}
-
-/* Memory of pools, mapped memory and managed variables belong to no context. */
-static CUcontext context_of(const struct allocation *allocation, uint64_t address)
-{
-    struct allocation variable;
-
-    if (allocation->pool || vmm_is_reserved(address) ||
-        (allocation->managed && memory_find_global(address, &variable)))
-        return NULL;
-    return allocation->context->handle;
-}
-
-static CUDA_POINTER_ATTRIBUTE_ACCESS_FLAGS access_of(const struct allocation *allocation)
-{
-    return allocation->host && allocation->flags & CU_MEMHOSTREGISTER_READ_ONLY
-               ? CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READ
-               : CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
-}
-
-/* Registered memory is page-locked in whole pages. */
-static void describe_mapping(const struct allocation *allocation, struct cuda_pointer *pointer)
-{
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t end = pointer->start + pointer->size;
-
-    pointer->mapping_start = pointer->start;
-    if (allocation->host) {
-        pointer->mapping_start = pointer->start & ~(page - 1);
-        end = (end + page - 1) & ~(page - 1);
-    }
-    pointer->mapping_size = end - pointer->mapping_start;
+    *pointer = (struct cuda_pointer){
+        .known = true,
+        .address = pointer->address,
+        .on_device = pointer->address,
+        .on_host = is_on_host(kind) ? pointer->address : 0,
+        .type = memory_type(kind),
+        .context = allocation->context->handle,
+        .device = allocation->context->device->ordinal,
+        .start = allocation->address,
+        .size = allocation->size,
+        .mapping_start = allocation->address,
+        .mapping_size = allocation->size,
+        .id = allocation->id,
+        .managed = kind->managed,
+        .ipc_capable = kind->has_ipc_handle,
+        .access = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE,
+    };
+    if (kind->describe)
+        kind->describe(allocation, pointer);
 }
 
 static void look_up(uint64_t address, struct cuda_pointer *pointer)
 {
     struct allocation allocation;
-    enum place place;
 
     *pointer = (struct cuda_pointer){.address = address};
-    if (!find(address, &allocation, &place) || pool_was_freed(&allocation)) {
-        if (vmm_is_reserved(address))
-            vmm_find_reservation(address, &pointer->start, &pointer->size);
-        return;
-    }
-    *pointer = (struct cuda_pointer){
-        .known = true,
-        .address = address,
-        .on_device = seen_from(&allocation, address, allocation.device),
-        .on_host = host_address(&allocation, place, address),
-        .type = memory_type(&allocation, place),
-        .context = context_of(&allocation, address),
-        .device = allocation.context->device->ordinal,
-        .start = allocation.address,
-        .size = allocation.size,
-        .id = allocation.id,
-        .managed = allocation.managed,
-        .ipc_capable = has_ipc_handles(&allocation, place),
-        .access = access_of(&allocation),
-        .pool = (CUmemoryPool)(uintptr_t)allocation.pool,
-    };
-    describe_mapping(&allocation, pointer);
-    if (!vmm_is_reserved(address))
-        return;
-    vmm_describe(address, &pointer->handle_types, &pointer->access);
-    vmm_find_reservation(address, &pointer->start, &pointer->size);
-    pointer->on_device = pointer->access ? address : 0;
+    if (address_map_find(address, &allocation))
+        describe(&allocation, pointer);
+    else
+        vmm_describe_reservation(pointer);
 }
 
 /* As in CUDA, none of these needs a current context: threads that only look at addresses have none,

@@ -64,15 +64,14 @@ CUresult client_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CU
     struct pool_sharing sharing;
     unsigned char handle[POOL_POINTER_SIZE];
     struct context *context;
-    enum place place;
     CUresult result = context_enter(&context);
 
     if (!shareData_out)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
-    if (!memory_find(ptr, &allocation, &place) || place != PLACE_DEVICE ||
-        allocation.address != ptr || !allocation.pool ||
+    if (!address_map_find(ptr, &allocation) || allocation.address != ptr ||
+        allocation.kind != &kind_pool ||
         !pool_sharing_get((CUmemoryPool)allocation.pool, &sharing) ||
         !pool_token_is_set(&sharing.token))
         return CUDA_ERROR_INVALID_VALUE;
@@ -104,7 +103,7 @@ CUresult client_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
     if (!pool_sharing_get(pool, &sharing) || !sharing.imported ||
         !pool_pointer_read(shareData, &sharing.token, handle))
         return CUDA_ERROR_INVALID_VALUE;
-    return ipc_open(owner_of_import(&sharing), handle, true, ptr_out);
+    return ipc_open(owner_of_import(&sharing), handle, &kind_imported, ptr_out);
 }
 
 /* ---- other devices ---- */

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "client_prototypes.h"
-#include "client_vmm.h"
+#include "cuda_pointer.h"
 #include "page_reserve.h"
 #include "vmm_tables.h"
 #include "wire_calls.h"
@@ -19,15 +19,22 @@ bool vmm_is_reserved_there(uint64_t address)
     return ranges_find(&vmm.reservations, address);
 }
 
-void vmm_find_reservation(uint64_t address, uint64_t *ret_start, uint64_t *ret_size)
+void vmm_describe_reservation_locked(struct cuda_pointer *pointer)
 {
-    VMM_LOCKED;
-    const struct range *range = ranges_find(&vmm.reservations, address);
+    const struct range *range = ranges_find(&vmm.reservations, pointer->address);
 
     if (!range)
         return;
-    *ret_start = range->start;
-    *ret_size = range->size;
+    pointer->start = range->start;
+    pointer->size = range->size;
+}
+
+void vmm_describe_reservation(struct cuda_pointer *pointer)
+{
+    if (!vmm_may_be_reserved(pointer->address))
+        return;
+    VMM_LOCKED;
+    vmm_describe_reservation_locked(pointer);
 }
 
 bool vmm_reservation_contains_locked(uint64_t address, uint64_t size)

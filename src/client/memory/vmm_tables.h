@@ -8,6 +8,7 @@
 
 #include "cleanup.h"
 #include "client_memory.h"
+#include "client_vmm.h"
 #include "ranges.h"
 
 /* Physical memory. The handle is the server's for as long as it is held or mapped; the program may
@@ -40,6 +41,8 @@ extern struct vmm_tables vmm;
 
 /* Whether one reservation contains all of the range. */
 bool vmm_reservation_contains_locked(uint64_t address, uint64_t size);
+
+void vmm_describe_reservation_locked(struct cuda_pointer *pointer);
 
 /* The mapping that contains an address, NULL when none does. */
 struct mapping *vmm_mapping_at_locked(uint64_t address);

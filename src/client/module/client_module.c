@@ -9,8 +9,8 @@
 #include "client_library.h"
 #include "client_log.h"
 #include "client_managed.h"
-#include "client_memory.h"
 #include "client_socket.h"
+#include "client_variable.h"
 #include "module_function.h"
 #include "recovery_hook.h"
 #include "wire_calls.h"
@@ -198,7 +198,7 @@ static void forget_contents(struct module *module)
 {
     forget_functions(module);
     list_for_each_safe (struct global, global, &module->globals, link) {
-        memory_remove_global(global->variable.address);
+        variable_remove(global->variable.address);
         free(global);
     }
 }
@@ -281,10 +281,10 @@ static void remember_global(struct module *module, uint64_t address, uint64_t si
         .address = address,
         .size = size,
         .id = client_next_id(),
+        .kind = managed ? &kind_managed_variable : &kind_variable,
         .context = module->context,
-        .managed = managed,
     };
-    memory_add_global(&global->variable);
+    variable_add(&global->variable);
     pthread_mutex_lock(&client->lock);
     list_append(&module->globals, &global->link);
     pthread_mutex_unlock(&client->lock);

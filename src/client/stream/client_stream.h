@@ -101,6 +101,9 @@ uint64_t stream_waits(void);
 /* Waits until nothing of this client runs on the device, if anything does. */
 CUresult stream_drain_device(struct device *device);
 
+/* The same for all devices. */
+CUresult stream_drain_all(void);
+
 /* Whether streams of its device do not wait for the legacy stream. */
 bool stream_has_independent(const struct stream *stream);
 

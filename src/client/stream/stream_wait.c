@@ -169,3 +169,12 @@ CUresult stream_drain_device(struct device *device)
 
     return result != CUDA_SUCCESS ? result : fence_wait_device(device->ordinal);
 }
+
+CUresult stream_drain_all(void)
+{
+    CUresult result = client_error();
+
+    for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
+        result = stream_drain_device(&client->devices[i]);
+    return result;
+}

@@ -12,6 +12,7 @@
 #include "attach.h"
 #include "client_fixture.h"
 #include "client_prototypes.h"
+#include "client_variable.h"
 #include "managed_hooks.h"
 #include "shm.h"
 #include "sock.h"
@@ -197,37 +198,36 @@ static void test_place_of_addresses(void **state)
     void *pinned;
 
     assert_int_equal(client_cuMemHostAlloc(&pinned, 4096, 0), CUDA_SUCCESS);
-    assert_int_equal(memory_place(device, 1000), PLACE_DEVICE);
-    assert_int_equal(memory_place(device + 999, 1), PLACE_DEVICE);
-    assert_int_equal(memory_place(device, 1001), PLACE_NOWHERE);
-    assert_int_equal(memory_place((uintptr_t)pinned, 4096), PLACE_PINNED);
-    assert_int_equal(memory_place((uintptr_t)&local, sizeof(local)), PLACE_PAGEABLE);
-    assert_int_equal(memory_place(HOST_BASE - 512, 1), PLACE_NOWHERE);
+    assert_int_equal(address_map_place(device, 1000), PLACE_DEVICE);
+    assert_int_equal(address_map_place(device + 999, 1), PLACE_DEVICE);
+    assert_int_equal(address_map_place(device, 1001), PLACE_NOWHERE);
+    assert_int_equal(address_map_place((uintptr_t)pinned, 4096), PLACE_PINNED);
+    assert_int_equal(address_map_place((uintptr_t)&local, sizeof(local)), PLACE_PAGEABLE);
+    assert_int_equal(address_map_place(HOST_BASE - 512, 1), PLACE_NOWHERE);
 }
 
 static void test_find_gives_the_whole_allocation(void **state)
 {
     CUdeviceptr device = allocate(3000);
     struct allocation allocation;
-    enum place place;
 
-    assert_true(memory_find(device + 2999, &allocation, &place));
+    assert_true(address_map_find(device + 2999, &allocation));
     assert_int_equal(allocation.address, device);
     assert_int_equal(allocation.size, 3000);
     assert_ptr_equal(allocation.context, fixture.context);
-    assert_int_equal(place, PLACE_DEVICE);
-    assert_false(memory_find(device + 3000, &allocation, &place));
+    assert_ptr_equal(allocation.kind, &kind_device);
+    assert_false(address_map_find(device + 3000, &allocation));
 }
 
 static void test_variables_of_modules_are_device_memory(void **state)
 {
-    struct allocation variable = {.address = 0x7f0000001000, .size = 64};
+    struct allocation variable = {.address = 0x7f0000001000, .size = 64, .kind = &kind_variable};
 
-    memory_add_global(&variable);
-    assert_int_equal(memory_place(variable.address + 60, 4), PLACE_DEVICE);
-    assert_int_equal(memory_place(variable.address + 60, 8), PLACE_NOWHERE);
-    memory_remove_global(variable.address);
-    assert_int_equal(memory_place(variable.address, 4), PLACE_PAGEABLE);
+    variable_add(&variable);
+    assert_int_equal(address_map_place(variable.address + 60, 4), PLACE_DEVICE);
+    assert_int_equal(address_map_place(variable.address + 60, 8), PLACE_NOWHERE);
+    variable_remove(variable.address);
+    assert_int_equal(address_map_place(variable.address, 4), PLACE_PAGEABLE);
 }
 
 static void test_sizes_that_cannot_be(void **state)
@@ -288,10 +288,9 @@ static void test_context_takes_its_memory_along(void **state)
 {
     CUdeviceptr device = allocate(1000);
     struct allocation allocation;
-    enum place place;
 
     memory_free_all(fixture.context);
-    assert_false(memory_find(device, &allocation, &place));
+    assert_false(address_map_find(device, &allocation));
 }
 
 int main(void)
