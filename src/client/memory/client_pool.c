@@ -350,8 +350,18 @@ void pool_give(const struct allocation *allocation, struct fence fence)
     });
 }
 
+/* Before it is given back, other memory of that address cannot be told from it. */
+static bool is_pending(uint64_t address)
+{
+    POOLS_LOCKED;
+
+    return already_pending_locked(address);
+}
+
 CUresult pool_give_now(const struct allocation *allocation)
 {
+    if (is_pending(allocation->address))
+        return CUDA_ERROR_INVALID_VALUE;
     memory_give(memory_device_heap(allocation->context->device), allocation->address);
     return CUDA_SUCCESS;
 }

@@ -284,6 +284,19 @@ static void test_asynchronous_free_waits_for_its_fence(void **state)
     assert_int_equal(again, first);
 }
 
+static void test_memory_that_waits_for_its_fence_is_not_freed_once_more(void **state)
+{
+    CUdeviceptr freed;
+    CUstream handle;
+    struct stream *stream;
+
+    assert_int_equal(client_cuStreamCreate(&handle, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    assert_int_equal(stream_enter(handle, &stream), CUDA_SUCCESS);
+    assert_int_equal(client_cuMemAllocAsync(&freed, 4096, handle), CUDA_SUCCESS);
+    assert_int_equal(client_cuMemFreeAsync(freed, handle), CUDA_SUCCESS);
+    assert_int_equal(client_cuMemFree_v2(freed), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void test_context_takes_its_memory_along(void **state)
 {
     CUdeviceptr device = allocate(1000);
@@ -305,6 +318,7 @@ int main(void)
         CASE(test_refused_granule_is_an_error_that_leaves_nothing),
         CASE(test_only_the_start_of_an_allocation_is_freed),
         CASE(test_asynchronous_free_waits_for_its_fence),
+        CASE(test_memory_that_waits_for_its_fence_is_not_freed_once_more),
         CASE(test_context_takes_its_memory_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
