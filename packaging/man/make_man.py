@@ -9,7 +9,7 @@ A page is roff, in which these lines are replaced:
     @commands                   a section for each command of `funnel help`, with its help
     @file PATH                  a file of this folder's parent, without its comments on the licence
 
-and everywhere @VERSION@. What a program prints can not differ from the page, since it is the page.
+and everywhere @VERSION@. What a program prints cannot differ from the page, since it is the page.
 """
 import pathlib
 import re
