@@ -21,6 +21,7 @@ extern const struct subcommand manage_subcommands[];  /* server, namespace, part
 extern const struct subcommand top_subcommands[];     /* top */
 extern const struct subcommand metrics_subcommands[]; /* metrics */
 extern const struct subcommand trace_subcommands[];   /* trace */
+extern const struct subcommand usage_subcommands[];   /* usage */
 extern const struct subcommand why_subcommands[];     /* why */
 extern const struct subcommand cache_subcommands[];   /* cache */
 extern const struct subcommand cdi_subcommands[];     /* cdi */
