@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the fuzz targets with libFuzzer and sanitizers and runs each for some seconds.
 #
-#     tests/fuzz/run.sh WORK_DIRECTORY [SECONDS]      (the corpus grows in WORK_DIRECTORY/corpus-*)
+#     tests/fuzz/run.sh BUILD_DIRECTORY [SECONDS]     (the corpus grows in BUILD_DIRECTORY/corpus-*)
 #
 # What earlier runs found worth keeping is in tests/fuzz/corpus (corpus.py).
 set -eu
@@ -11,32 +11,28 @@ work=$1
 seconds=${2:-10}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 fuzz=$root/tests/fuzz
-mkdir -p "$work"
+meson=$("$root/tools/setup" --meson)
 
-cat >"$work/probe.c" <<'END'
-int LLVMFuzzerTestOneInput(const char *d, long n);
-int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }
-END
-if ! clang -fsanitize=fuzzer,address,undefined "$work/probe.c" -o "$work/probe" 2>/dev/null; then
+can_fuzz() {
+    echo 'int LLVMFuzzerTestOneInput(const char *data, long size) { return 0; }' |
+        clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null
+}
+
+if ! can_fuzz; then
     echo "fuzz: skipped, there is no clang with libFuzzer"
     exit 0
 fi
-
-# $1 = name of the target; the rest = more sources and flags
-build() {
-    target=$1
-    shift
-    clang -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
-        -fno-sanitize-recover=all -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
-        -I"$root/src/base" -I"$root/src/ipc" -I"$root/src/cuda" -I"$root/src/wire" -I"$work" \
-        "$fuzz/$target.c" "$@" "$root"/src/ipc/*.c "$root"/src/base/*.c -pthread -o "$work/$target"
-}
+[ -f "$work/build.ninja" ] ||
+    CC=clang "$meson" setup "$work" "$root" -Dfuzz=true -Db_sanitize=address,undefined \
+        -Db_lundef=false -Doptimization=1 >/dev/null
+ninja -C "$work" fuzzers
+export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}"
 
 # $1 = name of the target, $2 = longest input
 run() {
     mkdir -p "$work/corpus-$1"
     echo "fuzz: $1 for $seconds seconds"
-    "$work/$1" -max_total_time="$seconds" -max_len="$2" -timeout=60 -print_final_stats=1 \
+    "$work/tests/fuzz/$1" -max_total_time="$seconds" -max_len="$2" -timeout=60 -print_final_stats=1 \
         -artifact_prefix="$work/" "$work/corpus-$1" >"$work/$1.log" 2>&1 || {
         tail -n 40 "$work/$1.log"
         echo "fuzz: $1 FAILED, the input is in $work" >&2
@@ -61,41 +57,6 @@ finish() {
     begun=""
 }
 
-python3 -B "$root/tools/apigen/apigen.py" emit wire "$root/api" "$work"
-python3 -B "$fuzz/list_decoders.py" "$work/wire_calls.h" "$work/decoders.h"
-cx16=$(uname -m | sed -n 's/x86_64/-mcx16/p')
-image=$root/src/image
-exec_includes=-I$root/src/softgpu/exec
-for folder in "$root"/src/softgpu/exec/*/; do
-    exec_includes="$exec_includes -I$folder"
-done
-# shellcheck disable=SC2086 # the folders, one word each
-start build fuzz_ptx $cx16 -fno-strict-aliasing -fwrapv -Wno-unknown-pragmas \
-    -Wno-missing-field-initializers -I"$root/src/softgpu/ptx" $exec_includes \
-    "$root"/src/softgpu/ptx/*.c "$root"/src/softgpu/exec/*/*.c "$root/src/cuda/cuda_tensor_map.c" -lm
-start build fuzz_ring
-start build fuzz_decode "$work/wire_calls.c" "$root"/src/wire/*.c "$root/src/cuda/cuda_error.c"
-start build fuzz_fatbin -I"$image" -I"$image/expand" -I"$root/src/softgpu/fatbin" \
-    "$root"/src/softgpu/fatbin/*.c "$image"/*.c "$image"/expand/*.c -lzstd -llz4
-start build fuzz_image -I"$image" -I"$image/expand" -I"$image/contents" -I"$image/reader" \
-    -I"$root/src/softgpu/ptx" "$root"/src/softgpu/ptx/*.c "$image"/*.c "$image"/expand/*.c \
-    "$image"/contents/*.c "$image/reader/image_facts.c" -lzstd -llz4
-start build fuzz_toml -I"$root/src/funneld/config" "$root"/src/funneld/config/toml*.c
-cli=$root/src/cli
-# shellcheck disable=SC2086 # words of pkg-config
-start build fuzz_answers -DFUNNEL_VERSION='"fuzz"' \
-    $(pkg-config --cflags --libs jansson 2>/dev/null && echo -DHAVE_JANSSON) \
-    -I"$cli/core" -I"$cli/views" -I"$cli/top" -I"$root/src/control" "$cli"/views/client_*.c \
-    "$cli"/views/view_[jlt]*.c "$cli/core/snapshot.c" "$cli/core/cli.c" "$cli/top/top_sample.c" \
-    "$root"/src/control/*.c
-start build fuzz_http -I"$root/src/funneld/http" "$root/src/funneld/http/http_parse.c"
-funneld=$root/src/funneld
-# shellcheck disable=SC2086 # words of pkg-config
-start build fuzz_servers -DFUNNEL_VERSION='"fuzz"' -I"$root/src/control" -I"$funneld/limits" \
-    -I"$funneld/core" -I"$funneld/accounting" -I"$funneld/servers" "$root"/src/control/*.c \
-    "$funneld"/limits/*.c "$funneld"/core/*.c "$funneld"/accounting/*.c "$funneld"/servers/*.c \
-    $(pkg-config --cflags --libs libevent_core)
-finish
 for target in fuzz_decode fuzz_toml; do
     python3 -B "$fuzz/corpus.py" unpack "$fuzz/corpus/$target.pack" "$work/corpus-$target"
 done
