@@ -118,7 +118,7 @@ static bool is_lost_already(struct recovery_snapshot *snapshot)
 
 static uint32_t busy_slots(void)
 {
-    return __atomic_load_n(&client->channel.busy_slots, __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(&client->channel.busy_slots, memory_order_acquire);
 }
 
 /* Behind what was not read: no call waits for another thread's. */
@@ -187,7 +187,7 @@ static void check_all(struct recovery_snapshot *snapshot)
 /* Partner: channel_break(). */
 static bool client_is_broken(void)
 {
-    return __atomic_load_n(&client->channel.broken, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&client->channel.broken, memory_order_relaxed);
 }
 
 /* ---- what is left ---- */

@@ -51,7 +51,8 @@ int fence_init(void)
     pthread_mutex_init(&fences.lock, NULL);
     fences.words = calloc(client->fence_count, sizeof(*fences.words));
     fences.given = calloc(client->fence_count, sizeof(*fences.given));
-    fences.given_first = fences.given_count = fences.used = 0;
+    fences.given_first = fences.given_count = 0;
+    atomic_init(&fences.used, 0);
     return fences.words && fences.given ? 0 : -1;
 }
 

@@ -40,8 +40,7 @@ static wide compare_and_swap_locked(wide *memory, wide expected, wide value)
 }
 
 #ifdef __x86_64__
-__attribute__((target("cx16"))) static wide compare_and_swap(wide *memory, wide expected,
-                                                             wide value)
+static wide compare_and_swap(wide *memory, wide expected, wide value)
 {
     if (!wide_moves_are_atomic())
         return compare_and_swap_locked(memory, expected, value);
