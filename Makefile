@@ -59,7 +59,7 @@ deb:
 # these builds run the unit and process tests, and hold only what those need.
 build-asan/build.ninja:
 	@tools/setup
-	@$(MESON) setup build-asan -Db_sanitize=address,undefined -Db_lundef=false
+	@$(MESON) setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 
 build-tsan/build.ninja:
 	@tools/setup
