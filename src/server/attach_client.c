@@ -367,7 +367,7 @@ static bool negotiate(struct session *session)
     return check_hello(session) && open_channel(session) &&
            session_visit(session, &session->server->devices.device[0]) == CUDA_SUCCESS &&
            take_sm_shares(session) &&
-           session_visit(session, session_find_calm_device(session, 0)) == CUDA_SUCCESS &&
+           session_visit(session, session_find_idle_device(session, 0)) == CUDA_SUCCESS &&
            find_window(session) && allow_shared_region(session);
 }
 

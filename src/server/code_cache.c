@@ -14,9 +14,9 @@
 #include "clock.h"
 #include "code_list.h"
 #include "code_load_lock.h"
+#include "gate.h"
 #include "log.h"
 #include "module_keep.h"
-#include "quiesce.h"
 #include "server_life.h"
 #include "server_module.h"
 #include "text.h"
@@ -56,7 +56,7 @@ static bool is_busy(void *context)
 {
     struct server *server = context;
 
-    return server_is_busy(server) || quiesce_has_waits(server->devices.quiesce);
+    return server_is_busy(server) || gate_has_waits(server->devices.gate);
 }
 
 static struct code_origin origin_of(const struct server *server, unsigned compute_capability,

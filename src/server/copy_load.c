@@ -73,7 +73,7 @@ void copy_load_update(struct server *server)
     struct channel_load load = measure_locked(server);
 
     spin_shorten(load.lacks_cpus);
-    server_launch_set_crowded(server, load.lacks_cpus);
+    launch_slots_limit(server, load.lacks_cpus);
     list_for_each (struct session, session, &server->sessions, link)
         tell_client(session, load);
 }

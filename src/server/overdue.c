@@ -3,8 +3,8 @@
 #include "overdue.h"
 
 #include "cleanup.h"
+#include "gate.h"
 #include "log.h"
-#include "quiesce.h"
 #include "session_life.h"
 
 static struct session *find_locked(const struct server *server, uint32_t id)
@@ -37,5 +37,5 @@ static bool end_client(void *context, uint32_t id)
 void overdue_watch(struct server *server)
 {
     for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
-        quiesce_set_overdue(server->devices.device[i].quiesce, end_client, server);
+        gate_set_overdue(server->devices.device[i].gate, end_client, server);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ends a client whose stream waits too long for a value (quiesce.h). */
+/* Ends a client whose stream waits too long for a value (gate.h). */
 #pragma once
 
 #include "server.h"

@@ -5,6 +5,7 @@
 #include "server_main.h"
 #include "sandbox.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "accounting.h"
+#include "capacity.h"
 #include "claims.h"
 #include "code_cache.h"
 #include "command_protocol.h"
@@ -221,7 +223,12 @@ static int start_devices(struct server *server, const struct options *options, c
         log_line("Device printf output cannot be separated from the server's own");
     int error = driver_load(options->device, &server->life->driver_kind, why, why_size);
     if (!error)
-        error = devices_init(&server->devices, options->spare, why, why_size);
+        error = devices_init(&server->devices, options->spare, capacity_prepare, why, why_size);
+    if (!error && exclusive_init(&server->devices)) {
+        text_format(why, why_size, "no memory for the gates of %u contexts",
+                    devices_context_count(&server->devices));
+        error = -ENOMEM;
+    }
     if (error)
         return error;
 

@@ -45,7 +45,7 @@ static int init_streams(struct server *server)
     int error = server_streams_init(server);
 
     if (!error && !has_exclusive_calls(server))
-        server->await_calm = NULL;
+        server->idle.ignored = true;
     return error;
 }
 

@@ -13,7 +13,6 @@
 #include "array.h"
 #include "attach_client.h"
 #include "blob.h"
-#include "calm.h"
 #include "cleanup.h"
 #include "copy.h"
 #include "device_printf.h"
@@ -28,6 +27,7 @@
 #include "session_end.h"
 #include "sm_share.h"
 #include "stream.h"
+#include "suspend.h"
 #include "window.h"
 #include "window_claim.h"
 #include "worker.h"
@@ -61,7 +61,7 @@ static void *session_thread(void *context)
     abort_launches_own(session);
     activity_own(&session->activity);
     if (attach_client(session)) {
-        calm_admit(session);
+        admission_wait(session);
         session->life->attached = true;
         server_notify(session->server);
         worker_run(session);

@@ -7,28 +7,27 @@
 
 #include <time.h>
 
-#include "calm.h"
+#include "capacity.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "context_limit.h"
-#include "driver_room.h"
 #include "fence.h"
+#include "gate.h"
 #include "log.h"
 #include "long_work_watch.h"
 #include "memory.h"
 #include "partition.h"
-#include "quiesce.h"
 #include "server_life.h"
 #include "server_module.h"
 #include "session_life.h"
+#include "suspend.h"
 #include "window.h"
 
 /* After this time without clients the server is trimmed, so that programs started one after another
  * still find the cached objects. */
 #define EMPTY_NS (3 * NS_PER_SEC)
 
-/* The longest suspension of clients, and the timeout until all are suspended. */
-#define SUSPEND_NS (250 * NS_PER_MS)
+/* The timeout until all clients are suspended. */
 #define REST_TIMEOUT_NS (20 * NS_PER_MS)
 
 /* A client that launches and waits is idle at some time within this period. */
@@ -36,7 +35,7 @@
 
 /* If the clients' work was not done within this time, a retry would fail, too. */
 #define SURPLUS_TRIM_NS (10 * NS_PER_MS)
-#define ROOM_PAUSE_NS (200 * NS_PER_US)
+#define IDLE_PAUSE_NS (200 * NS_PER_US)
 #define SURPLUS_RETRY_NS (1 * NS_PER_SEC)
 
 /* A check of all fences of all clients takes a while, so only every fifth round does it. */
@@ -69,40 +68,18 @@ bool server_is_busy(struct server *server)
     return has_session(server, is_busy);
 }
 
-/* A kernel that is launched between the check of the clients and the exclusive call would block all
- * clients. So clients are suspended before their next command, and attaching clients before their
- * first. */
-static void suspend_clients(struct server *server, struct calm *calm)
-{
-    uint64_t until = clock_ns() + SUSPEND_NS;
-
-    calm->count = 0;
-    calm_bar(server);
-    pthread_mutex_lock(&server->lock);
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (session->phase == SESSION_SERVING)
-            calm_hold(calm, session, until);
-    }
-    pthread_mutex_unlock(&server->lock);
-    calm_await_rest(server, calm, REST_TIMEOUT_NS);
-}
-
-static void resume_clients(struct server *server, struct calm *calm)
-{
-    calm_unbar(server);
-    calm_release(server, calm);
-}
-
-/* Runs `step` if no client is at work. Returns whether it did something. */
+/* Runs `step` if no client is at work. Returns whether it did something. A kernel launched between
+ * the check of the clients and the exclusive call would block all clients, so they are suspended.
+ */
 static bool step_in_between(struct server *server, bool (*step)(struct server *server))
 {
-    struct calm calm;
+    struct exclusive_call call;
 
     if (server_is_busy(server))
         return false;
-    suspend_clients(server, &calm);
+    suspend_all(server, &call, REST_TIMEOUT_NS);
     bool taken = !server_is_busy(server) && step(server);
-    resume_clients(server, &calm);
+    suspend_all_end(server, &call);
     return taken;
 }
 
@@ -122,7 +99,7 @@ static void unload_libraries(struct server *server)
 static struct device *find_short_of_capacity(struct server *server)
 {
     for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
-        if (driver_room_is_short(&server->devices.device[i]))
+        if (capacity_is_low(&server->devices.device[i]))
             return &server->devices.device[i];
     return NULL;
 }
@@ -132,11 +109,11 @@ static bool renew_capacity(struct server *server)
 {
     const struct device *device = find_short_of_capacity(server);
 
-    if (!device || device_enter(device) != CUDA_SUCCESS || !quiesce_try(device->quiesce))
+    if (!device || device_enter(device) != CUDA_SUCCESS || !gate_try_close(device->gate))
         return false;
-    driver_room_renew(device);
-    quiesce_end(device->quiesce);
-    return !driver_room_is_short(device);
+    capacity_refill(device);
+    gate_open(device->gate);
+    return !capacity_is_low(device);
 }
 
 static void renew_capacities(struct server *server)
@@ -148,10 +125,10 @@ static void renew_capacities(struct server *server)
 /* Some milliseconds. */
 static bool renew_window(struct server *server)
 {
-    if (!quiesce_try(server->devices.quiesce))
+    if (!gate_try_close(server->devices.gate))
         return false;
     bool renewed = windows_trim(server_windows(server));
-    quiesce_end(server->devices.quiesce);
+    gate_open(server->devices.gate);
     return renewed;
 }
 
@@ -190,7 +167,7 @@ static bool have_paused(struct server *server)
  * would be in vain. */
 static bool clients_pause(struct server *server)
 {
-    const struct timespec pause = {.tv_nsec = ROOM_PAUSE_NS};
+    const struct timespec pause = {.tv_nsec = IDLE_PAUSE_NS};
     uint64_t deadline = clock_ns() + PEEK_NS;
     bool paused;
 
@@ -202,7 +179,7 @@ static bool clients_pause(struct server *server)
 
 static bool await_idle(struct server *server, uint64_t deadline)
 {
-    const struct timespec pause = {.tv_nsec = ROOM_PAUSE_NS};
+    const struct timespec pause = {.tv_nsec = IDLE_PAUSE_NS};
 
     while (has_session(server, is_at_work)) {
         if (clock_ns() >= deadline)
@@ -216,11 +193,11 @@ static bool trim_windows_until(struct server *server, uint64_t end)
 {
     struct windows *windows = server_windows(server);
 
-    if (!quiesce_try(server->devices.quiesce))
+    if (!gate_try_close(server->devices.gate))
         return false;
     while (windows_trim(windows) && clock_ns() < end)
         ;
-    quiesce_end(server->devices.quiesce);
+    gate_open(server->devices.gate);
     return true;
 }
 
@@ -244,12 +221,12 @@ static bool is_over_budget(struct server *server)
 static bool give_back_between(struct server *server)
 {
     uint64_t deadline = clock_ns() + REST_TIMEOUT_NS;
-    struct calm calm;
+    struct exclusive_call call;
 
-    suspend_clients(server, &calm);
+    suspend_all(server, &call, REST_TIMEOUT_NS);
     bool done =
         await_idle(server, deadline) && give_back_until(server, clock_ns() + SURPLUS_TRIM_NS);
-    resume_clients(server, &calm);
+    suspend_all_end(server, &call);
     return done;
 }
 
@@ -302,9 +279,9 @@ static void trim_empty_server(struct server *server, struct upkeep *upkeep)
         upkeep->empty_at = now;
     if (upkeep->trimmed || now - upkeep->empty_at < EMPTY_NS)
         return;
-    calm_bar(server);
+    admission_block(server);
     upkeep->trimmed = trim(server);
-    calm_unbar(server);
+    admission_unblock(server);
     log_debug("There are no clients: what was kept for them is released");
 }
 

@@ -67,14 +67,14 @@ static void wait_for_command(struct session *session)
     session_set_at_rest(session, false);
 }
 
-/* Another session is about to make an exclusive call. Partner: calm.c. */
+/* Another session may be about to make an exclusive call. */
 static void stay_suspended(struct session *session)
 {
-    if (!atomic_load_explicit(&session->holders, memory_order_relaxed) ||
-        !streams_are_held(session))
+    if (!atomic_load_explicit(&session->suspended.count, memory_order_relaxed) ||
+        !streams_are_suspended(session))
         return;
     launch_batch_flush(session);
-    streams_stay_held(session);
+    streams_await_resume(session);
 }
 
 /* Like run_one(), but without launch batches: each launch is timed separately. */

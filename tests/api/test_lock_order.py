@@ -19,8 +19,8 @@ PROGRAMS = ["callbacks", "conditionals", "contexts", "events", "forks", "graph_m
             "vmm"]
 # Locks that code in several files takes, by the end of the expression for them; others are their file's.
 SHARED = {"client->lock": "client->lock", "socket_lock": "client->socket_lock", "server->lock": "server->lock",
-          "streams->lock": "streams->lock", "quiesce->lock": "quiesce->lock", "members[i]->lock": "quiesce->lock",
-          "waits_lock": "quiesce->waits_lock", "soft_lock": "soft_lock",
+          "streams->lock": "streams->lock", "gate->lock": "gate->lock", "members[i]->lock": "gate->lock",
+          "waits_lock": "gate->waits_lock", "soft_lock": "soft_lock",
           "store->lock": "store->lock", "client_graph_lock": "client_graph_lock", "vmm.lock": "vmm.lock",
           "graph_backend.lock": "client_graph_lock", "blocks.lock": "blocks.lock", "block_lock": "blocks.lock",
           "managed.lock": "managed.lock", "managed_lock": "managed.lock"}

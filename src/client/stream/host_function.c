@@ -204,7 +204,7 @@ static void await_completion(const struct completion *completion)
 }
 
 /* A function may touch managed variables, and only the caller can bring them up to date: a stream
- * that waits for the host must need no call to go on (the server's quiesce.h says why). So the
+ * that waits for the host must need no call to go on (the server's gate.h says why). So the
  * caller waits for the stream, and for the function. */
 static CUresult run_at_once(struct stream *stream, struct job what)
 {

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "calm.h"
 #include "cuda_array.h"
+#include "exclusive.h"
 #include "memory.h"
 #include "placement.h"
 #include "server_dispatch.h"
@@ -61,15 +61,15 @@ static uint64_t size_of_all(const struct array *array)
  * stays until the server ends. */
 void array_destroy_driver(struct session *session, const struct array *array)
 {
-    struct calm calm;
+    struct exclusive_call call;
 
-    if (calm_begin_patiently(session, array->device, "cuArrayDestroy", &calm) != CUDA_SUCCESS)
+    if (exclusive_begin_at_end(session, array->device, "cuArrayDestroy", &call) != CUDA_SUCCESS)
         return;
     if (array->mipmap)
         driver.cuMipmappedArrayDestroy(array->mipmap);
     else if (array->driver)
         driver.cuArrayDestroy(array->driver);
-    calm_end(session, array->device, &calm);
+    exclusive_end(session, array->device, &call);
 }
 
 static CUresult create_driver(struct array *array)

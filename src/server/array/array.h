@@ -26,8 +26,8 @@ struct texture;
  * through the object. */
 void array_unref(struct session *session, struct array *array);
 
-/* Destroys the driver's array at an idle point (calm.h), because the driver's call may wait for all
- * work. The device's context is current. */
+/* Destroys the driver's array at an idle point (exclusive.h), because the driver's call may wait
+ * for all work. The device's context is current. */
 void array_destroy_driver(struct session *session, const struct array *array);
 
 /* ---- array_spare.c: the context of the device is current ---- */

@@ -5,13 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "driver_room.h"
 #include "fd.h"
 #include "log.h"
 #include "process_memory.h"
-#include "quiesce.h"
 #include "shm.h"
-#include "spare_events.h"
 #include "text.h"
 
 #define GIB (1ull << 30)
@@ -132,7 +129,7 @@ static CUresult record_identity(struct device *device)
     return result;
 }
 
-static CUresult open_context(struct device *device)
+static CUresult open_context(struct device *device, prepare_context *prepare)
 {
     CUresult result = driver.cuDevicePrimaryCtxRetain(&device->context, device->ordinal);
 
@@ -145,18 +142,19 @@ static CUresult open_context(struct device *device)
         result = driver.cuStreamCreateWithPriority(&device->watch, CU_STREAM_NON_BLOCKING,
                                                    device->record.priority_least);
     if (result == CUDA_SUCCESS)
-        driver_room_prepare();
+        prepare();
     return result;
 }
 
-static CUresult device_init(struct device *device, CUdevice ordinal, unsigned count)
+static CUresult device_init(struct device *device, CUdevice ordinal, unsigned count,
+                            prepare_context *prepare)
 {
     device->ordinal = ordinal;
     CUresult result = record_identity(device);
 
     log_line("Creating server context on device %d (%s)", ordinal, device->record.name);
     if (result == CUDA_SUCCESS)
-        result = open_context(device);
+        result = open_context(device, prepare);
     if (result != CUDA_SUCCESS)
         return result;
     record_attributes(device);
@@ -177,7 +175,7 @@ static int make_table(struct devices *devices)
 
 /* ---- spare contexts ---- */
 
-static CUresult open_spare(struct device *primary, struct device *spare)
+static CUresult open_spare(struct device *primary, struct device *spare, prepare_context *prepare)
 {
     *spare = (struct device){.ordinal = primary->ordinal, .record = primary->record};
     bool can = driver.cuCtxCreate_v2 && driver.cuCtxDestroy_v2;
@@ -190,7 +188,7 @@ static CUresult open_spare(struct device *primary, struct device *spare)
         result = driver.cuStreamCreateWithPriority(&spare->watch, CU_STREAM_NON_BLOCKING,
                                                    spare->record.priority_least);
     if (result == CUDA_SUCCESS)
-        driver_room_prepare();
+        prepare();
     return result != CUDA_SUCCESS ? result : device_enter(primary);
 }
 
@@ -221,11 +219,11 @@ static uint64_t difference(uint64_t more, uint64_t less)
     return more > less ? more - less : 0;
 }
 
-static CUresult add_spare(struct devices *devices, unsigned ordinal)
+static CUresult add_spare(struct devices *devices, unsigned ordinal, prepare_context *prepare)
 {
     struct device *primary = &devices->device[ordinal];
     struct measure before = measure(primary);
-    CUresult result = open_spare(primary, &devices->device[devices->count + ordinal]);
+    CUresult result = open_spare(primary, &devices->device[devices->count + ordinal], prepare);
     struct measure after = measure(primary);
     bool counted = before.counted && after.counted;
     uint64_t spare =
@@ -247,13 +245,13 @@ static void drop_spares(struct devices *devices)
 }
 
 /* Creating a context waits for running kernels, so this is done before there are clients. */
-static void add_spares(struct devices *devices)
+static void add_spares(struct devices *devices, prepare_context *prepare)
 {
     CUresult result = CUDA_SUCCESS;
 
     process_memory_open(driver_path());
     for (unsigned i = 0; i < devices->count && result == CUDA_SUCCESS; i++) {
-        result = add_spare(devices, i);
+        result = add_spare(devices, i, prepare);
         if (result != CUDA_SUCCESS)
             log_line("Device %u cannot have a spare context, so the server works without: %s", i,
                      driver_error_name(result));
@@ -267,7 +265,14 @@ static void add_spares(struct devices *devices)
         drop_spares(devices);
 }
 
-int devices_init(struct devices *devices, bool spares, char *why, size_t why_size)
+static void number_contexts(struct devices *devices)
+{
+    for (unsigned i = 0; i < devices_context_count(devices); i++)
+        devices->device[i].index = i;
+}
+
+int devices_init(struct devices *devices, bool spares, prepare_context *prepare, char *why,
+                 size_t why_size)
 {
     int count = 0;
 
@@ -279,7 +284,7 @@ int devices_init(struct devices *devices, bool spares, char *why, size_t why_siz
 
     for (int i = 0; i < count; i++) {
         struct device *device = &devices->device[i];
-        CUresult result = device_init(device, i, (unsigned)count);
+        CUresult result = device_init(device, i, (unsigned)count, prepare);
         if (result != CUDA_SUCCESS) {
             text_format(why, why_size, "device %d cannot be used: %s", i,
                         driver_error_name(result));
@@ -292,49 +297,10 @@ int devices_init(struct devices *devices, bool spares, char *why, size_t why_siz
     }
 
     if (spares)
-        add_spares(devices);
+        add_spares(devices, prepare);
+    number_contexts(devices);
     int error = make_table(devices);
-    if (!error)
-        error = devices_create_pools(devices);
     if (error)
         text_format(why, why_size, "no memory for the device table: %s", strerror(-error));
     return error;
-}
-
-/* A single lock needs no group. */
-static struct quiesce *join_locks(const struct devices *devices)
-{
-    struct quiesce *locks[DEVICE_CONTEXTS_MAX];
-    unsigned count = devices_context_count(devices);
-
-    for (unsigned i = 0; i < count; i++)
-        locks[i] = devices->device[i].quiesce;
-    return count == 1 ? locks[0] : quiesce_create_group(locks, count);
-}
-
-int devices_create_pools(struct devices *devices)
-{
-    for (unsigned i = 0; i < devices_context_count(devices); i++) {
-        struct device *device = &devices->device[i];
-
-        device->index = i;
-        device->quiesce = quiesce_create();
-        device->events = spare_events_create();
-        device->room = driver_room_create();
-        if (!device->quiesce || !device->events || !device->room)
-            return -ENOMEM;
-    }
-    devices->quiesce = join_locks(devices);
-    return devices->quiesce ? 0 : -ENOMEM;
-}
-
-void devices_destroy_pools(struct devices *devices)
-{
-    if (devices_context_count(devices) != 1)
-        quiesce_destroy(devices->quiesce);
-    for (unsigned i = 0; i < devices_context_count(devices); i++) {
-        driver_room_destroy(devices->device[i].room);
-        spare_events_destroy(devices->device[i].events);
-        quiesce_destroy(devices->device[i].quiesce);
-    }
 }

@@ -16,19 +16,23 @@
 #include "attach.h"
 #include "loader.h"
 
-struct driver_room;
-struct quiesce;
+struct batch_pause;
+struct capacity;
+struct gate;
+struct launch_slots;
 struct spare_events;
 
 struct device {
     CUdevice ordinal;
     unsigned index; /* in struct devices */
     CUcontext context;
-    CUstream watch;               /* always idle: a query of it tells whether the context lives */
-    struct quiesce *quiesce;      /* quiesce.h */
-    struct spare_events *events;  /* spare_events.h */
-    struct driver_room *room;     /* driver_room.h */
-    struct device_launch *launch; /* The parts of subsystems, opaque to the others. */
+    CUstream watch;              /* always idle: a query of it tells whether the context lives */
+    struct gate *gate;           /* these by exclusive_init(): gate.h, */
+    struct spare_events *events; /* spare_events.h, */
+    struct capacity *capacity;   /* capacity.h, */
+    struct launch_slots *slots;  /* launch_slot.h, */
+    struct batch_pause *batch_pause; /* batch_pause.h */
+    struct device_launch *launch;    /* The parts of subsystems, opaque to the others. */
     struct device_copies *copies;
     struct device_arrays *arrays;
     struct device_record record;      /* what clients learn at attach */
@@ -46,8 +50,8 @@ struct devices {
     uint64_t own_memory[ATTACH_DEVICES_MAX];   /* bytes that both have, about */
     uint64_t stride;                           /* addresses that a client gets for each device */
     int driver_version;
-    int table_fd;            /* struct device_record[count], read-only */
-    struct quiesce *quiesce; /* the locks of all contexts as one */
+    int table_fd;      /* struct device_record[count], read-only */
+    struct gate *gate; /* the locks of all contexts as one */
 };
 
 /* How many contexts there are. */
@@ -66,14 +70,12 @@ static inline unsigned device_compute_capability(const struct device *device)
 }
 
 /* Creates a context on every device, for the life of the process, and with `spares` a second one.
- * A device that has no memory for that makes the server work without spare contexts. 0, or -errno
- * and in `why` a message of what went wrong. */
-int devices_init(struct devices *devices, bool spares, char *why, size_t why_size);
-
-/* Creates the quiesce lock, the spare events and the account of room of each context: 0 or -ENOMEM.
- * devices_init() calls it; the second undoes it. */
-int devices_create_pools(struct devices *devices);
-void devices_destroy_pools(struct devices *devices);
+ * A device that has no memory for that makes the server work without spare contexts. Each new
+ * context is current when `prepare` is called for it. 0, or -errno and in `why` a message of what
+ * went wrong. */
+typedef void prepare_context(void);
+int devices_init(struct devices *devices, bool spares, prepare_context *prepare, char *why,
+                 size_t why_size);
 
 /* How the server has the driver make memory of the device: as memory that can be exported, and that
  * network adapters reach where the device lets them. */

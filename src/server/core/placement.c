@@ -49,7 +49,7 @@ static const struct device *find_free(struct session *session, const struct devi
     return primary;
 }
 
-const struct device *session_find_calm_device(struct session *session, unsigned ordinal)
+const struct device *session_find_idle_device(struct session *session, unsigned ordinal)
 {
     const struct devices *devices = &session->server->devices;
     const struct device *primary = &devices->device[ordinal];
@@ -63,7 +63,7 @@ const struct device *session_find_calm_device(struct session *session, unsigned 
 
 static void place(struct session *session, unsigned ordinal)
 {
-    const struct device *device = session_find_calm_device(session, ordinal);
+    const struct device *device = session_find_idle_device(session, ordinal);
 
     session->placed_mask |= 1ull << ordinal;
     if (device->index == ordinal)

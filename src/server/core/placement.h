@@ -21,7 +21,7 @@ const struct device *session_place(struct session *session, const char *call, ui
 /* Session thread. The context for calls that belong to none: the client's where it has been placed,
  * else one in which they wait for no long kernel, where there is one. May take some
  * milliseconds. */
-const struct device *session_find_calm_device(struct session *session, unsigned ordinal);
+const struct device *session_find_idle_device(struct session *session, unsigned ordinal);
 
 /* Session thread. The client has nothing in a context any more, and is placed anew when it next
  * creates something there. */

@@ -12,7 +12,7 @@
 #include "device.h"
 #include "list.h"
 
-struct calm;
+struct idle_source;
 struct server;
 struct session;
 
@@ -20,25 +20,24 @@ struct session;
  * whose call returned it, or NULL; with a witness the handler does not return. */
 typedef void server_fatal_handler(struct server *server, struct session *witness, CUresult result);
 
-/* On the session's thread: whether work in a context keeps calls that wait for all streams for
- * long. */
+/* On the session's thread: whether work in a context keeps exclusive calls for long. */
 typedef bool server_occupied_query(struct session *session, const struct device *device);
-
-/* On the session's thread: waits until no work keeps such calls for long: calm.h. */
-typedef void server_calm_waiter(struct session *session, const struct device *device,
-                                struct calm *calm);
 
 struct server {
     struct devices devices;
-    server_occupied_query *is_occupied; /* the stream subsystem's, as the next */
-    server_calm_waiter *await_calm;     /* NULL: such calls are made at once */
-    atomic_bool faulted;                /* a context is lost, and the process is about to end */
+    server_occupied_query *is_occupied; /* idle_register() sets it */
+    struct {
+        const struct idle_source *source; /* NULL: not registered yet, so no call waits */
+        bool ignored;                     /* exclusive calls are made at once */
+        atomic_uint waiters;              /* sessions that wait for an idle point */
+    } idle;                               /* idle.h */
+    atomic_bool faulted;                  /* a context is lost, and the process is about to end */
     server_fatal_handler *on_fatal;
 
     pthread_mutex_t lock;
     struct list
-        sessions;  /* struct session; only the main thread changes the list, under the lock */
-    unsigned bars; /* under the lock: calls beside which no new client begins, calm.h */
+        sessions; /* struct session; only the main thread changes the list, under the lock */
+    unsigned admission_blocks; /* under the lock: suspend.h */
 
     struct server_ipc *ipc;
     struct server_memory *memory;

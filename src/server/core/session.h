@@ -52,12 +52,15 @@ struct session {
     int socket;
     struct list link; /* in server->sessions: the main thread's, under the server's lock */
     _Atomic enum session_phase phase;
-    atomic_bool stop;                /* the thread shall end: any thread sets it */
-    atomic_bool at_rest;             /* session_is_at_rest() */
-    atomic_uint holders;             /* other sessions that hold this one back: calm.h */
-    atomic_uint_fast64_t held_until; /* clock_ns(): by then it goes on all the same */
-    atomic_bool held_a_while;        /* one of the holders has gone, and left held_until behind */
-    struct activity activity;        /* of the thread */
+    atomic_bool stop;    /* the thread shall end: any thread sets it */
+    atomic_bool at_rest; /* session_is_at_rest() */
+    struct {
+        atomic_uint count;          /* of suspensions, a lingering one included */
+        atomic_uint_fast64_t until; /* clock_ns(): by then the session goes on all the same */
+        atomic_bool lingers;        /* an exclusive call has ended, and left `until` behind */
+    } suspended;                    /* suspend.h */
+    uint64_t long_work_seen;        /* when, by clock_ns(): idle.c, under the server's lock */
+    struct activity activity;       /* of the thread */
     struct session_limits limits;
     struct quota_use quotas;
     struct channel_server *channel; /* written under the server's lock */

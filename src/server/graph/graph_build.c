@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "capacity.h"
 #include "cuda_graph.h"
-#include "driver_room.h"
 #include "function.h"
 #include "graph_state.h"
 #include "kernel_call.h"
@@ -15,7 +15,7 @@
 #include "window.h"
 
 /* Measured: 43 graphs of 20 nodes share a block of 5.6 MiB, and 1000 nodes take 2.7 MiB. */
-#define NODES_IN_A_PIECE 24u
+#define NODES_IN_A_SLOT 24u
 
 /* ---- nodes in the driver's form ---- */
 
@@ -191,23 +191,23 @@ static CUresult disable_nodes(const struct graph *graph)
     return result;
 }
 
-static unsigned pieces_of(const struct graph *graph)
+static unsigned slots_of(const struct graph *graph)
 {
-    return 1 + graph->node_count / NODES_IN_A_PIECE;
+    return 1 + graph->node_count / NODES_IN_A_SLOT;
 }
 
 static CUresult instantiate_graph(struct graph *graph)
 {
     struct session *session = graph->session;
-    struct driver_room_use room;
+    struct capacity_use use;
     CUresult result =
-        driver_room_begin(session, graph->device, pieces_of(graph), "cuGraphInstantiate", &room);
+        capacity_begin(session, graph->device, slots_of(graph), "cuGraphInstantiate", &use);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuGraphInstantiateWithFlags(&graph->exec, graph->driver, graph->flags);
-    driver_room_end(session, graph->device, &room, result);
-    graph->pieces = result == CUDA_SUCCESS ? room.pieces : 0;
+    capacity_end(session, graph->device, &use, result);
+    graph->slots = result == CUDA_SUCCESS ? use.slots : 0;
     return result;
 }
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "batch_pause.h"
-#include "calm.h"
+#include "capacity.h"
 #include "cleanup.h"
-#include "driver_room.h"
+#include "exclusive.h"
 #include "graph_state.h"
 #include "spare_events.h"
 #include "stream.h"
@@ -24,11 +24,11 @@ struct graph_ending {
     const struct device *device;
     CUgraph driver;
     CUgraphExec exec;
-    CUevent behind;  /* recorded behind the last launch; the driver keeps launches in order */
-    bool launched;   /* there was one */
-    bool goes_on;    /* batches are allowed again */
-    unsigned pieces; /* of the exec: driver_room.h */
-    uint64_t bytes;  /* still charged to the session */
+    CUevent behind; /* recorded behind the last launch; the driver keeps launches in order */
+    bool launched;  /* there was one */
+    bool goes_on;   /* batches are allowed again */
+    unsigned slots; /* of the exec: capacity.h */
+    uint64_t bytes; /* still charged to the session */
 };
 
 CUresult graph_prepare_ending(struct graph *graph)
@@ -75,7 +75,7 @@ static void destroy_driver(struct graph_ending *ending)
 {
     if (ending->exec) {
         driver.cuGraphExecDestroy(ending->exec);
-        driver_room_give(ending->device, ending->pieces);
+        capacity_give(ending->device, ending->slots);
     }
     if (ending->driver)
         driver.cuGraphDestroy(ending->driver);
@@ -106,14 +106,14 @@ static bool destroy_exclusively(struct session *session, const struct device *de
                                 bool patiently)
 {
     const char *what = "cuGraphExecDestroy";
-    struct calm calm;
+    struct exclusive_call call;
 
     if (session_enter(session, device) != CUDA_SUCCESS ||
-        (patiently ? calm_begin_patiently(session, device, what, &calm)
-                   : calm_begin(session, device, what, &calm)) != CUDA_SUCCESS)
+        (patiently ? exclusive_begin_at_end(session, device, what, &call)
+                   : exclusive_begin(session, device, what, &call)) != CUDA_SUCCESS)
         return false;
     destroy_ended(session, device);
-    calm_end(session, device, &calm);
+    exclusive_end(session, device, &call);
     return true;
 }
 
@@ -123,7 +123,7 @@ static void give_up(struct graph *graph)
 
     ending->exec = graph->exec;
     ending->driver = graph->driver;
-    ending->pieces = graph->pieces;
+    ending->slots = graph->slots;
     list_append(&graph->session->graphs->endings, &ending->link);
     graph->session->graphs->ending_count++;
     graph_endings_collect(graph->session, false);
@@ -137,7 +137,7 @@ void graph_unbuild(struct graph *graph)
     } else {
         if (graph->exec) {
             driver.cuGraphExecDestroy(graph->exec);
-            driver_room_give(graph->device, graph->pieces);
+            capacity_give(graph->device, graph->slots);
         }
         if (graph->driver)
             driver.cuGraphDestroy(graph->driver);

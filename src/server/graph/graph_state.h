@@ -110,7 +110,7 @@ struct graph {
     uint32_t flags;
     CUgraph driver;
     CUgraphExec exec;
-    unsigned pieces; /* that the exec has: driver_room.h */
+    unsigned slots; /* that the exec has: capacity.h */
     struct graph_ending
         *ending; /* with conditional nodes: its end waits for its launches; else NULL */
     unsigned session_priority; /* the client's priority when it was built */

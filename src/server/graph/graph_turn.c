@@ -8,13 +8,13 @@
  * The driver cannot run one while nodes of another graph are set, either: batch_pause.h.
  */
 #include "batch_pause.h"
-#include "calm.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "graph_state.h"
+#include "idle_probe.h"
 #include "spare_events.h"
 #include "stream.h"
-#include "stream_probe.h"
+#include "suspend.h"
 
 #define COMMANDS_TIMEOUT_NS (20 * NS_PER_MS)
 
@@ -33,25 +33,25 @@ static void await_commands(struct session *session)
 {
     struct server *server = session->server;
     uint64_t until = clock_ns() + COMMANDS_TIMEOUT_NS;
-    struct calm calm = {.count = 0};
+    struct exclusive_call call = {.count = 0};
 
     pthread_mutex_lock(&server->lock);
     list_for_each (struct session, other, &server->sessions, link) {
         if (other != session && other->phase == SESSION_SERVING)
-            calm_hold(&calm, other, until);
+            suspend_session(&call, other, until);
     }
     pthread_mutex_unlock(&server->lock);
-    calm_await_rest(server, &calm, COMMANDS_TIMEOUT_NS);
-    calm_release(server, &calm);
+    suspend_await_rest(server, &call, COMMANDS_TIMEOUT_NS);
+    suspend_end(server, &call);
 }
 
 static void await_batches(struct session *session, const struct device *device)
 {
-    struct stream_probe probe;
+    struct idle_probe probe;
 
-    if (stream_probe_try(&probe, session, device, BATCHES_TIMEOUT_NS))
-        stream_probe_await(&probe, BATCHES_TIMEOUT_NS);
-    stream_probe_end(&probe);
+    if (idle_probe_try(&probe, session, device, BATCHES_TIMEOUT_NS))
+        idle_probe_await(&probe, BATCHES_TIMEOUT_NS);
+    idle_probe_end(&probe);
 }
 
 /* The lock keeps other threads from making or launching such a graph before that is done. */

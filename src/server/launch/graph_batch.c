@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capacity.h"
 #include "cuda_error.h"
-#include "driver_room.h"
 #include "function.h"
 #include "kernel_call.h"
 #include "loader.h"
@@ -17,8 +17,8 @@
 /* How often a length must be wanted before its batch is created. */
 #define WANTED_OFTEN 3u
 
-/* Of driver_room.h. */
-#define PIECES 1u
+/* Of capacity.h. */
+#define SLOTS 1u
 
 /* How many bytes of a node's parameters are remembered, so that the same launch need not be set
  * again. */
@@ -174,12 +174,12 @@ static struct graph_batch *prepare(struct graph_batches *batches, unsigned kind,
 
     if (batch)
         return graph_batch_set(batch, launches) ? batch : NULL;
-    if (++batches->wanted[kind] < WANTED_OFTEN || !driver_room_try(batches->device, PIECES))
+    if (++batches->wanted[kind] < WANTED_OFTEN || !capacity_take(batches->device, SLOTS))
         return NULL;
     batch =
         driver_has_graph_batches() ? graph_batch_create(batches, launches, lengths[kind]) : NULL;
     if (!batch)
-        driver_room_give(batches->device, PIECES);
+        capacity_give(batches->device, SLOTS);
     batches->batch[kind] = batch;
     batches->unavailable = !batch;
     return batch;
@@ -217,7 +217,7 @@ static void drop(struct graph_batches *batches, unsigned kind)
         return;
     graph_batch_destroy(batches->batch[kind]);
     batches->batch[kind] = NULL;
-    driver_room_give(batches->device, PIECES);
+    capacity_give(batches->device, SLOTS);
 }
 
 static bool graph_batch_uses(const struct graph_batch *batch, const struct module *module)

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "batch_pause.h"
 #include "clock.h"
 #include "device_printf.h"
 #include "fence.h"
@@ -64,12 +65,12 @@ static void choose_path(struct stream *stream)
 
 static void begin_batch(struct launch_batch *batch, struct stream *stream)
 {
-    batch->most = (unsigned)stream->pace.batch;
+    batch->most = (unsigned)stream->flow.control.batch;
     batch->uses = 0;
     choose_path(stream);
 }
 
-_Static_assert(PACE_BATCH_MAX == GRAPH_BATCH_MAX, "a batch has room for all");
+_Static_assert(FLOW_BATCH_MAX == GRAPH_BATCH_MAX, "a batch has room for all");
 
 void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                       struct function *function, struct stream *stream)
@@ -102,18 +103,11 @@ static void launch_alone(struct session *session, const struct stream *stream,
     session_async_failed(session, "cuLaunchKernelEx", result);
 }
 
-/* Mostly it is 0, and no call is needed. */
-static bool are_paused(const struct device *device)
-{
-    return atomic_load_explicit(&device->launch->batch_pause.until, memory_order_relaxed) &&
-           batch_pause_is_on(device);
-}
-
 static void launch_all(struct session *session, struct stream *stream,
                        const struct launch *launches, unsigned count)
 {
     /* A node of a graph runs in the context that it was created for, and not in its stream's. */
-    bool alone = stream_is_confined(stream) || are_paused(stream->device);
+    bool alone = stream_is_confined(stream) || batch_pause_is_on(stream->device);
     bool slot = launch_slot_take(stream->device);
     unsigned done = 0;
 
@@ -149,7 +143,7 @@ bool launch_batch_awaits_fence(struct session *session)
 static bool takes_fence_kernel(const struct stream *stream)
 {
     return stream->device->launch->fence_kernel && !stream_is_confined(stream) &&
-           !are_paused(stream->device);
+           !batch_pause_is_on(stream->device);
 }
 
 static void trust_more(struct stream *stream)

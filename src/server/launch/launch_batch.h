@@ -31,7 +31,7 @@ struct wire_cuLaunchKernelEx;
 /* The launches of a session that the driver has not got yet. */
 struct launch_batch {
     struct stream *stream;
-    unsigned count, most; /* how many of them there may be: stream_pace.h */
+    unsigned count, most; /* how many of them there may be: stream_flow.h */
     uint32_t uses;        /* of all of their functions */
     uint64_t since;       /* clock_ns() at which the wait for a fence began; 0 = it did not */
     struct launch launches[GRAPH_BATCH_MAX];

@@ -9,7 +9,6 @@
 #include "fence_kernel.h"
 #include "launch.h"
 #include "launch_record.h"
-#include "launch_slot.h"
 
 /* ---- streams ---- */
 
@@ -80,8 +79,6 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         device->launch = calloc(1, sizeof(*device->launch));
         if (!device->launch)
             return -ENOMEM;
-        batch_pause_init(&device->launch->batch_pause);
-        launch_slots_init(device);
         load_fence_kernel(device, options);
     }
     return 0;

@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include "batch_pause.h"
-#include "fair_semaphore.h"
 #include "graph_batch.h"
 #include "launch_batch.h"
 #include "server.h"
@@ -53,7 +51,4 @@ struct stream_launch {
 struct device_launch {
     struct function *fence_kernel;         /* NULL: the driver writes all fences */
     struct fence_counters *fence_counters; /* NULL: the kernel is given each number */
-    struct batch_pause batch_pause;
-    struct fair_semaphore slots; /* launch_slot.h */
-    atomic_bool crowded;         /* more clients are at work than CPUs can carry */
 };

@@ -7,12 +7,12 @@
  */
 #include "context_limit.h"
 
-#include "calm.h"
 #include "cleanup.h"
+#include "exclusive.h"
+#include "gate.h"
 #include "log.h"
 #include "memory_state.h"
 #include "placement.h"
-#include "quiesce.h"
 #include "server_dispatch.h"
 
 static uint64_t threads_of(const struct device *device)
@@ -57,17 +57,17 @@ static CUresult raise_limit(const struct session *session, CUlimit limit, uint64
 static CUresult raise_exclusively(struct session *session, const struct device *device,
                                   CUlimit limit, uint64_t value)
 {
-    struct calm calm;
+    struct exclusive_call call;
     size_t now = 0;
     CUresult result = driver.cuCtxGetLimit(&now, limit);
 
     if (result != CUDA_SUCCESS || value <= now)
         return result;
-    result = calm_begin(session, device, "cuCtxSetLimit", &calm);
+    result = exclusive_begin(session, device, "cuCtxSetLimit", &call);
     if (result != CUDA_SUCCESS)
         return result;
     result = raise_limit(session, limit, value);
-    calm_end(session, device, &calm);
+    exclusive_end(session, device, &call);
     return result;
 }
 
@@ -137,10 +137,10 @@ bool context_limits_restore(struct server *server, const struct device *device)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->memory->limits_lock);
 
-    if (!server_is_empty(server) || !quiesce_try(device->quiesce))
+    if (!server_is_empty(server) || !gate_try_close(device->gate))
         return false;
     for (int limit = 0; limit < DEVICE_LIMITS_MAX && limit < CU_LIMIT_MAX; limit++)
         restore(device, (CUlimit)limit);
-    quiesce_end(device->quiesce);
+    gate_open(device->gate);
     return true;
 }

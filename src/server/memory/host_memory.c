@@ -12,26 +12,26 @@
 
 #include "attach.h"
 #include "blob.h"
-#include "calm.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "fd.h"
+#include "gate.h"
 #include "host_file.h"
 #include "page_lock.h"
 #include "placement.h"
-#include "quiesce.h"
 #include "quota.h"
 #include "server.h"
 #include "server_dispatch.h"
 #include "shm.h"
 #include "sock.h"
+#include "suspend.h"
 #include "window.h"
 
 #define HOST_GRANULARITY 4096ull
 #define HOST_ALIGNMENT (2ull << 20)
 
 /* Bytes that a window may keep locked for later requests. Beyond this limit, memory is unlocked at
- * once (quiesce.h). */
+ * once (gate.h). */
 #define IDLE_BYTES_MAX (1ull << 30)
 
 /* While memory of departed clients is unlocked, other clients wait at most this long at a time. */
@@ -59,18 +59,18 @@ static void trim_windows_for(struct windows *windows, uint64_t ns)
 
 bool host_memory_trim_windows(struct session *session)
 {
-    struct quiesce *quiesce = session->server->devices.quiesce;
-    struct calm calm;
+    struct gate *gate = session->server->devices.gate;
+    struct exclusive_call call;
 
-    calm_await_everywhere(session, &calm);
-    bool can = !session->stop && quiesce_begin(quiesce, "cuMemHostUnregister") == CUDA_SUCCESS;
+    exclusive_await_all(session, &call);
+    bool can = !session->stop && gate_close(gate, "cuMemHostUnregister") == CUDA_SUCCESS;
     if (can) {
-        calm_bar(session->server);
+        admission_block(session->server);
         trim_windows_for(server_windows(session->server), TRIM_NS);
-        calm_unbar(session->server);
-        quiesce_end(quiesce);
+        admission_unblock(session->server);
+        gate_open(gate);
     }
-    calm_release(session->server, &calm);
+    suspend_end(session->server, &call);
     return can;
 }
 
@@ -169,7 +169,7 @@ static CUresult take_place(struct session *session, struct granule *granule)
 
 static CUresult place_and_map(struct session *session, struct granule *granule, uint64_t offset)
 {
-    CUresult result = session_visit(session, session_find_calm_device(session, 0));
+    CUresult result = session_visit(session, session_find_idle_device(session, 0));
 
     if (result == CUDA_SUCCESS)
         result = take_place(session, granule);
@@ -249,16 +249,16 @@ static void destroy_last_idle(struct window *window)
 /* While a stream waits for a value no memory can be unlocked; then the window exceeds its limit. */
 static bool unlock_last_idle(struct session *session)
 {
-    struct quiesce *quiesce = session->window->devices->quiesce;
-    struct calm calm;
+    struct gate *gate = session->window->devices->gate;
+    struct exclusive_call call;
 
-    calm_await_everywhere(session, &calm);
-    bool unlocks = !session->stop && quiesce_try(quiesce);
+    exclusive_await_all(session, &call);
+    bool unlocks = !session->stop && gate_try_close(gate);
     if (unlocks) {
         destroy_last_idle(session->window);
-        quiesce_end(quiesce);
+        gate_open(gate);
     }
-    calm_release(session->server, &calm);
+    suspend_end(session->server, &call);
     return unlocks;
 }
 

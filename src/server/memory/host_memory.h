@@ -21,7 +21,7 @@ void host_memory_retire(struct session *session, struct granule *granule);
  * long. */
 bool host_memory_trim_windows(struct session *session);
 
-/* Unlocks all idle memory of a window. Called between quiesce_begin() and quiesce_end(). */
+/* Unlocks all idle memory of a window. Called between gate_close() and gate_open(). */
 void host_memory_drop_idle(struct window *window);
 
 /* The client is gone: closes the descriptors of its window's idle memory. */

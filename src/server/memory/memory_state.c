@@ -16,7 +16,7 @@ int server_memory_init(struct server *server, const struct page_lock_options *op
         return -ENOMEM;
     file_guard_init();
     server->memory = memory;
-    page_locker_init(&memory->page_locker, server->devices.quiesce, options);
+    page_locker_init(&memory->page_locker, server->devices.gate, options);
     windows_init(&memory->windows, &server->devices, &memory->page_locker);
     reserve_area_init(&memory->reserve_area);
     pthread_mutex_init(&memory->limits_lock, NULL);

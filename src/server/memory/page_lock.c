@@ -8,17 +8,17 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "quiesce.h"
+#include "gate.h"
 #include "shm.h"
 
 /* Long enough for a waiting thread to wake up and take the driver's lock. */
 #define PAUSE_NS 50000
 
-void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
+void page_locker_init(struct page_locker *locker, struct gate *gate,
                       const struct page_lock_options *options)
 {
     *locker = (struct page_locker){
-        .quiesce = quiesce,
+        .gate = gate,
         .chunk_size = options->whole ? 0 : PAGE_LOCK_CHUNK,
         .populates = options->populates,
     };
@@ -77,10 +77,10 @@ static size_t chunk_at(const struct page_locker *locker, const char *address, si
 /* If a stream waits for too long, the pages stay locked, and their addresses are lost. */
 static void unlock_partly(const struct page_locker *locker, void *address, size_t size)
 {
-    if (!size || quiesce_begin(locker->quiesce, "cuMemHostUnregister") != CUDA_SUCCESS)
+    if (!size || gate_close(locker->gate, "cuMemHostUnregister") != CUDA_SUCCESS)
         return;
     page_unlock_chunks(locker, address, size);
-    quiesce_end(locker->quiesce);
+    gate_open(locker->gate);
 }
 
 CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_t size)

@@ -13,7 +13,7 @@
 
 #include "loader.h"
 
-struct quiesce;
+struct gate;
 
 /* On an H200 a chunk of this size blocks launches for about half a millisecond. */
 #define PAGE_LOCK_CHUNK (8ull << 20)
@@ -25,14 +25,14 @@ struct page_lock_options {
 
 /* The server's way of locking memory, and the amount of locked memory. */
 struct page_locker {
-    struct quiesce *quiesce;
+    struct gate *gate;
     uint64_t chunk_size;             /* 0 = there are no chunks */
     bool populates;                  /* pages are created before they are locked */
     atomic_uint_fast64_t host_bytes; /* of the host granules of all windows */
 };
 
 /* Before any other thread uses it. */
-void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
+void page_locker_init(struct page_locker *locker, struct gate *gate,
                       const struct page_lock_options *options);
 
 /* Locks [address, address + size), at once or in chunks, and maps it for the GPU at the same
@@ -41,8 +41,8 @@ void page_locker_init(struct page_locker *locker, struct quiesce *quiesce,
 CUresult page_lock(const struct page_locker *locker, void *address, size_t size);
 CUresult page_lock_chunks(const struct page_locker *locker, void *address, size_t size);
 
-/* Unlocks it. Stalls every client until the GPU is idle: called between quiesce_begin() and
- * quiesce_end(). */
+/* Unlocks it. Stalls every client until the GPU is idle: called between gate_close() and
+ * gate_open(). */
 void page_unlock(void *address);
 void page_unlock_chunks(const struct page_locker *locker, void *address, size_t size);
 

@@ -12,10 +12,10 @@
 
 #include "cleanup.h"
 #include "fd.h"
+#include "gate.h"
 #include "host_memory.h"
 #include "log.h"
 #include "page_lock.h"
-#include "quiesce.h"
 #include "region.h"
 #include "shm.h"
 

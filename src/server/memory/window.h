@@ -75,8 +75,8 @@ bool windows_have_used(struct windows *windows);
 /* Whether used windows exceed their memory budget, so that some should be trimmed soon. */
 bool windows_are_over_budget(struct windows *windows);
 
-/* Unlocks the memory of one used window. False when there is none. Called between quiesce_begin()
- * and quiesce_end(), in a context. */
+/* Unlocks the memory of one used window. False when there is none. Called between gate_close()
+ * and gate_open(), in a context. */
 bool windows_trim(struct windows *windows);
 
 /* Creates the memory of one window in advance, so that the next client does not wait. False when

@@ -70,13 +70,13 @@ static CUresult find_function(const struct cached *cached, const char *name,
 static CUresult find_exclusively(struct cached *cached, struct session *session, const char *name,
                                  CUfunction *ret_function)
 {
-    struct calm calm;
-    CUresult result = cached_query_begin(cached, session, "cuKernelGetFunction", &calm);
+    struct exclusive_call call;
+    CUresult result = cached_query_begin(cached, session, "cuKernelGetFunction", &call);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = find_function(cached, name, ret_function);
-    cached_query_end(cached, session, result, &calm);
+    cached_query_end(cached, session, result, &call);
     return result;
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calm.h"
 #include "cleanup.h"
+#include "exclusive.h"
 #include "image_bundle.h"
 #include "image_check.h"
 #include "image_store.h"
@@ -55,14 +55,14 @@ bool library_put(struct library *library)
 static CUresult get_module(CUlibrary library, struct session *session, const struct device *device)
 {
     CUmodule module = NULL;
-    struct calm calm;
-    CUresult result = session ? calm_begin(session, device, "cuLibraryGetModule", &calm)
-                              : calm_begin_at_once(device, "cuLibraryGetModule", &calm);
+    struct exclusive_call call;
+    CUresult result = session ? exclusive_begin(session, device, "cuLibraryGetModule", &call)
+                              : exclusive_begin_now(device, "cuLibraryGetModule", &call);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuLibraryGetModule(&module, library);
-    calm_end(session, device, &calm);
+    exclusive_end(session, device, &call);
     return result;
 }
 

@@ -57,8 +57,8 @@ struct library *library_create(struct stored_image *image, const void *options,
 CUresult library_load(struct library *library);
 
 /* Has the driver compile loaded PTX now, so that errors are reported, and allocate its variables.
- * On the session's thread, in the device's context. It waits for an idle point (calm.h), unless
- * `session` is NULL because no client is busy. Returns the driver's result; `log` has the
+ * On the session's thread, in the device's context. It waits for an idle point (exclusive.h),
+ * unless `session` is NULL because no client is busy. Returns the driver's result; `log` has the
  * compiler's messages. */
 CUresult library_compile(const struct library *library, struct session *session,
                          const struct device *device);
@@ -70,6 +70,6 @@ struct library *library_use(struct library *library);
 bool library_put(struct library *library);
 
 /* Unloads and frees it. The driver waits until all streams are idle, and blocks other threads
- * meanwhile. So the call stands between quiesce_begin() and quiesce_end(), unless the server ends.
+ * meanwhile. So the call stands between gate_close() and gate_open(), unless the server ends.
  * NULL is allowed. */
 void library_destroy(struct library *library);

@@ -50,7 +50,7 @@ bool cached_has_state(const struct cached *cached)
     return cached->has_state || cached->library->may_allocate;
 }
 
-void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool enabled)
+void module_cache_init(struct module_cache *cache, struct gate *gate, bool enabled)
 {
     *cache = (struct module_cache){.enabled = enabled,
                                    .idle_bytes_max = MODULE_CACHE_IDLE_BYTES,
@@ -59,7 +59,7 @@ void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool
     pthread_mutex_init(&cache->lock, NULL);
     pthread_cond_init(&cache->loaded, NULL);
     list_init(&cache->entries);
-    unload_queue_init(&cache->unload_queue, quiesce);
+    unload_queue_init(&cache->unload_queue, gate);
 }
 
 void module_cache_set_reader(struct module_cache *cache, struct image_reader *reader)
@@ -574,7 +574,7 @@ void module_cache_put(struct module_cache *cache, struct cached *cached)
         return;
     if (cached->sharing == FOR_ONE ||
         (cached->sharing == IN_TURN &&
-         variables_restore(&cached->variables, cached->device->quiesce) != CUDA_SUCCESS)) {
+         variables_restore(&cached->variables, cached->device->gate) != CUDA_SUCCESS)) {
         cached_destroy(cache, cached);
         return;
     }
@@ -624,11 +624,11 @@ static void remember_variables(struct cached *cached)
 }
 
 CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
-                            struct calm *calm)
+                            struct exclusive_call *call)
 {
     CUresult result = cached->is_loaded || !session
-                          ? calm_begin_at_once(cached->device, what, calm)
-                          : calm_begin(session, cached->device, what, calm);
+                          ? exclusive_begin_now(cached->device, what, call)
+                          : exclusive_begin(session, cached->device, what, call);
 
     if (result == CUDA_SUCCESS)
         remember_variables(cached);
@@ -636,9 +636,9 @@ CUresult cached_query_begin(struct cached *cached, struct session *session, cons
 }
 
 void cached_query_end(struct cached *cached, struct session *session, CUresult result,
-                      struct calm *calm)
+                      struct exclusive_call *call)
 {
     if (result == CUDA_SUCCESS)
         cached->is_loaded = true;
-    calm_end(session, cached->device, calm);
+    exclusive_end(session, cached->device, call);
 }

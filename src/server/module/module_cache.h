@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "calm.h"
+#include "exclusive.h"
 #include "image_store.h"
 #include "kernel_table.h"
 #include "library.h"
@@ -68,7 +68,7 @@ struct image_log {
 };
 
 /* Before any other thread uses it. With `enabled` false each client loads its libraries itself. */
-void module_cache_init(struct module_cache *cache, struct quiesce *quiesce, bool enabled);
+void module_cache_init(struct module_cache *cache, struct gate *gate, bool enabled);
 
 /* Before any other thread uses it. The caller keeps reader and compiler. */
 void module_cache_set_reader(struct module_cache *cache, struct image_reader *reader);
@@ -140,11 +140,11 @@ bool cached_has_state(const struct cached *cached);
 
 /* Around a call `what` that looks a kernel or a variable of the library up in the driver, on the
  * session's thread, in the device's context. For the first such call the driver loads the library
- * and waits for all streams. The result is that of calm_begin() (calm.h); after an error
+ * and waits for all streams. The result is that of exclusive_begin() (exclusive.h); after an error
  * cached_query_end() must not be called. `session` may be NULL, on another thread, while no client
  * is busy. */
 CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
-                            struct calm *calm);
+                            struct exclusive_call *call);
 /* `result` is the call's. */
 void cached_query_end(struct cached *cached, struct session *session, CUresult result,
-                      struct calm *calm);
+                      struct exclusive_call *call);

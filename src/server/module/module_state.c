@@ -18,7 +18,7 @@ int server_modules_init(struct server *server, bool keeps_libraries)
     server->modules = calloc(1, sizeof(*server->modules));
     if (!server->modules)
         return -ENOMEM;
-    module_cache_init(&server->modules->cache, server->devices.quiesce, keeps_libraries);
+    module_cache_init(&server->modules->cache, server->devices.gate, keeps_libraries);
     list_init(&server->modules->observers);
     memory_add_reclaimer(server, reclaim);
     return 0;

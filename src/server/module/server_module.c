@@ -10,8 +10,8 @@
 
 #include "attach.h"
 #include "blob.h"
-#include "calm.h"
 #include "cleanup.h"
+#include "exclusive.h"
 #include "function.h"
 #include "image_check.h"
 #include "memory.h"
@@ -320,18 +320,18 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
                                   struct wire_cuLibraryGetGlobal_reply *ret_out)
 {
     struct global global = {0};
-    struct calm calm;
+    struct exclusive_call call;
     CUresult result = cached_has_variables(library->cached)
                           ? session_enter(session, library->device)
                           : CUDA_ERROR_NOT_FOUND;
 
     if (result == CUDA_SUCCESS)
-        result = cached_query_begin(library->cached, session, "cuLibraryGetGlobal", &calm);
+        result = cached_query_begin(library->cached, session, "cuLibraryGetGlobal", &call);
     if (result != CUDA_SUCCESS)
         return result;
     result = in->managed ? find_managed(library, in->name, &global)
                          : find_global(library, in->name, &global);
-    cached_query_end(library->cached, session, result, &calm);
+    cached_query_end(library->cached, session, result, &call);
     if (result == CUDA_SUCCESS)
         result = allow_global(session, library, &global);
     if (result != CUDA_SUCCESS)

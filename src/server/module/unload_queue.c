@@ -3,12 +3,12 @@
 #include "unload_queue.h"
 
 #include "cleanup.h"
+#include "gate.h"
 #include "log.h"
-#include "quiesce.h"
 
-void unload_queue_init(struct unload_queue *queue, struct quiesce *quiesce)
+void unload_queue_init(struct unload_queue *queue, struct gate *gate)
 {
-    *queue = (struct unload_queue){.quiesce = quiesce};
+    *queue = (struct unload_queue){.gate = gate};
     pthread_mutex_init(&queue->lock, NULL);
     list_init(&queue->libraries);
 }
@@ -78,12 +78,12 @@ static void push_back(struct unload_queue *queue, struct library *library)
     count_locked(queue, library, 1);
 }
 
-/* The caller has called quiesce_begin(); this calls quiesce_end(). */
+/* The caller has called gate_close(); this calls gate_open(). */
 static void unload_library(struct unload_queue *queue, struct library *library)
 {
     log_debug("Module of %llu bytes is unloaded", (unsigned long long)library->bytes);
     library_destroy(library);
-    quiesce_end(queue->quiesce);
+    gate_open(queue->gate);
 }
 
 /* Returns the number of unloaded libraries. */
@@ -93,7 +93,7 @@ static unsigned unload_now(struct unload_queue *queue, bool only_surplus)
     unsigned count = 0;
 
     for (; (oldest = pop(queue, only_surplus)); count++) {
-        if (quiesce_begin(queue->quiesce, "cuLibraryUnload") != CUDA_SUCCESS) {
+        if (gate_close(queue->gate, "cuLibraryUnload") != CUDA_SUCCESS) {
             push_back(queue, oldest);
             break;
         }
@@ -124,7 +124,7 @@ bool unload_queue_unload(struct unload_queue *queue)
 
     if (!oldest)
         return false;
-    if (!quiesce_try(queue->quiesce)) {
+    if (!gate_try_close(queue->gate)) {
         push_back(queue, oldest);
         return false;
     }

@@ -20,10 +20,10 @@
 #define UNLOAD_QUEUE_BYTES_MAX (1ull << 30)
 #define UNLOAD_QUEUE_BUDGET 4u /* the budget is this fraction of the limits */
 
-struct quiesce;
+struct gate;
 
 struct unload_queue {
-    struct quiesce *quiesce;
+    struct gate *gate;
     pthread_mutex_t lock;
     struct list libraries; /* oldest first */
     unsigned count;
@@ -31,7 +31,7 @@ struct unload_queue {
 };
 
 /* Before any other thread uses it. */
-void unload_queue_init(struct unload_queue *queue, struct quiesce *quiesce);
+void unload_queue_init(struct unload_queue *queue, struct gate *gate);
 
 /* Unloads all libraries. There are no clients any more. */
 void unload_queue_fini(struct unload_queue *queue);

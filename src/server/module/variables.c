@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "quiesce.h"
+#include "gate.h"
 
 static CUresult find_variable(const struct image_name *name, CUlibrary library,
                               struct variable *variable)
@@ -118,14 +118,14 @@ CUresult variables_remember(struct variables *variables, CUlibrary library)
     return result;
 }
 
-CUresult variables_restore(const struct variables *variables, struct quiesce *quiesce)
+CUresult variables_restore(const struct variables *variables, struct gate *gate)
 {
-    CUresult result = variables->each ? quiesce_begin(quiesce, "Copying variables") : CUDA_SUCCESS;
+    CUresult result = variables->each ? gate_close(gate, "Copying variables") : CUDA_SUCCESS;
 
     if (result != CUDA_SUCCESS || !variables->each)
         return result;
     result = with_stream(copy_in, variables);
-    quiesce_end(quiesce);
+    gate_open(gate);
     return result;
 }
 

@@ -11,7 +11,7 @@
 /* Bytes of variables of one library. A library with more is not kept. */
 #define VARIABLES_BYTES_MAX (32ull << 20)
 
-struct quiesce;
+struct gate;
 
 struct variable {
     CUdeviceptr address;
@@ -26,13 +26,13 @@ struct variables {
 };
 
 /* Finds all variables and copies their values. The driver loads the library's code, if necessary.
- * Called between quiesce_begin() and quiesce_end(), in the device's context. After the driver's
+ * Called between gate_close() and gate_open(), in the device's context. After the driver's
  * error, or CUDA_ERROR_OUT_OF_MEMORY beyond VARIABLES_BYTES_MAX, nothing is recorded. */
 CUresult variables_remember(struct variables *variables, CUlibrary library);
 
 /* Sets all variables to the values after the load. No kernel of the library runs, and the device's
  * context is current. After an error they may have any value. */
-CUresult variables_restore(const struct variables *variables, struct quiesce *quiesce);
+CUresult variables_restore(const struct variables *variables, struct gate *gate);
 
 /* Frees the recorded values and the names. */
 void variables_fini(struct variables *variables);

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calm.h"
 #include "cleanup.h"
+#include "exclusive.h"
 #include "partition_place.h"
 
 /* The smallest share that NVIDIA's MPS grants on large devices. */
@@ -225,29 +225,29 @@ static unsigned list_resources(const struct partitions *partitions,
 
 /* With a session at an idle point, else at once. */
 static CUresult begin_create(struct session *session, const struct device *device,
-                             struct calm *calm)
+                             struct exclusive_call *call)
 {
-    const char *call = "cuGreenCtxCreate";
+    const char *what = "cuGreenCtxCreate";
 
-    return session ? calm_begin(session, device, call, calm)
-                   : calm_begin_at_once(device, call, calm);
+    return session ? exclusive_begin(session, device, what, call)
+                   : exclusive_begin_now(device, what, call);
 }
 
 static CUresult make_green(const struct partitions *partitions, struct session *session,
                            struct partition *partition)
 {
-    struct calm calm;
+    struct exclusive_call call;
     CUdevResource parts[SM_GROUPS_MAX];
     unsigned count = list_resources(partitions, partition, parts);
     CUdevResourceDesc description = NULL;
     CUresult result = driver.cuDevResourceGenerateDesc(&description, parts, count);
     if (result == CUDA_SUCCESS)
-        result = begin_create(session, partition->device, &calm);
+        result = begin_create(session, partition->device, &call);
     if (result != CUDA_SUCCESS)
         return result;
     result = driver.cuGreenCtxCreate(&partition->green, description, partition->device->ordinal,
                                      CU_GREEN_CTX_DEFAULT_STREAM);
-    calm_end(session, partition->device, &calm);
+    exclusive_end(session, partition->device, &call);
     return result;
 }
 
@@ -271,18 +271,18 @@ static CUresult complete_partition(struct partitions *partitions, struct session
 static CUresult order_groups(struct partitions *partitions, struct session *session)
 {
     struct sm_groups *groups = &partitions->groups;
-    struct calm calm;
+    struct exclusive_call call;
 
     if (atomic_load(&groups->is_ordered))
         return CUDA_SUCCESS;
-    CUresult result = begin_create(session, partitions->device, &calm);
+    CUresult result = begin_create(session, partitions->device, &call);
     if (result != CUDA_SUCCESS)
         return result;
     pthread_mutex_lock(&partitions->lock);
     if (!atomic_load(&groups->is_ordered))
         sm_groups_order(groups, partitions->device);
     pthread_mutex_unlock(&partitions->lock);
-    calm_end(session, partitions->device, &calm);
+    exclusive_end(session, partitions->device, &call);
     return CUDA_SUCCESS;
 }
 

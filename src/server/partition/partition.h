@@ -58,7 +58,7 @@ unsigned partitions_grant(const struct partitions *partitions, uint32_t centiper
 unsigned partitions_round_up(const struct partitions *partitions, unsigned sm_count);
 
 /* Takes a partition of that size, on the groups with the fewest users (partition_place.h). On the
- * session's thread. If necessary it creates one at an idle point (calm.h).
+ * session's thread. If necessary it creates one at an idle point (exclusive.h).
  * CUDA_ERROR_OUT_OF_MEMORY, or the driver's result. */
 CUresult partitions_take(struct partitions *partitions, struct session *session, unsigned sm_count,
                          struct partition **ret_partition);

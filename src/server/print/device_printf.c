@@ -96,7 +96,7 @@ void device_printf_begin(struct stream *stream, struct print_formats *formats)
     if (!print_format_set_has(&client->formats, formats))
         add_formats(client, context, formats);
     set_pending(stream->session, true);
-    print_mark_open(stream);
+    print_checkpoint_open(stream);
 }
 
 /* ---- collecting ---- */
@@ -160,7 +160,7 @@ static CUresult collect_in(struct printf_client *client, const struct device *de
 
     if (result != CUDA_SUCCESS)
         return result;
-    bool done = print_marks_are_reached(session, device);
+    bool done = print_checkpoints_are_reached(session, device);
     _cleanup_mutex_ pthread_mutex_t *collecting =
         mutex_hold(&printer->contexts[device->index].collecting);
     result = flush_all_held(printer, device, client);

@@ -34,7 +34,7 @@ static void forget(struct stream *stream)
     stream_destroy(stream);
 }
 
-/* At no moment is the stream in neither list. Partner: print_marks_are_reached(). */
+/* At no moment is the stream in neither list. Partner: print_checkpoints_are_reached(). */
 static void enlist_under_lock(struct stream *stream)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);

@@ -40,7 +40,7 @@ void fence_expect(struct stream *stream, uint32_t seq)
 {
     struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
 
-    print_mark_fence(stream, seq);
+    print_checkpoint_fence(stream, seq);
     __atomic_store_n(&in_flight->promised, seq, __ATOMIC_RELAXED);
     __atomic_store_n(&in_flight->unfenced, 0, __ATOMIC_RELAXED);
 }

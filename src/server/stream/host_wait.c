@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "clock.h"
+#include "gate.h"
 #include "host_wait_record.h"
 #include "memory.h"
-#include "quiesce.h"
 #include "server_dispatch.h"
 #include "stream_state.h"
 #include "window.h"
@@ -58,19 +58,19 @@ static void throttle(const struct stream *stream)
  * wait may begin does not get it: the calls that keep it back may wait for its earlier waits. */
 static CUresult begin_wait(const struct stream *stream, struct stream_wait **ret_record)
 {
-    if (!quiesce_wait_begin(stream->device->quiesce, &stream->session->stop))
+    if (!gate_enter(stream->device->gate, &stream->session->stop))
         return CUDA_ERROR_MPS_CLIENT_TERMINATED;
-    *ret_record = quiesce_wait_expect(stream->device, stream->driver, stream->session->id);
+    *ret_record = gate_wait_expect(stream->device, stream->driver, stream->session->id);
     return CUDA_SUCCESS;
 }
 
 static CUresult end_wait(const struct stream *stream, struct stream_wait *record, CUresult result)
 {
     if (result == CUDA_SUCCESS)
-        quiesce_wait_record(record, stream->driver);
+        gate_wait_record(record, stream->driver);
     else
-        quiesce_wait_drop(record);
-    quiesce_wait_end(stream->device->quiesce);
+        gate_wait_drop(record);
+    gate_leave(stream->device->gate);
     return result;
 }
 

@@ -4,9 +4,9 @@
 
 #include "cleanup.h"
 #include "fence.h"
+#include "gate.h"
 #include "log.h"
 #include "placement.h"
-#include "quiesce.h"
 #include "stream_state.h"
 
 /* Long work is what keeps a stream busy, without a fence that comes to pass, for so many rounds
@@ -14,7 +14,7 @@
 #define LONG_ROUNDS 2u
 
 /* So many rounds without long work make a context worth going back to. */
-#define CALM_ROUNDS 20u
+#define IDLE_ROUNDS 20u
 
 /* After so many the log says it when there is long work again. */
 #define LOGGED_ROUNDS 5u
@@ -43,7 +43,7 @@ static bool watch_session(const struct device *device, const struct session *ses
     return found;
 }
 
-/* The quiesce lock is held, so no call that waits for all streams makes the queries wait. */
+/* The gate is held, so no call that waits for all streams makes the queries wait. */
 static unsigned count_workers(struct server *server, const struct device *device)
 {
     uint64_t bit = 1ull << device->index;
@@ -64,18 +64,18 @@ static unsigned count_workers(struct server *server, const struct device *device
 /* While such a call is being made, what was seen last holds. */
 static void watch_context(struct server *server, const struct device *device)
 {
-    if (device_enter(device) != CUDA_SUCCESS || !quiesce_wait_try(device->quiesce))
+    if (device_enter(device) != CUDA_SUCCESS || !gate_try_enter(device->gate))
         return;
     unsigned workers = count_workers(server, device);
 
-    quiesce_wait_end(device->quiesce);
-    if (workers && server->streams->long_work[device->index].calm_rounds >= LOGGED_ROUNDS)
+    gate_leave(device->gate);
+    if (workers && server->streams->long_work[device->index].idle_rounds >= LOGGED_ROUNDS)
         log_line("Long kernels run in the %s context of device %u",
                  device->index == (unsigned)device->ordinal ? "primary" : "spare",
                  (unsigned)device->ordinal);
     server->streams->long_work[device->index].workers = workers;
-    server->streams->long_work[device->index].calm_rounds =
-        workers ? 0 : server->streams->long_work[device->index].calm_rounds + 1;
+    server->streams->long_work[device->index].idle_rounds =
+        workers ? 0 : server->streams->long_work[device->index].idle_rounds + 1;
 }
 
 static bool wants_move_on(const struct session *session, unsigned ordinal)
@@ -89,7 +89,7 @@ static bool wants_move_on(const struct session *session, unsigned ordinal)
     if (server->streams->long_work[there].workers)
         return false;
     return server->streams->long_work[here].workers > own ||
-           (in_spare && server->streams->long_work[there].calm_rounds >= CALM_ROUNDS);
+           (in_spare && server->streams->long_work[there].idle_rounds >= IDLE_ROUNDS);
 }
 
 static void tell(const struct session *session)

@@ -12,8 +12,8 @@
 
 #include <stdlib.h>
 
+#include "capacity.h"
 #include "cleanup.h"
-#include "driver_room.h"
 #include "ended_streams.h"
 #include "fence.h"
 #include "log.h"
@@ -171,11 +171,11 @@ static struct stream *stream_create(struct session *session, const struct device
     stream->legacy = in->flags & WIRE_STREAM_LEGACY;
     stream->blocking = !stream->legacy && !(in->flags & CU_STREAM_NON_BLOCKING);
     list_init(&stream->link);
-    stream_pace_init(stream);
+    stream_flow_init(stream);
     return stream;
 }
 
-/* Partner: long_work.c. */
+/* Partner: idle.c. */
 static void enlist_under_lock(struct stream *stream)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
@@ -232,16 +232,16 @@ static CUresult make_in_partition(const struct stream *stream, CUstream *ret_str
 
 static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
 {
-    struct driver_room_use room;
-    CUresult result = driver_room_begin(stream->session, stream->device, DRIVER_ROOM_STREAM,
-                                        "cuStreamCreate", &room);
+    struct capacity_use use;
+    CUresult result =
+        capacity_begin(stream->session, stream->device, CAPACITY_STREAM, "cuStreamCreate", &use);
 
     if (result != CUDA_SUCCESS)
         return result;
     stream->granted_priority =
         stream_grant_priority(stream->session, stream->device, stream->priority);
     result = make_in_partition(stream, ret_stream);
-    driver_room_end(stream->session, stream->device, &room, result);
+    capacity_end(stream->session, stream->device, &use, result);
     return result;
 }
 
@@ -250,7 +250,7 @@ static void drop_driver_stream(const struct stream *stream, CUstream dropped)
     if (!dropped)
         return;
     driver.cuStreamDestroy_v2(dropped);
-    driver_room_give(stream->device, DRIVER_ROOM_STREAM);
+    capacity_give(stream->device, CAPACITY_STREAM);
 }
 
 /* Replaces the driver's stream by one in the partition and with the priority that the client has
@@ -369,7 +369,7 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
 void stream_close(struct stream *stream)
 {
     announce_end(stream);
-    stream_pace_end(stream);
+    stream_flow_end(stream);
 }
 
 void stream_destroy(struct stream *stream)

@@ -9,10 +9,10 @@
  */
 #pragma once
 
-#include "print_mark.h"
+#include "print_checkpoint.h"
 #include "server.h"
 #include "session.h"
-#include "stream_pace.h"
+#include "stream_flow.h"
 
 struct sm_share;
 struct stream_launch;
@@ -35,7 +35,7 @@ struct stream {
     bool waits_for_host; /* it was given a callback */
     uint32_t host_wait_word, host_wait_seq, host_wait_fence;
 
-    uint64_t work;               /* how many pieces of work it was given */
+    uint64_t work;               /* how many submissions it was given */
     atomic_uint_fast64_t blocks; /* of the kernel that it was given last; 0 = that was none */
     uint64_t legacy_seen;        /* blocking: up to here it waits for the legacy stream's work */
     uint64_t seen_by_legacy;     /* blocking: up to here the legacy stream waits for its work */
@@ -44,8 +44,8 @@ struct stream {
 
     uint64_t shared_copy_work;    /* owned by the copy code: shared_copy_stream.h */
     struct stream_launch *launch; /* owned by the launch code */
-    struct stream_pace pace;
-    uint64_t print_mark; /* print_mark.c */
+    struct stream_flow flow;
+    uint64_t print_checkpoint; /* print_checkpoint.c */
 
     uint32_t watched_fence, watched_rounds; /* the watchdog's: long_work_watch.c */
 };
@@ -60,14 +60,14 @@ CUresult stream_begin(struct stream *stream);
  */
 static inline CUresult stream_begin_work(struct stream *stream)
 {
-    if (stream->pace.left <= 0)
-        stream_pace_step(stream);
+    if (stream->flow.control.left <= 0)
+        stream_flow_step(stream);
     return stream_begin(stream);
 }
 
 static inline void stream_count_more(struct stream *stream, unsigned count)
 {
-    stream->pace.left -= (int32_t)count;
+    stream->flow.control.left -= (int32_t)count;
 }
 
 /* After that work: writes the fence `seq`, also behind work that failed, for a thread may wait for

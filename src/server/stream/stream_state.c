@@ -5,10 +5,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cleanup.h"
 #include "host_wait.h"
-#include "long_work.h"
+#include "idle.h"
 #include "memory.h"
 #include "switch.h"
+
+/* The lock keeps the streams alive, and with them the driver's. */
+static void visit_busy_streams(const struct session *session, const struct device *device,
+                               idle_visit *visit, void *context)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->streams->lock);
+
+    list_for_each (struct stream, stream, session_device_streams(session, device), link) {
+        if (stream->device == device && stream_is_busy(stream))
+            visit(context, stream->driver);
+    }
+}
+
+static const struct idle_source idle_source = {visit_busy_streams, streams_progress};
 
 int server_streams_init(struct server *server)
 {
@@ -16,9 +31,8 @@ int server_streams_init(struct server *server)
     if (!server->streams)
         return -ENOMEM;
     list_init(&server->streams->observers);
-    server->is_occupied = long_work_exists;
-    server->await_calm = long_work_await_calm;
-    server->streams->no_pace = switch_is_on("FUNNEL_NO_PACE");
+    idle_register(server, &idle_source);
+    server->streams->no_flow_control = switch_is_on("FUNNEL_NO_PACE");
     memory_set_guard(server, host_waits_in);
     return 0;
 }

@@ -12,10 +12,9 @@ struct server_streams {
     struct list observers; /* struct stream_observer */
     struct {
         unsigned workers;             /* clients with long work there */
-        unsigned calm_rounds;         /* since when there is none */
+        unsigned idle_rounds;         /* since when there is none */
     } long_work[DEVICE_CONTEXTS_MAX]; /* the watchdog's: long_work_watch.c */
-    atomic_uint seekers;              /* of a calm moment: stream_pace.h */
-    bool no_pace;                     /* streams take all at once */
+    bool no_flow_control;             /* streams take all at once */
 };
 
 /* What other threads may know about the stream of a fence word. */
@@ -25,7 +24,7 @@ struct in_flight {
 };
 
 struct session_streams {
-    pthread_mutex_t lock; /* changes of the next, and of the driver's streams: long_work.c */
+    pthread_mutex_t lock; /* changes of the next, and of the driver's streams: idle.c */
     struct list of_device[SERVER_MAX_DEVICES];     /* struct stream */
     struct list ended;                             /* struct stream: ended_streams.c */
     unsigned refused;                              /* objects: refused_objects.c */
@@ -40,10 +39,9 @@ struct session_streams {
     uint32_t given_last;     /* struct stream.word: which one got work in the last step of all */
     bool has_host_waits;     /* a stream has waited for the client, or for a word */
 
-    atomic_bool awaits_turn;            /* the thread has more work than may be in flight */
-    atomic_uint_fast64_t progressed_at; /* clock_ns() when a stream came to a mark: stream_pace.h */
-    atomic_uint_fast64_t long_piece_at; /* when a stream with long pieces of work came to one */
-    uint64_t long_work_seen; /* when, by clock_ns(): long_work.c, under the server's lock */
+    /* What streams_progress() returns. */
+    atomic_uint_fast64_t progressed_at, long_step_at;
+    atomic_bool waits_in_flight;
 
     /* The watchdog's: long_work_watch.c. */
     uint64_t long_work_mask; /* bit i: long work in context i */

@@ -5,10 +5,10 @@
 #include "fake_driver.h"
 
 #include "array.h"
+#include "capacity.h"
 #include "copy.h"
 #include "cuda_graph.h"
 #include "device_printf.h"
-#include "driver_room.h"
 #include "graph.h"
 #include "ipc_share.h"
 #include "launch.h"
@@ -537,7 +537,7 @@ static int make_parts(struct server *server)
     const struct copy_options copies = {.no_copy_load = true, .no_copy_kernel = true};
     const struct launch_options launches = {.no_fence_kernel = true};
 
-    return devices_create_pools(&server->devices) || server_life_init(server) ||
+    return exclusive_init(&server->devices) || server_life_init(server) ||
            server_ipc_init(server) || server_memory_init(server, &locking) ||
            server_partitions_init(server) || server_modules_init(server, true) ||
            server_streams_init(server) || server_printf_init(server) ||
@@ -546,10 +546,10 @@ static int make_parts(struct server *server)
 }
 
 /* For all streams that tests create. */
-static void give_room(const struct device *device)
+static void give_capacity(const struct device *device)
 {
     for (int i = 0; i < 4096; i++)
-        driver_room_give(device, DRIVER_ROOM_STREAM);
+        capacity_give(device, CAPACITY_STREAM);
 }
 
 int fixture_setup(void **state)
@@ -563,8 +563,8 @@ int fixture_setup(void **state)
     server_init(&fixture->server);
     if (make_parts(&fixture->server))
         return -1;
-    fixture->server.streams->no_pace = true;
-    give_room(&fixture->server.devices.device[0]);
+    fixture->server.streams->no_flow_control = true;
+    give_capacity(&fixture->server.devices.device[0]);
     server_quotas_init(NULL);
     fixture->session = session_create(&fixture->server, &who, 1);
 
@@ -600,7 +600,7 @@ int fixture_teardown(void **state)
     session_destroy(fixture->session);
     server_parts_fini(&fixture->server);
     server_life_fini(&fixture->server);
-    devices_destroy_pools(&fixture->server.devices);
+    exclusive_fini(&fixture->server.devices);
     free((void *)(uintptr_t)fixture->window.host_base);
     ranges_fini(&fixture->window.used);
     free(fixture);

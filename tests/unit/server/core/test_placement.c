@@ -5,9 +5,9 @@
 #include "event.h"
 #include "fake_driver.h"
 #include "fence.h"
-#include "long_work.h"
+#include "gate.h"
+#include "idle.h"
 #include "placement.h"
-#include "quiesce.h"
 #include "server_life.h"
 
 static bool occupied[2]; /* by index of the context */
@@ -100,10 +100,10 @@ static void a_client_page_locks_where_it_works(void **state)
 
     session->server->is_occupied = is_occupied;
     occupied[0] = true;
-    assert_ptr_equal(session_find_calm_device(session, 0), &devices->device[1]);
+    assert_ptr_equal(session_find_idle_device(session, 0), &devices->device[1]);
     assert_ptr_equal(session_device(session, 0), &devices->device[0]);
     assert_true(session_stay_primary(session, 0));
-    assert_ptr_equal(session_find_calm_device(session, 0), &devices->device[0]);
+    assert_ptr_equal(session_find_idle_device(session, 0), &devices->device[0]);
 }
 
 static void with_long_work_in_both_the_primary_context_is_taken(void **state)
@@ -134,7 +134,7 @@ static void there_is_no_other_device(void **state)
 
 static bool has_long_work(void **state)
 {
-    return long_work_exists(session_of(state), &devices_of(state)->device[0]);
+    return idle_has_long_work(session_of(state), &devices_of(state)->device[0]);
 }
 
 static void busy_stream(void **state)
@@ -161,17 +161,17 @@ static void work_that_goes_on_is_long_in_its_context_alone(void **state)
     busy_stream(state);
     answer = CUDA_ERROR_NOT_READY;
     assert_true(has_long_work(state));
-    assert_false(long_work_exists(session_of(state), &devices_of(state)->device[1]));
+    assert_false(idle_has_long_work(session_of(state), &devices_of(state)->device[1]));
     list_remove(&session_of(state)->link);
 }
 
 static void a_call_that_waits_for_all_streams_counts_as_long_work(void **state)
 {
-    struct quiesce *quiesce = devices_of(state)->device[0].quiesce;
+    struct gate *gate = devices_of(state)->device[0].gate;
 
-    assert_int_equal(quiesce_begin(quiesce, "a call"), CUDA_SUCCESS);
+    assert_int_equal(gate_close(gate, "a call"), CUDA_SUCCESS);
     assert_true(has_long_work(state));
-    quiesce_end(quiesce);
+    gate_open(gate);
     assert_false(has_long_work(state));
 }
 

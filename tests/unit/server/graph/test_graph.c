@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_pause.h"
 #include "cuda_graph.h"
 #include "fake_driver.h"
 #include "function.h"

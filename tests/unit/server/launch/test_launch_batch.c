@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "batch_pause.h"
 #include "clock.h"
 #include "fake_driver.h"
 #include "fence_counter.h"
@@ -160,11 +161,11 @@ static void *launch_one(void *context)
 static void a_launch_waits_for_its_turn_where_cpus_are_few(void **state)
 {
     struct scene *scene = *state;
-    struct device_launch *device = scene->module.device->launch;
+    struct launch_slots *slots = scene->module.device->slots;
     pthread_t thread;
 
-    fair_semaphore_init(&device->slots, 1);
-    server_launch_set_crowded(&scene->fixture->server, true);
+    fair_semaphore_init(&slots->semaphore, 1);
+    launch_slots_limit(&scene->fixture->server, true);
     bool taken = launch_slot_take(scene->module.device);
     assert_true(taken);
     assert_int_equal(pthread_create(&thread, NULL, launch_one, scene), 0);
@@ -173,8 +174,8 @@ static void a_launch_waits_for_its_turn_where_cpus_are_few(void **state)
     launch_slot_give(scene->module.device, taken);
     pthread_join(thread, NULL);
     assert_string_not_equal(fake_trace(), "");
-    assert_int_equal(device->slots.free, 1);
-    server_launch_set_crowded(&scene->fixture->server, false);
+    assert_int_equal(slots->semaphore.free, 1);
+    launch_slots_limit(&scene->fixture->server, false);
     assert_false(launch_slot_take(scene->module.device));
 }
 
@@ -326,7 +327,7 @@ static void graphs_pause(void **state)
     assert_null(strstr(run(scene, 4, 0), "graph"));
     batch_pause_end(device);
     assert_true(batch_pause_is_on(device));
-    atomic_store(&device->launch->batch_pause.until, clock_ns());
+    atomic_store(&device->batch_pause->until, clock_ns());
     assert_string_equal(run(scene, 4, 0), "graph s1 x1; ");
     assert_false(batch_pause_is_on(device));
     assert_false(batch_pause_begin(device));

@@ -66,15 +66,14 @@ static struct windows *make_windows(const struct fixture *fixture)
     static struct page_locker locker;
     struct windows *windows = &all[count++];
 
-    devices =
-        (struct devices){.count = 1, .stride = GIB, .quiesce = fixture->server.devices.quiesce};
+    devices = (struct devices){.count = 1, .stride = GIB, .gate = fixture->server.devices.gate};
     regions = 0;
     driver.cuMemAddressReserve = reserve;
     driver.cuMemAddressFree = give_back;
     driver.cuMemHostRegister_v2 = lock;
     driver.cuMemHostUnregister = unlock;
     driver.cuMemHostGetDevicePointer_v2 = find;
-    page_locker_init(&locker, devices.quiesce, &options);
+    page_locker_init(&locker, devices.gate, &options);
     windows_init(windows, &devices, &locker);
     return windows;
 }

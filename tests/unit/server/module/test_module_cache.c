@@ -61,10 +61,10 @@ static struct cached *get(struct fixture *fixture, const char *text)
 /* As where a client asks for a kernel. */
 static void query(struct fixture *fixture, struct cached *cached)
 {
-    struct calm calm;
+    struct exclusive_call call;
 
-    assert_int_equal(cached_query_begin(cached, fixture->session, "a test", &calm), CUDA_SUCCESS);
-    cached_query_end(cached, fixture->session, CUDA_SUCCESS, &calm);
+    assert_int_equal(cached_query_begin(cached, fixture->session, "a test", &call), CUDA_SUCCESS);
+    cached_query_end(cached, fixture->session, CUDA_SUCCESS, &call);
 }
 
 /* What the cache gives up is unloaded when no client is busy. */

@@ -6,8 +6,8 @@
 
 #include "fake_driver.h"
 #include "fence.h"
+#include "gate.h"
 #include "memory.h"
-#include "quiesce.h"
 #include "server_life.h"
 #include "server_module.h"
 #include "upkeep.h"
@@ -65,9 +65,9 @@ static void begin_a_wait(struct fixture *fixture)
 {
     struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
 
-    assert_true(quiesce_wait_begin(stream->device->quiesce, &stream->session->stop));
-    quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, 1), stream->driver);
-    quiesce_wait_end(stream->device->quiesce);
+    assert_true(gate_enter(stream->device->gate, &stream->session->stop));
+    gate_wait_record(gate_wait_expect(stream->device, stream->driver, 1), stream->driver);
+    gate_leave(stream->device->gate);
     waiting = true;
 }
 
@@ -208,7 +208,7 @@ static void upkeep_unloads_nothing_beside_long_work(void **state)
     unload_queue_add(queue, load(fixture), UNLOAD_QUEUE_BYTES_MAX);
     look(fixture, &upkeep);
     assert_int_equal(queue->count, 1);
-    assert_int_equal(fixture->session->holders, 0);
+    assert_int_equal(fixture->session->suspended.count, 0);
     assert_int_equal(upkeep.retry_at, 0);
 }
 

@@ -7,9 +7,10 @@
 #include "clock.h"
 #include "fake_driver.h"
 #include "fence.h"
-#include "long_work.h"
-#include "quiesce.h"
+#include "gate.h"
+#include "idle.h"
 #include "session_life.h"
+#include "suspend.h"
 
 /* A client whose stream has kernels of so long each, one behind the other. */
 static struct {
@@ -67,19 +68,19 @@ static void start_kernels(struct fixture *fixture, uint64_t kernel_ns, unsigned 
     list_append(&fixture->server.sessions, &client->link);
 }
 
-/* The calm moment; whether the client is held in it. */
+/* The idle point; whether the client is held in it. */
 static bool is_held(void **state, uint64_t kernel_ns, unsigned kernels)
 {
     struct fixture *fixture = *state;
     struct session *client = fixture->session, *caller = caller_of(fixture);
-    struct calm calm = {0};
+    struct exclusive_call call = {0};
 
     start_kernels(fixture, kernel_ns, kernels);
-    long_work_await_calm(caller, &fixture->server.devices.device[0], &calm);
-    bool held = client->holders > 0;
+    idle_await(caller, &fixture->server.devices.device[0], &call);
+    bool held = client->suspended.count > 0;
     assert_true(!held || !busy.kernels);
-    calm_release(caller->server, &calm);
-    assert_int_equal(client->holders, 0);
+    suspend_end(caller->server, &call);
+    assert_int_equal(client->suspended.count, 0);
     list_remove(&client->link);
     session_destroy(caller);
     return held;
@@ -109,7 +110,7 @@ static void a_client_without_work_is_not_held(void **state)
 static void behind_work_of_some_milliseconds_its_client_is_held(void **state)
 {
     assert_true(is_held_at_last(state, 1));
-    assert_true((*(struct fixture **)state)->session->held_until < UINT64_MAX);
+    assert_true((*(struct fixture **)state)->session->suspended.until < UINT64_MAX);
 }
 
 static void what_was_launched_before_the_hold_is_awaited(void **state)
@@ -120,11 +121,11 @@ static void what_was_launched_before_the_hold_is_awaited(void **state)
 static void make_such_a_call(struct session *caller, struct session *client, uint64_t until)
 {
     const struct device *device = &caller->server->devices.device[0];
-    struct calm calm;
+    struct exclusive_call call;
 
-    assert_int_equal(calm_begin_at_once(device, "loading", &calm), CUDA_SUCCESS);
-    calm_hold(&calm, client, until);
-    calm_end(caller, device, &calm);
+    assert_int_equal(exclusive_begin_now(device, "loading", &call), CUDA_SUCCESS);
+    suspend_session(&call, client, until);
+    exclusive_end(caller, device, &call);
 }
 
 /* Once for all calls that come so soon, and for a bounded time. */
@@ -132,30 +133,30 @@ static void a_client_is_held_until_the_next_call(void **state)
 {
     struct fixture *fixture = *state;
     struct session *client = fixture->session, *caller = caller_of(fixture);
-    struct calm calm = {0};
+    struct exclusive_call call = {0};
 
     list_append(&fixture->server.sessions, &client->link);
     for (unsigned i = 0; i < 3; i++) {
-        make_such_a_call(caller, client, CALM_UNTIL_RELEASED);
-        assert_int_equal(client->holders, 1);
-        assert_true(client->held_until < UINT64_MAX);
+        make_such_a_call(caller, client, SUSPENDED_UNTIL_END);
+        assert_int_equal(client->suspended.count, 1);
+        assert_true(client->suspended.until < UINT64_MAX);
     }
-    calm_hold(&calm, client, CALM_UNTIL_RELEASED);
-    assert_int_equal(client->held_until, UINT64_MAX);
-    calm_release(caller->server, &calm);
-    assert_true(client->held_until < UINT64_MAX);
-    client->held_until = 1;
-    assert_false(calm_is_held(client));
-    assert_int_equal(client->holders, 0);
+    suspend_session(&call, client, SUSPENDED_UNTIL_END);
+    assert_int_equal(client->suspended.until, UINT64_MAX);
+    suspend_end(caller->server, &call);
+    assert_true(client->suspended.until < UINT64_MAX);
+    client->suspended.until = 1;
+    assert_false(session_is_suspended(client));
+    assert_int_equal(client->suspended.count, 0);
     make_such_a_call(caller, client, UINT64_MAX - 1); /* one with brief work goes on at once */
-    assert_int_equal(client->holders, 0);
+    assert_int_equal(client->suspended.count, 0);
     list_remove(&client->link);
     session_destroy(caller);
 }
 
 static void *attach(void *session)
 {
-    calm_admit(session);
+    admission_wait(session);
     return NULL;
 }
 
@@ -165,18 +166,18 @@ static void a_new_client_begins_after_the_call(void **state)
     struct fixture *fixture = *state;
     struct session *client = fixture->session, *caller = caller_of(fixture);
     const struct timespec while_it_looks = {.tv_nsec = 5 * NS_PER_MS};
-    struct calm calm;
+    struct exclusive_call call;
     pthread_t thread;
 
     client->phase = SESSION_ATTACHING;
-    assert_int_equal(calm_begin(caller, &fixture->server.devices.device[0], "loading", &calm),
+    assert_int_equal(exclusive_begin(caller, &fixture->server.devices.device[0], "loading", &call),
                      CUDA_SUCCESS);
     assert_int_equal(pthread_create(&thread, NULL, attach, client), 0);
     nanosleep(&while_it_looks, NULL);
     pthread_mutex_lock(&fixture->server.lock);
     assert_int_equal(client->phase, SESSION_ATTACHING);
     pthread_mutex_unlock(&fixture->server.lock);
-    calm_end(caller, &fixture->server.devices.device[0], &calm);
+    exclusive_end(caller, &fixture->server.devices.device[0], &call);
     pthread_join(thread, NULL);
     assert_int_equal(client->phase, SESSION_SERVING);
     session_destroy(caller);
@@ -188,13 +189,13 @@ static CUresult must_not_record(CUevent event, CUstream stream)
     return CUDA_SUCCESS;
 }
 
-static void *await_calm(void *session)
+static void *await_idle_point(void *session)
 {
     struct session *caller = session;
-    struct calm calm = {0};
+    struct exclusive_call call = {0};
 
-    long_work_await_calm(caller, &caller->server->devices.device[0], &calm);
-    calm_release(caller->server, &calm);
+    idle_await(caller, &caller->server->devices.device[0], &call);
+    suspend_end(caller->server, &call);
     return NULL;
 }
 
@@ -202,21 +203,21 @@ static void *await_calm(void *session)
 static void during_another_such_call_the_driver_is_not_asked(void **state)
 {
     struct fixture *fixture = *state;
-    struct quiesce *quiesce = fixture->server.devices.device[0].quiesce;
+    struct gate *gate = fixture->server.devices.device[0].gate;
     struct session *caller = caller_of(fixture);
     const struct timespec while_it_tries = {.tv_nsec = 60 * NS_PER_MS};
     pthread_t thread;
 
     start_kernels(fixture, 0, 1);
     driver.cuEventRecord = must_not_record;
-    assert_true(quiesce_try(quiesce));
-    assert_int_equal(pthread_create(&thread, NULL, await_calm, caller), 0);
+    assert_true(gate_try_close(gate));
+    assert_int_equal(pthread_create(&thread, NULL, await_idle_point, caller), 0);
     nanosleep(&while_it_tries, NULL);
     pthread_mutex_lock(&fixture->server.lock);
-    assert_int_equal(fixture->session->holders, 0);
+    assert_int_equal(fixture->session->suspended.count, 0);
     driver.cuEventRecord = record_event;
     pthread_mutex_unlock(&fixture->server.lock);
-    quiesce_end(quiesce);
+    gate_open(gate);
     pthread_join(thread, NULL);
     assert_int_equal(busy.kernels, 0);
     list_remove(&fixture->session->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "print_mark.h"
+#include "print_checkpoint.h"
 
 #include "cleanup.h"
 #include "stream_state.h"
@@ -9,15 +9,15 @@
 #define PLACE_OPEN (UINT64_C(1) << 32) /* no fence is behind them */
 /* Other values: the number of the fence. */
 
-void print_mark_open(struct stream *stream)
+void print_checkpoint_open(struct stream *stream)
 {
-    stream->print_mark = PLACE_OPEN;
+    stream->print_checkpoint = PLACE_OPEN;
 }
 
-void print_mark_fence(struct stream *stream, uint32_t seq)
+void print_checkpoint_fence(struct stream *stream, uint32_t seq)
 {
-    if (stream->print_mark == PLACE_OPEN)
-        stream->print_mark = seq;
+    if (stream->print_checkpoint == PLACE_OPEN)
+        stream->print_checkpoint = seq;
 }
 
 /* A stream that its client has ended may have an event in place of the driver's stream. */
@@ -31,13 +31,13 @@ static bool is_idle(const struct stream *stream)
 
 static bool is_reached(struct stream *stream)
 {
-    uint64_t place = stream->print_mark;
+    uint64_t place = stream->print_checkpoint;
 
     if (place == PLACE_NONE)
         return true;
     if (place == PLACE_OPEN ? !is_idle(stream) : !fence_reached(stream, (uint32_t)place))
         return false;
-    stream->print_mark = PLACE_NONE;
+    stream->print_checkpoint = PLACE_NONE;
     return true;
 }
 
@@ -52,7 +52,7 @@ static bool list_is_reached(struct list *streams, const struct device *device)
     return reached;
 }
 
-bool print_marks_are_reached(const struct session *session, const struct device *device)
+bool print_checkpoints_are_reached(const struct session *session, const struct device *device)
 {
     struct session_streams *streams = session->streams;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&streams->lock);

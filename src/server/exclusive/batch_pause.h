@@ -12,22 +12,31 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-struct device;
+#include "device.h"
 
 struct batch_pause {
     pthread_mutex_t lock;       /* graphs, and changes of `until` other than to 0 */
-    unsigned graphs;            /* those that have begun a pause and not ended it */
+    unsigned graphs;            /* that have begun a pause and not ended it */
     atomic_uint_fast64_t until; /* clock_ns(); 0 = batches may be launched */
 };
 
-void batch_pause_init(struct batch_pause *pause);
+/* Of one context. NULL when out of memory. */
+struct batch_pause *batch_pause_create(void);
+/* NULL is allowed. */
+void batch_pause_destroy(struct batch_pause *pause);
 
 /* Each call is followed by one of batch_pause_end(). True when there was a pause already; else a
  * thread that has just looked may still launch a batch. */
 bool batch_pause_begin(const struct device *device);
 void batch_pause_end(const struct device *device);
 
-bool batch_pause_is_on(const struct device *device);
+/* Whether the pause lasts, where there was one. */
+bool batch_pause_lasts(struct batch_pause *pause);
+
+/* Relaxed: a thread that begins a pause waits for threads that look at the same time. */
+static inline bool batch_pause_is_on(const struct device *device)
+{
+    return atomic_load_explicit(&device->batch_pause->until, memory_order_relaxed) &&
+           batch_pause_lasts(device->batch_pause);
+}

@@ -5,11 +5,11 @@
 
 #include "clock.h"
 #include "fake_driver.h"
-#include "quiesce.h"
+#include "gate.h"
 
 static bool passed; /* atomic: what every event answers */
-static bool quiesced;
-static struct quiesce *quiesce;
+static bool closed;
+static struct gate *gate;
 
 #define OWNER 7u /* the client whose streams wait */
 
@@ -33,10 +33,10 @@ static int setup(void **state)
 {
     int error = fixture_setup(state);
 
-    quiesce = ((struct fixture *)*state)->server.devices.quiesce;
+    gate = ((struct fixture *)*state)->server.devices.gate;
     driver.cuEventQuery = query;
     set(&passed, false);
-    set(&quiesced, false);
+    set(&closed, false);
     return error;
 }
 
@@ -44,26 +44,26 @@ static void begin_a_wait(void **state)
 {
     struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
 
-    assert_true(quiesce_wait_begin(stream->device->quiesce, &stream->session->stop));
-    quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER), stream->driver);
-    quiesce_wait_end(stream->device->quiesce);
+    assert_true(gate_enter(stream->device->gate, &stream->session->stop));
+    gate_wait_record(gate_wait_expect(stream->device, stream->driver, OWNER), stream->driver);
+    gate_leave(stream->device->gate);
 }
 
-static void *quiesce_once(void *context)
+static void *close_once(void *context)
 {
     (void)context;
-    if (quiesce_begin(quiesce, "a call") != CUDA_SUCCESS)
+    if (gate_close(gate, "a call") != CUDA_SUCCESS)
         return NULL;
-    set(&quiesced, true);
-    quiesce_end(quiesce);
+    set(&closed, true);
+    gate_open(gate);
     return NULL;
 }
 
 static void no_stream_waits(void **state)
 {
     (void)state;
-    quiesce_once(NULL);
-    assert_true(get(&quiesced));
+    close_once(NULL);
+    assert_true(get(&closed));
 }
 
 static void a_call_waits_for_the_wait(void **state)
@@ -71,51 +71,51 @@ static void a_call_waits_for_the_wait(void **state)
     pthread_t thread;
 
     begin_a_wait(state);
-    assert_int_equal(pthread_create(&thread, NULL, quiesce_once, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, close_once, NULL), 0);
     usleep(20000);
-    assert_false(get(&quiesced));
+    assert_false(get(&closed));
     set(&passed, true);
     pthread_join(thread, NULL);
-    assert_true(get(&quiesced));
+    assert_true(get(&closed));
 }
 
 static void a_try_fails_while_a_stream_waits(void **state)
 {
     begin_a_wait(state);
-    assert_false(quiesce_try(quiesce));
+    assert_false(gate_try_close(gate));
     set(&passed, true);
-    assert_true(quiesce_try(quiesce));
-    assert_false(quiesce_try(quiesce));
-    quiesce_end(quiesce);
+    assert_true(gate_try_close(gate));
+    assert_false(gate_try_close(gate));
+    gate_open(gate);
 }
 
 /* It takes all of its members or none. */
 static void a_group_is_all_of_its_locks(void **state)
 {
-    struct quiesce *other = quiesce_create();
-    struct quiesce *group = quiesce_create_group((struct quiesce *[]){other, quiesce}, 2);
+    struct gate *other = gate_create();
+    struct gate *group = gate_create_group((struct gate *[]){other, gate}, 2);
 
-    assert_int_equal(quiesce_begin(group, "a call"), CUDA_SUCCESS);
-    assert_false(quiesce_try(other));
-    assert_false(quiesce_wait_try(quiesce));
-    quiesce_end(group);
+    assert_int_equal(gate_close(group, "a call"), CUDA_SUCCESS);
+    assert_false(gate_try_close(other));
+    assert_false(gate_try_enter(gate));
+    gate_open(group);
     begin_a_wait(state);
-    assert_false(quiesce_try(group));
-    assert_true(quiesce_try(other));
-    quiesce_end(other);
-    assert_true(quiesce_wait_try(quiesce));
-    quiesce_wait_end(quiesce);
+    assert_false(gate_try_close(group));
+    assert_true(gate_try_close(other));
+    gate_open(other);
+    assert_true(gate_try_enter(gate));
+    gate_leave(gate);
     set(&passed, true);
-    assert_true(quiesce_try(group));
-    quiesce_end(group);
-    quiesce_destroy(group);
-    quiesce_destroy(other);
+    assert_true(gate_try_close(group));
+    gate_open(group);
+    gate_destroy(group);
+    gate_destroy(other);
 }
 
 static void *begin_and_tell(void *state)
 {
     begin_a_wait(state);
-    set(&quiesced, true);
+    set(&closed, true);
     return NULL;
 }
 
@@ -123,15 +123,15 @@ static void a_wait_waits_for_the_call(void **state)
 {
     pthread_t thread;
 
-    assert_int_equal(quiesce_begin(quiesce, "a call"), CUDA_SUCCESS);
+    assert_int_equal(gate_close(gate, "a call"), CUDA_SUCCESS);
     assert_int_equal(pthread_create(&thread, NULL, begin_and_tell, state), 0);
     usleep(20000);
-    assert_false(get(&quiesced));
-    quiesce_end(quiesce);
+    assert_false(get(&closed));
+    gate_open(gate);
     pthread_join(thread, NULL);
-    assert_true(get(&quiesced));
+    assert_true(get(&closed));
     set(&passed, true);
-    quiesce_once(NULL);
+    close_once(NULL);
 }
 
 static uint64_t held_back_since; /* atomic: 0 = not */
@@ -152,11 +152,10 @@ static void *begin_one_after_another(void *argument)
 
     while (!get(&enough)) {
         __atomic_store_n(&held_back_since, clock_ns(), __ATOMIC_RELEASE);
-        assert_true(quiesce_wait_begin(stream->device->quiesce, &stream->session->stop));
+        assert_true(gate_enter(stream->device->gate, &stream->session->stop));
         __atomic_store_n(&held_back_since, 0, __ATOMIC_RELEASE);
-        quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER),
-                            stream->driver);
-        quiesce_wait_end(stream->device->quiesce);
+        gate_wait_record(gate_wait_expect(stream->device, stream->driver, OWNER), stream->driver);
+        gate_leave(stream->device->gate);
         set(&begun, true);
         usleep(100);
     }
@@ -176,11 +175,11 @@ static void call_among_waits_that_overlap(void **state, uint64_t overlap_ns)
     assert_int_equal(pthread_create(&thread, NULL, begin_one_after_another, stream), 0);
     while (!get(&begun))
         usleep(100);
-    quiesce_once(NULL);
+    close_once(NULL);
     set(&enough, true);
     pthread_join(thread, NULL);
-    assert_true(get(&quiesced));
-    quiesce_once(NULL);
+    assert_true(get(&closed));
+    close_once(NULL);
 }
 
 static void a_call_gets_its_turn_among_waits_that_overlap(void **state)
@@ -199,8 +198,8 @@ static void *begin_until_stopped(void *argument)
 {
     const struct stream *stream = argument;
 
-    while (quiesce_wait_begin(stream->device->quiesce, &stream->session->stop)) {
-        quiesce_wait_end(stream->device->quiesce);
+    while (gate_enter(stream->device->gate, &stream->session->stop)) {
+        gate_leave(stream->device->gate);
         usleep(1000);
     }
     set(&passed, true);
@@ -215,13 +214,13 @@ static void a_wait_that_may_not_begin_ends_with_its_client(void **state)
 
     server_quotas_init("wait-seconds=1");
     begin_a_wait(state);
-    assert_int_equal(pthread_create(&call, NULL, quiesce_once, NULL), 0);
+    assert_int_equal(pthread_create(&call, NULL, close_once, NULL), 0);
     assert_int_equal(pthread_create(&wait, NULL, begin_until_stopped, stream), 0);
     sleep(2); /* the call has its ticket by then */
     stream->session->stop = true;
     pthread_join(wait, NULL);
     pthread_join(call, NULL);
-    assert_true(get(&quiesced));
+    assert_true(get(&closed));
 }
 
 static unsigned ended; /* atomic: how often */
@@ -255,24 +254,24 @@ static void a_client_that_waits_too_long_is_ended(void **state)
     server_quotas_init("wait-seconds=1");
     driver.cuEventQuery = query_reached;
     assert_int_equal(driver.cuEventQuery((CUevent)(uintptr_t)1), CUDA_SUCCESS);
-    quiesce_set_overdue(quiesce, end_client, quiesce);
+    gate_set_overdue(gate, end_client, gate);
     begin_a_wait(state);
     ended = 0;
-    quiesce_once(NULL);
+    close_once(NULL);
     assert_int_equal(ended, 1);
-    assert_true(get(&quiesced));
+    assert_true(get(&closed));
 }
 
 static void a_call_that_waits_for_its_own_client_is_refused(void **state)
 {
     server_quotas_init("wait-seconds=1");
     driver.cuEventQuery = query_reached;
-    quiesce_set_overdue(quiesce, end_client, NULL);
+    gate_set_overdue(gate, end_client, NULL);
     begin_a_wait(state);
     ended = 0;
-    quiesce_once(NULL);
+    close_once(NULL);
     assert_int_equal(ended, 1);
-    assert_false(get(&quiesced));
+    assert_false(get(&closed));
     set(&passed, true);
 }
 
@@ -281,12 +280,12 @@ static void a_wait_that_is_not_reached_ends_nobody(void **state)
 {
     server_quotas_init("wait-seconds=1");
     driver.cuEventQuery = query_unreached;
-    quiesce_set_overdue(quiesce, end_client, quiesce);
+    gate_set_overdue(gate, end_client, gate);
     begin_a_wait(state);
     ended = 0;
-    quiesce_once(NULL);
+    close_once(NULL);
     assert_int_equal(ended, 0);
-    assert_false(get(&quiesced));
+    assert_false(get(&closed));
     set(&passed, true);
 }
 
@@ -318,29 +317,28 @@ static void a_client_with_many_short_waits_in_a_row_is_ended(void **state)
     struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
 
     server_quotas_init("wait-seconds=1");
-    quiesce_set_overdue(quiesce, end_client, quiesce);
+    gate_set_overdue(gate, end_client, gate);
     driver.cuEventRecord = record_in_a_row;
     record_count = 0;
     for (unsigned i = 0; i < IN_A_ROW; i++)
-        quiesce_wait_record(quiesce_wait_expect(stream->device, stream->driver, OWNER),
-                            stream->driver);
+        gate_wait_record(gate_wait_expect(stream->device, stream->driver, OWNER), stream->driver);
     first_reached = clock_ns();
     driver.cuEventQuery = query_in_a_row;
     ended = 0;
-    quiesce_once(NULL);
+    close_once(NULL);
     assert_int_equal(ended, 1);
-    assert_true(get(&quiesced));
+    assert_true(get(&closed));
 }
 
 static void events_are_reused(void **state)
 {
     begin_a_wait(state);
     set(&passed, true);
-    quiesce_once(NULL);
+    close_once(NULL);
     unsigned made = fake.events;
     begin_a_wait(state);
     assert_int_equal(fake.events, made);
-    quiesce_once(NULL);
+    close_once(NULL);
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The account of what fits into a context without waiting for its kernels. */
-#include "driver_room.h"
+#include "capacity.h"
 #include "fake_driver.h"
-#include "quiesce.h"
+#include "gate.h"
 
 static int streams, streams_most, streams_fit;
 
@@ -33,7 +33,7 @@ static const struct device *device_of(struct fixture *fixture)
 
 static void use_up(const struct device *device)
 {
-    while (driver_room_try(device, DRIVER_ROOM_STREAM))
+    while (capacity_take(device, CAPACITY_STREAM))
         ;
 }
 
@@ -41,7 +41,7 @@ static unsigned count_left(const struct device *device)
 {
     unsigned count = 0;
 
-    while (driver_room_try(device, DRIVER_ROOM_STREAM))
+    while (capacity_take(device, CAPACITY_STREAM))
         count++;
     return count;
 }
@@ -50,44 +50,44 @@ static void what_fits_is_created_at_once(void **state)
 {
     struct fixture *fixture = *state;
     const struct device *device = device_of(fixture);
-    struct driver_room_use use;
+    struct capacity_use use;
 
-    assert_int_equal(driver_room_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
+    assert_int_equal(capacity_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
     assert_false(use.grows);
-    driver_room_end(fixture->session, device, &use, CUDA_SUCCESS);
+    capacity_end(fixture->session, device, &use, CUDA_SUCCESS);
     assert_int_equal(streams_most, 0);
-    assert_false(driver_room_is_short(device));
+    assert_false(capacity_is_low(device));
 }
 
 static void what_failed_takes_nothing(void **state)
 {
     struct fixture *fixture = *state;
     const struct device *device = device_of(fixture);
-    struct driver_room_use use;
+    struct capacity_use use;
 
     use_up(device);
-    driver_room_give(device, 1);
-    assert_int_equal(driver_room_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
-    driver_room_end(fixture->session, device, &use, CUDA_ERROR_INVALID_VALUE);
+    capacity_give(device, 1);
+    assert_int_equal(capacity_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
+    capacity_end(fixture->session, device, &use, CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(count_left(device), 1);
 }
 
-/* In a calm moment, and then for the next ones as well. */
+/* In an idle point, and then for the next ones as well. */
 static void more_is_taken_when_all_is_used(void **state)
 {
     struct fixture *fixture = *state;
     const struct device *device = device_of(fixture);
-    struct driver_room_use use;
+    struct capacity_use use;
 
     use_up(device);
-    assert_true(driver_room_is_short(device));
-    assert_int_equal(driver_room_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
+    assert_true(capacity_is_low(device));
+    assert_int_equal(capacity_begin(fixture->session, device, 1, "test", &use), CUDA_SUCCESS);
     assert_true(use.grows);
-    assert_false(quiesce_try(device->quiesce));
-    driver_room_end(fixture->session, device, &use, CUDA_SUCCESS);
-    assert_true(quiesce_try(device->quiesce));
-    quiesce_end(device->quiesce);
-    assert_false(driver_room_is_short(device));
+    assert_false(gate_try_close(device->gate));
+    capacity_end(fixture->session, device, &use, CUDA_SUCCESS);
+    assert_true(gate_try_close(device->gate));
+    gate_open(device->gate);
+    assert_false(capacity_is_low(device));
     assert_int_equal(streams, 0);
     assert_true((unsigned)streams_most >= count_left(device));
 }
@@ -99,9 +99,9 @@ static void a_full_device_gives_none(void **state)
 
     use_up(device);
     streams_fit = 3;
-    driver_room_renew(device);
+    capacity_refill(device);
     assert_int_equal(streams, 0);
-    assert_true(driver_room_is_short(device));
+    assert_true(capacity_is_low(device));
 }
 
 /* A large graph fits in where a large one was, and not where streams were. */
@@ -109,16 +109,16 @@ static void large_graphs_have_their_own(void **state)
 {
     struct fixture *fixture = *state;
     const struct device *device = device_of(fixture);
-    struct driver_room_use use;
+    struct capacity_use use;
 
-    assert_false(driver_room_try(device, 8));
-    assert_int_equal(driver_room_begin(fixture->session, device, 8, "test", &use), CUDA_SUCCESS);
+    assert_false(capacity_take(device, 8));
+    assert_int_equal(capacity_begin(fixture->session, device, 8, "test", &use), CUDA_SUCCESS);
     assert_true(use.grows);
-    driver_room_end(fixture->session, device, &use, CUDA_SUCCESS);
+    capacity_end(fixture->session, device, &use, CUDA_SUCCESS);
     assert_int_equal(streams_most, 0);
-    driver_room_give(device, 8);
-    assert_true(driver_room_try(device, 8));
-    assert_false(driver_room_try(device, 8));
+    capacity_give(device, 8);
+    assert_true(capacity_take(device, 8));
+    assert_false(capacity_take(device, 8));
 }
 
 int main(void)

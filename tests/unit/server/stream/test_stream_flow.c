@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many pieces of work a stream has in flight, once it is known how long they take. */
+/* How many submissions a stream has in flight, once it is known how long they take. */
 #include "clock.h"
 #include "fake_driver.h"
+#include "idle.h"
 #include "stream_state.h"
 
 #define EVENTS 64
@@ -31,8 +32,9 @@ static CUresult query_event(CUevent event)
     return ++gpu.looks[(uintptr_t)event] <= gpu.looks_wanted ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
-/* A stream whose pieces are known to take so long. */
-static struct stream *make_stream(void **state, uint32_t index, uint64_t piece_ns, int32_t limit)
+/* A stream whose submissions are known to take so long. */
+static struct stream *make_stream(void **state, uint32_t index, uint64_t submission_ns,
+                                  int32_t limit)
 {
     struct fixture *fixture = *state;
 
@@ -41,22 +43,22 @@ static struct stream *make_stream(void **state, uint32_t index, uint64_t piece_n
     driver.cuEventCreate = create_event;
     driver.cuEventRecord = record_event;
     driver.cuEventQuery = query_event;
-    fixture->server.streams->no_pace = false;
+    fixture->server.streams->no_flow_control = false;
     struct stream *stream = fixture_stream(fixture, index, CU_STREAM_NON_BLOCKING);
-    stream->pace.piece_ns = piece_ns;
-    stream->pace.limit = limit;
+    stream->flow.control.submission_ns = submission_ns;
+    stream->flow.control.limit = limit;
     return stream;
 }
 
-/* How many pieces were in flight at most when the next one was given. */
+/* How many submissions were in flight at most when the next one was given. */
 static int32_t give(struct stream *stream, unsigned count)
 {
     int32_t most = 0;
 
     for (unsigned i = 0; i < count; i++) {
         assert_int_equal(stream_begin_work(stream), CUDA_SUCCESS);
-        if (stream->pace.in_flight > most)
-            most = stream->pace.in_flight;
+        if (stream->flow.control.in_flight > most)
+            most = stream->flow.control.in_flight;
         stream_end(stream, 0, CUDA_SUCCESS);
     }
     return most;
@@ -65,24 +67,24 @@ static int32_t give(struct stream *stream, unsigned count)
 /* So long that what a busy machine measures does not change it in this test. */
 #define VERY_LONG (1000 * NS_PER_SEC)
 
-static void pieces_that_take_long_come_two_at_a_time(void **state)
+static void submissions_that_take_long_come_two_at_a_time(void **state)
 {
     struct stream *stream = make_stream(state, 1, VERY_LONG, 2);
 
     assert_int_equal(give(stream, 12), 1);
-    stream_pace_end(stream);
+    stream_flow_end(stream);
 }
 
-/* The first mark is looked at a thousand times, 20 us apart or more. */
-static void waiting_tells_that_pieces_take_long(void **state)
+/* The first checkpoint is polled a thousand times, 20 us apart or more. */
+static void waiting_tells_that_submissions_take_long(void **state)
 {
     struct stream *stream = make_stream(state, 1, 0, 4);
 
     gpu.looks_wanted = 1100;
     give(stream, 5);
-    assert_true(stream->pace.piece_ns >= 20 * NS_PER_MS / 4);
-    assert_true(stream->pace.limit <= 4);
-    stream_pace_end(stream);
+    assert_true(stream->flow.control.submission_ns >= 20 * NS_PER_MS / 4);
+    assert_true(stream->flow.control.limit <= 4);
+    stream_flow_end(stream);
 }
 
 /* Else the work of the other, which is in the ring behind its own, would never overlap with it. */
@@ -92,22 +94,22 @@ static void one_of_several_streams_gets_more(void **state)
 
     assert_non_null(make_stream(state, 2, 0, 12));
     assert_in_range(give(stream, 40), 4, 8);
-    stream_pace_end(stream);
+    stream_flow_end(stream);
 }
 
-/* What comes of giving each stream so many pieces in turn, once that has been seen. */
-static int32_t give_in_turns(void **state, unsigned row)
+/* What comes of giving each stream so many submissions in turn, once that has been seen. */
+static int32_t give_in_turns(void **state, unsigned burst)
 {
     struct stream *one = make_stream(state, 1, VERY_LONG, 2);
     struct stream *other = make_stream(state, 2, VERY_LONG, 2);
     int32_t most = 0;
 
     for (unsigned turn = 0; turn < 12; turn++) {
-        int32_t in_flight = give(turn % 2 ? other : one, row);
+        int32_t in_flight = give(turn % 2 ? other : one, burst);
         most = turn >= 4 && in_flight > most ? in_flight : most;
     }
-    stream_pace_end(one);
-    stream_pace_end(other);
+    stream_flow_end(one);
+    stream_flow_end(other);
     return most;
 }
 
@@ -116,21 +118,21 @@ static void streams_that_are_used_in_turn_get_no_more(void **state)
     assert_in_range(give_in_turns(state, 1), 1, 2);
 }
 
-static void streams_that_are_filled_in_turn_get_a_whole_row(void **state)
+static void streams_that_are_filled_in_turn_get_a_whole_burst(void **state)
 {
     assert_in_range(give_in_turns(state, 6), 5, 7);
 }
 
-static void unless_another_client_waits_for_calm(void **state)
+static void unless_another_client_waits_for_an_idle_point(void **state)
 {
     struct fixture *fixture = *state;
     struct stream *stream = make_stream(state, 1, VERY_LONG, 2);
 
     assert_non_null(make_stream(state, 2, 0, 12));
-    stream_pace_seek(&fixture->server);
+    idle_waiter_begin(&fixture->server);
     assert_int_equal(give(stream, 12), 1);
-    stream_pace_seek_end(&fixture->server);
-    stream_pace_end(stream);
+    idle_waiter_end(&fixture->server);
+    stream_flow_end(stream);
 }
 
 static void nor_one_that_waits_for_its_client(void **state)
@@ -141,10 +143,11 @@ static void nor_one_that_waits_for_its_client(void **state)
     fixture->session->streams->has_host_waits = true;
     gpu.looks_wanted = 1000000;
     assert_in_range(give(stream, 200), 100, 200);
-    stream_pace_end(stream);
+    stream_flow_end(stream);
 }
 
-/* The pieces of a program that waits for each are never waited for, nor do they get an event. */
+/* The submissions of a program that waits for each are never waited for, nor do they get an event.
+ */
 static void a_stream_that_is_idle_each_time_costs_nothing(void **state)
 {
     struct stream *stream = make_stream(state, 1, 0, 12);
@@ -156,19 +159,19 @@ static void a_stream_that_is_idle_each_time_costs_nothing(void **state)
         *window_fence(&fixture->window, 1) = seq;
     }
     assert_int_equal(gpu.events, 0);
-    assert_int_equal(stream->pace.in_flight, 0);
+    assert_int_equal(stream->flow.control.in_flight, 0);
 }
 
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(pieces_that_take_long_come_two_at_a_time),
-        CASE(waiting_tells_that_pieces_take_long),
+        CASE(submissions_that_take_long_come_two_at_a_time),
+        CASE(waiting_tells_that_submissions_take_long),
         CASE(one_of_several_streams_gets_more),
         CASE(streams_that_are_used_in_turn_get_no_more),
-        CASE(streams_that_are_filled_in_turn_get_a_whole_row),
-        CASE(unless_another_client_waits_for_calm),
+        CASE(streams_that_are_filled_in_turn_get_a_whole_burst),
+        CASE(unless_another_client_waits_for_an_idle_point),
         CASE(nor_one_that_waits_for_its_client),
         CASE(a_stream_that_is_idle_each_time_costs_nothing),
     };

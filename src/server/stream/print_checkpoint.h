@@ -15,11 +15,11 @@ struct session;
 struct stream;
 
 /* Kernels that may print are about to be put into the stream. */
-void print_mark_open(struct stream *stream);
+void print_checkpoint_open(struct stream *stream);
 
 /* A fence is about to be put behind all that the stream has. */
-void print_mark_fence(struct stream *stream, uint32_t seq);
+void print_checkpoint_fence(struct stream *stream, uint32_t seq);
 
 /* In the device's context: whether all those kernels of the client are done there, also those in
  * streams that it has ended. Takes the lock of its streams. */
-bool print_marks_are_reached(const struct session *session, const struct device *device);
+bool print_checkpoints_are_reached(const struct session *session, const struct device *device);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Suspended sessions: their threads run no further command. An exclusive call, a graph with
+ * conditional nodes or the upkeep suspends sessions, several of these possibly the same session;
+ * a session goes on when all of them have ended the suspension, or at the latest of their times.
+ */
+#pragma once
+
+#include "exclusive.h"
+
+/* Suspends a session from its next command on, until suspend_end(), or until clock_ns() is `until`;
+ * of several times the latest counts. Beyond SUSPENDED_MAX sessions it does nothing. The caller
+ * holds the server's lock. */
+#define SUSPENDED_UNTIL_END UINT64_MAX
+void suspend_session(struct exclusive_call *call, struct session *session, uint64_t until);
+
+/* On a thread of none of these sessions: waits until their threads have put their launches into
+ * streams and are in no call, for at most `timeout_ns`, since one of them may be in a call that
+ * waits. Takes the server's lock. */
+void suspend_await_rest(struct server *server, const struct exclusive_call *call,
+                        uint64_t timeout_ns);
+
+/* All sessions of the call go on. Takes the server's lock. */
+void suspend_end(struct server *server, struct exclusive_call *call);
+
+/* The same, but sessions that were first suspended until the end go on EXCLUSIVE_LINGER_NS later.
+ */
+void suspend_linger(struct server *server, struct exclusive_call *call);
+
+/* On a thread of the server's own: suspends all sessions for EXCLUSIVE_BRIEF_NS at most, waits for
+ * at most `timeout_ns` until they are at rest, and blocks admission. The second undoes it. */
+void suspend_all(struct server *server, struct exclusive_call *call, uint64_t timeout_ns);
+void suspend_all_end(struct server *server, struct exclusive_call *call);
+
+/* On the session's thread. */
+bool session_is_suspended(struct session *session);
+
+/* From the first to the second, no client that has just attached begins its work, since its first
+ * kernel may be long, and the exclusive call would wait for it. Both take the server's lock. */
+void admission_block(struct server *server);
+void admission_unblock(struct server *server);
+
+/* On the thread of a client that has attached: waits for a second at most while admission is
+ * blocked, and makes the session SESSION_SERVING. Takes the server's lock. */
+void admission_wait(struct session *session);
