@@ -46,23 +46,18 @@ class Places:
             self.macros.update(re.findall(r"^#define ([A-Z]+_LOCKED)\b[^\n]*(?:\\\n[^\n]*)?hold\(&?([\w>.-]+)\)",
                                           path.read_text(), re.M))
 
-    def frames(self, module, offset):
-        """(file, line) of the offset and of the functions that it was inlined into."""
+    def learn(self, module, offsets):
+        """Names the locks at all offsets; addr2line reads a program's debug information once for them."""
         file = BUILD / "bin/funnel-server" if module == "funnel-server" else module
-        text = subprocess.run(["addr2line", "-i", "-e", file, hex(int(offset, 16) - 1)], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-        for line in text.splitlines():
-            found = re.search(r"\b(src/\S+?):(\d+)", line)
-            if found:
-                yield found.group(1), int(found.group(2))
+        text = subprocess.run(["addr2line", "-a", "-i", "-e", file, *(hex(int(offset, 16) - 1) for offset in offsets)],
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        for offset, frames in zip(offsets, re.split(r"^0x\w+\n", text, flags=re.M)[1:]):
+            lines = [(path, int(line)) for path, line in re.findall(r"\b(src/\S+?):(\d+)", frames)]
+            self.known[module, offset] = self.find_name(module, lines)
 
-    def name(self, module, offset):
-        if (module, offset) not in self.known:
-            self.known[module, offset] = self.find_name(module, offset)
-        return self.known[module, offset]
-
-    def find_name(self, module, offset):
-        for file, line in self.frames(module, offset):
+    def find_name(self, module, frames):
+        """Of the innermost of the functions at a place that is not a taker's."""
+        for file, line in frames:
             if file not in TAKERS:
                 taken = TAKEN.search(" ".join(lines_of(ROOT / file)[line - 1:line + 2]))
                 expression = taken and (taken.group(1) or self.macros.get(taken.group(2)) or taken.group(3))
@@ -121,8 +116,15 @@ class LockOrder(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
         self.run_programs(folder)
         places, edges, seen = Places(), collections.defaultdict(set), set()
-        for line in lines_of(pathlib.Path(folder) / "locks"):
-            outer, inner = [places.name(*pair) for pair in zip(line.split()[::2], line.split()[1::2])]
+        pairs = {tuple(line.split()) for line in lines_of(pathlib.Path(folder) / "locks")}
+        offsets = collections.defaultdict(set)
+        for outer, outer_offset, inner, inner_offset in pairs:
+            offsets[outer].add(outer_offset)
+            offsets[inner].add(inner_offset)
+        for module in offsets:
+            places.learn(module, sorted(offsets[module]))
+        for pair in pairs:
+            outer, inner = places.known.get(pair[:2]), places.known.get(pair[2:])
             if outer and inner and outer != inner:
                 edges[outer].add(inner)
                 seen |= {outer, inner}
