@@ -22,7 +22,8 @@ SHARED = {"client->lock": "client->lock", "socket_lock": "client->socket_lock", 
           "streams->lock": "streams->lock", "gate->lock": "gate->lock", "members[i]->lock": "gate->lock",
           "waits_lock": "gate->waits_lock", "soft_lock": "soft_lock",
           "store->lock": "store->lock", "client_graph_lock": "client_graph_lock", "vmm.lock": "vmm.lock",
-          "graph_backend.lock": "client_graph_lock", "blocks.lock": "blocks.lock", "block_lock": "blocks.lock",
+          "graph_backend.lock": "client_graph_lock", "managed_allocations.lock": "managed_allocations.lock",
+          "managed_allocations_lock": "managed_allocations.lock",
           "managed.lock": "managed.lock", "managed_lock": "managed.lock"}
 # Where the lines of a function that takes a lock for its caller are.
 TAKERS = ("src/base/cleanup.h", "src/base/deferred_signals.h", "src/base/lock.h")

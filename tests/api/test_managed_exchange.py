@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of managed memory change places where the client's limit has no room for all of them.
+"""Chunks of managed memory change places where the client's limit has no capacity for all of them.
 Run as: python3 test_managed_exchange.py BUILD [unittest options]."""
 import subprocess
 
 import managed_daemon
 
-SAID = "there is more managed memory than the device, or the memory limit, has room for"
+SAID = "there is more managed memory than the device, or the memory limit, has capacity for"
 
 
 class Exchange(managed_daemon.TestCase):
@@ -19,7 +19,7 @@ class Exchange(managed_daemon.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertNotIn("FAILED", done.stdout)
 
-    def test_pieces_change_places(self):
+    def test_chunks_change_places(self):
         self.run_with_limit("40M")
         self.skip_unless_it_moves()
         self.assertEqual(self.log().count(SAID), 1)

@@ -60,7 +60,7 @@ CUresult memset_check(const CUDA_MEMSET_NODE_PARAMS *fill, enum place *ret_place
 }
 
 /* The synchronous calls wait only where the program can read the memory itself. */
-static CUresult set(const CUDA_MEMSET_NODE_PARAMS *fill, CUstream handle, bool sync)
+static CUresult set_memory(const CUDA_MEMSET_NODE_PARAMS *fill, CUstream handle, bool sync)
 {
     struct stream *stream;
     enum place place = PLACE_NOWHERE;
@@ -89,70 +89,73 @@ static CUresult set(const CUDA_MEMSET_NODE_PARAMS *fill, CUstream handle, bool s
 
 CUresult client_cuMemsetD8_v2(CUdeviceptr dstDevice, unsigned char uc, size_t N)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, N, uc, 1, N, 1}, NULL, true);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, N, uc, 1, N, 1}, NULL, true);
 }
 
 CUresult client_cuMemsetD16_v2(CUdeviceptr dstDevice, unsigned short us, size_t N)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 2 * N, us, 2, N, 1}, NULL, true);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 2 * N, us, 2, N, 1}, NULL, true);
 }
 
 CUresult client_cuMemsetD32_v2(CUdeviceptr dstDevice, unsigned ui, size_t N)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 4 * N, ui, 4, N, 1}, NULL, true);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 4 * N, ui, 4, N, 1}, NULL, true);
 }
 
 CUresult client_cuMemsetD2D8_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
                                 size_t Width, size_t Height)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, uc, 1, Width, Height}, NULL, true);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, uc, 1, Width, Height}, NULL,
+                      true);
 }
 
 CUresult client_cuMemsetD2D16_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
                                  size_t Width, size_t Height)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, us, 2, Width, Height}, NULL, true);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, us, 2, Width, Height}, NULL,
+                      true);
 }
 
 CUresult client_cuMemsetD2D32_v2(CUdeviceptr dstDevice, size_t dstPitch, unsigned ui, size_t Width,
                                  size_t Height)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, ui, 4, Width, Height}, NULL, true);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, ui, 4, Width, Height}, NULL,
+                      true);
 }
 
 CUresult client_cuMemsetD8Async(CUdeviceptr dstDevice, unsigned char uc, size_t N, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, N, uc, 1, N, 1}, hStream, false);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, N, uc, 1, N, 1}, hStream, false);
 }
 
 CUresult client_cuMemsetD16Async(CUdeviceptr dstDevice, unsigned short us, size_t N,
                                  CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 2 * N, us, 2, N, 1}, hStream, false);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 2 * N, us, 2, N, 1}, hStream, false);
 }
 
 CUresult client_cuMemsetD32Async(CUdeviceptr dstDevice, unsigned ui, size_t N, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 4 * N, ui, 4, N, 1}, hStream, false);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, 4 * N, ui, 4, N, 1}, hStream, false);
 }
 
 CUresult client_cuMemsetD2D8Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned char uc,
                                   size_t Width, size_t Height, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, uc, 1, Width, Height}, hStream,
-               false);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, uc, 1, Width, Height},
+                      hStream, false);
 }
 
 CUresult client_cuMemsetD2D16Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned short us,
                                    size_t Width, size_t Height, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, us, 2, Width, Height}, hStream,
-               false);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, us, 2, Width, Height},
+                      hStream, false);
 }
 
 CUresult client_cuMemsetD2D32Async(CUdeviceptr dstDevice, size_t dstPitch, unsigned ui,
                                    size_t Width, size_t Height, CUstream hStream)
 {
-    return set(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, ui, 4, Width, Height}, hStream,
-               false);
+    return set_memory(&(CUDA_MEMSET_NODE_PARAMS){dstDevice, dstPitch, ui, 4, Width, Height},
+                      hStream, false);
 }

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-static void take(struct staging_ring *ring, unsigned slot)
+static void take_slot(struct staging_ring *ring, unsigned slot)
 {
     ring->taken[slot] = true;
     ring->next = (slot + 1) % ring->count;
@@ -23,7 +23,7 @@ bool staging_ring_take(struct staging_ring *ring, bool (*passed)(struct fence), 
         if (oldest == ring->count)
             oldest = slot;
         if (!ring->fenced[slot] || passed(ring->fence[slot])) {
-            take(ring, slot);
+            take_slot(ring, slot);
             *ret_slot = slot;
             *ret_must_wait = false;
             return true;
@@ -31,7 +31,7 @@ bool staging_ring_take(struct staging_ring *ring, bool (*passed)(struct fence), 
     }
     if (oldest == ring->count)
         return false;
-    take(ring, oldest);
+    take_slot(ring, oldest);
     *ret_slot = oldest;
     *ret_must_wait = true;
     return true;

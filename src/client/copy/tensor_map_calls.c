@@ -17,7 +17,7 @@ static uint32_t device_index(void)
                                                      : client->devices[0].index;
 }
 
-static CUresult ask(const struct wire_fnTensorMap *in, CUtensorMap *ret_map)
+static CUresult ask_server(const struct wire_fnTensorMap *in, CUtensorMap *ret_map)
 {
     CUtensorMap map;
     struct wire_fnTensorMap_reply out = {.map = &map, .map_capacity = sizeof(map)};
@@ -49,7 +49,7 @@ static CUresult encode(const struct cuda_tensor_map *map, CUtensorMap *ret_map)
     memcpy(in.element_strides, map->element_strides, sizeof(in.element_strides));
     memcpy(in.corners, map->lower, sizeof(map->lower));
     memcpy(in.corners + 3, map->upper, sizeof(map->upper));
-    return ask(&in, ret_map);
+    return ask_server(&in, ret_map);
 }
 
 CUresult client_cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType,
@@ -117,5 +117,5 @@ CUresult client_cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalAd
         .map_size = sizeof(*tensorMap),
     };
 
-    return ask(&in, tensorMap);
+    return ask_server(&in, tensorMap);
 }

@@ -25,15 +25,16 @@ struct managed_hooks {
     void (*count_work)(void);
     void (*announce)(const struct stream *stream, const void *params, size_t size);
     void (*given)(const struct stream *stream, const void *params, size_t size);
-    void (*ahead)(struct stream *stream);
+    void (*prefetch)(struct stream *stream);
     void (*pull)(void);
     bool (*find)(uint64_t address, struct allocation *ret_allocation);
     void (*use)(uint64_t address, uint64_t size);
     void (*free_all)(const struct context *context);
-    void (*trim)(void); /* gives back what freed allocations have left; may wait for the server */
+    void (*trim)(void); /* gives back unused memory of freed allocations; may wait for the server */
     void (*launch)(const void *params, size_t size);
-    bool (*make_room)(uint32_t device, uint64_t size); /* on the server's device; may wait for it */
-    bool (*is_movable)(void); /* whether allocations move in this process */
+    bool (*free_capacity)(uint32_t device,
+                          uint64_t size); /* on the server's device; may wait for it */
+    bool (*is_movable)(void);             /* whether allocations move in this process */
 };
 
 extern struct managed_hooks managed_hooks;
@@ -45,7 +46,7 @@ static inline bool managed_any(void)
     return __builtin_expect(atomic_load_explicit(&managed_in_use, memory_order_acquire) != 0, 0);
 }
 
-/* With the channel lock, before work is put on a stream: it will find what the host has written. */
+/* With the channel lock, before work is put on a stream: it will find the writes of the host. */
 static inline void managed_push(struct stream *stream)
 {
     if (managed_any())
@@ -59,9 +60,9 @@ static inline void managed_work(void)
         managed_hooks.count_work();
 }
 
-/* With the channel lock: a kernel with these parameters is about to be put on a stream, and what
- * they point to is its until it has ended. No parameters where managed memory has come after the
- * launch had begun. */
+/* With the channel lock: a kernel with these parameters is about to be put on a stream. Memory that
+ * they point to is the kernel's until its end. No parameters where managed memory has come after
+ * the launch had begun. */
 static inline void managed_given(const struct stream *stream, const void *params, size_t size)
 {
     if (managed_any())
@@ -76,15 +77,15 @@ static inline void managed_announce(const struct stream *stream, const void *par
         managed_hooks.announce(stream, params, size);
 }
 
-/* A thread is about to wait for a stream, or for all of them (NULL): what the program will probably
- * touch then may come behind the work. Holds no lock meanwhile. */
-static inline void managed_ahead(struct stream *stream)
+/* A thread is about to wait for a stream, or for all of them (NULL): memory that the program will
+ * probably use then may come behind the work. The caller has no lock. */
+static inline void managed_prefetch(struct stream *stream)
 {
     if (managed_any())
-        managed_hooks.ahead(stream);
+        managed_hooks.prefetch(stream);
 }
 
-/* A thread has waited for work: the host finds what that has written. Holds no lock meanwhile. */
+/* A thread has waited for work: the host finds the writes of that work. The caller has no lock. */
 static inline void managed_pull(void)
 {
     if (managed_any())
@@ -97,8 +98,8 @@ static inline bool managed_find(uint64_t address, struct allocation *ret_allocat
     return managed_any() && managed_hooks.find(address, ret_allocation);
 }
 
-/* A copy or a memset on the device is about to be sent that uses these bytes, whatever they are
- * attached to. The caller holds no lock. */
+/* A copy or a memset on the device is about to use these bytes, however they are attached. The
+ * caller has no lock. */
 static inline void managed_use(uint64_t address, uint64_t size)
 {
     if (managed_any())
@@ -112,7 +113,7 @@ static inline void managed_free_all(const struct context *context)
         managed_hooks.free_all(context);
 }
 
-/* A kernel with these parameters is about to be launched; the caller holds no lock, but that of
+/* A kernel with these parameters is about to be launched. The caller has no lock but that of
  * graphs. */
 static inline void managed_launch(const void *params, size_t size)
 {
@@ -120,8 +121,8 @@ static inline void managed_launch(const void *params, size_t size)
         managed_hooks.launch(params, size);
 }
 
-/* Whether managed memory contains the address: then the program can look at what a copy or memset
- * leaves there. */
+/* Whether managed memory contains the address: then the program can read it after a copy or memset.
+ */
 static inline bool managed_holds(uint64_t address)
 {
     return managed_find(address, NULL);

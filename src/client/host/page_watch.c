@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pages are hidden by dropping them from the page table, while the memory file keeps them. The next
- * touch is then a fault that the kernel calls minor, or missing where the file has no page yet.
+ * access is then a fault that the kernel calls minor, or missing where the file has no page yet.
  */
 #include "page_watch.h"
 
@@ -85,7 +85,7 @@ void page_watch_remove(int watch, uint64_t address, uint64_t size)
     ioctl(watch, UFFDIO_UNREGISTER, &range);
 }
 
-static int read_touch(int watch, struct page_touch *ret_touch)
+static int read_fault(int watch, struct page_fault *ret_fault)
 {
     struct uffd_msg message;
     ssize_t size = read(watch, &message, sizeof(message));
@@ -94,7 +94,7 @@ static int read_touch(int watch, struct page_touch *ret_touch)
         return -errno;
     if (size != sizeof(message) || message.event != UFFD_EVENT_PAGEFAULT)
         return -EAGAIN;
-    *ret_touch = (struct page_touch){
+    *ret_fault = (struct page_fault){
         .address = message.arg.pagefault.address & ~(uint64_t)(PAGE_SIZE - 1),
         .thread = (int)message.arg.pagefault.feat.ptid,
         .writes =
@@ -103,19 +103,19 @@ static int read_touch(int watch, struct page_touch *ret_touch)
     return 0;
 }
 
-int page_watch_next(int watch, struct page_touch *ret_touch)
+int page_watch_next(int watch, struct page_fault *ret_fault)
 {
     int error;
 
     do
-        error = read_touch(watch, ret_touch);
+        error = read_fault(watch, ret_fault);
     while (error == -EINTR || error == -EAGAIN);
     return error;
 }
 
-/* Only a descriptor that does not block can be polled. A thread that a signal takes out of its
+/* Only a descriptor that does not allocation can be polled. A thread that a signal takes out of its
  * sleep leaves nothing to read. */
-int page_watch_next_within(int watch, uint32_t ns, struct page_touch *ret_touch)
+int page_watch_next_within(int watch, uint32_t ns, struct page_fault *ret_fault)
 {
     const struct timespec timeout = {0, (long)ns};
     struct pollfd poll = {.fd = watch, .events = POLLIN};
@@ -123,7 +123,7 @@ int page_watch_next_within(int watch, uint32_t ns, struct page_touch *ret_touch)
 
     fcntl(watch, F_SETFL, flags | O_NONBLOCK);
     ppoll(&poll, 1, &timeout, NULL);
-    error = read_touch(watch, ret_touch);
+    error = read_fault(watch, ret_fault);
     fcntl(watch, F_SETFL, flags);
     return error == -EINTR ? -EAGAIN : error;
 }
@@ -137,14 +137,14 @@ void page_watch_wake(int watch, uint64_t address, uint64_t size)
 
 /* The signal is there before the thread goes on. Only the kernel may say what a fault was
  * (si_code), but the address is told. */
-bool page_watch_refuse(int watch, const struct page_touch *touch)
+bool page_watch_refuse(int watch, const struct page_fault *fault)
 {
     siginfo_t info = {.si_signo = SIGSEGV, .si_code = SI_QUEUE};
 
-    info.si_addr = (void *)(uintptr_t)touch->address;
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), touch->thread, SIGSEGV, &info) < 0)
+    info.si_addr = (void *)(uintptr_t)fault->address;
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), fault->thread, SIGSEGV, &info) < 0)
         return false;
-    page_watch_wake(watch, touch->address, PAGE_SIZE);
+    page_watch_wake(watch, fault->address, PAGE_SIZE);
     return true;
 }
 

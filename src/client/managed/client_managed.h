@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * __managed__ variables. The code on the GPU reaches such a variable where the driver has put it,
- * in memory of the server that no other process can map. So the program has pages of its own at
- * the same address, which move as those of managed allocations do (managed_block.h). Where these do
- * not, both sides are brought together where CUDA lets them meet: what the host has changed goes up
- * before work that may see it, and what kernels have changed comes down where the program waits for
- * them. The other subsystems take part through managed_hooks.h.
+ * __managed__ variables. The code on the GPU reaches such a variable at the driver's address, in
+ * memory of the server that no other process can map. So the program has pages of its own at the
+ * same address. They move as the pages of managed allocations do (managed_allocation.h). Where
+ * pages do not move, the client brings both sides together where CUDA lets them meet: changes of
+ * the host go up before work that may see them, and changes of kernels come down where the program
+ * waits for the kernels. The other subsystems take part through managed_hooks.h.
  */
 #pragma once
 
@@ -25,10 +25,10 @@ void managed_before_fork(void);
 void managed_after_fork_in_parent(void);
 void managed_after_fork_in_child(void);
 
-/* A variable at an address of the server's: the program reaches it from now on, and it is in the
+/* The program reaches a variable at an address of the server's from now on. The variable is in the
  * list of its owner, which is empty at first. CUDA_ERROR_MAP_FAILED when something else of the
- * program is there, CUDA_ERROR_NOT_SUPPORTED when another variable is. Waits for the server; the
- * caller holds no lock of the client, as for all of these. */
+ * program is there, CUDA_ERROR_NOT_SUPPORTED when another variable is. Waits for the server. The
+ * caller has no lock of the client here or in the functions below. */
 CUresult managed_enter(struct list *variables, struct context *context, uint64_t address,
                        uint64_t size);
 
@@ -40,5 +40,5 @@ void managed_leave(struct list *variables);
 void managed_rest(struct list *variables);
 CUresult managed_wake(struct list *variables, struct context *context);
 
-/* While they rest, the variables of one list go on as those of another, in its context. */
+/* The variables of one list, which rest, continue as those of another list, in its context. */
 void managed_move(struct list *variables, struct list *other, struct context *context);

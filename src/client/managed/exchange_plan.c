@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exchange_plan.h"
 
-/* The order in which pieces go: by wish, then by time. */
-static unsigned rank(const struct exchange_piece *piece)
+/* The order in which chunks go: by wish, then by time. */
+static unsigned rank_of(const struct exchange_chunk *chunk)
 {
-    switch (piece->wish) {
+    switch (chunk->wish) {
     case WISH_HOST:
         return 0;
     case WISH_DEVICE:
@@ -14,47 +14,47 @@ static unsigned rank(const struct exchange_piece *piece)
     }
 }
 
-static bool goes_before(const struct exchange_piece *piece, const struct exchange_piece *other)
+static bool goes_before(const struct exchange_chunk *chunk, const struct exchange_chunk *other)
 {
-    if (rank(piece) != rank(other))
-        return rank(piece) < rank(other);
-    if (piece->used != other->used)
-        return piece->used < other->used;
-    return piece->address < other->address;
+    if (rank_of(chunk) != rank_of(other))
+        return rank_of(chunk) < rank_of(other);
+    if (chunk->used != other->used)
+        return chunk->used < other->used;
+    return chunk->address < other->address;
 }
 
-static bool may_go(const struct exchange_piece *piece, uint32_t device, uint64_t limit)
+static bool may_go(const struct exchange_chunk *chunk, uint32_t device, uint64_t limit)
 {
-    return !piece->out && piece->device == device && piece->used < limit;
+    return !chunk->out && chunk->device == device && chunk->used < limit;
 }
 
 /* The first one behind `last` in the order; NULL when there is none. */
-static const struct exchange_piece *next(const struct exchange_piece *const *pieces, size_t count,
-                                         uint32_t device, uint64_t limit,
-                                         const struct exchange_piece *last)
+static const struct exchange_chunk *next_to_go(const struct exchange_chunk *const *chunks,
+                                               size_t count, uint32_t device, uint64_t limit,
+                                               const struct exchange_chunk *last)
 {
-    const struct exchange_piece *best = NULL;
+    const struct exchange_chunk *best = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        const struct exchange_piece *piece = pieces[i];
+        const struct exchange_chunk *chunk = chunks[i];
 
-        if (may_go(piece, device, limit) && (!last || goes_before(last, piece)) &&
-            (!best || goes_before(piece, best)))
-            best = piece;
+        if (may_go(chunk, device, limit) && (!last || goes_before(last, chunk)) &&
+            (!best || goes_before(chunk, best)))
+            best = chunk;
     }
     return best;
 }
 
-size_t exchange_plan(const struct exchange_piece *const *pieces, size_t count, uint32_t device,
-                     uint64_t size, uint64_t limit, const struct exchange_piece **ret_out,
+size_t exchange_plan(const struct exchange_chunk *const *chunks, size_t count, uint32_t device,
+                     uint64_t size, uint64_t limit, const struct exchange_chunk **ret_out,
                      size_t most)
 {
-    const struct exchange_piece *last = NULL;
+    const struct exchange_chunk *last = NULL;
     uint64_t freed = 0;
     size_t found = 0;
 
     while (freed < size && found < most) {
-        last = next(pieces, count, device, limit, last);
+        last = next_to_go(chunks, count, device, limit, last);
         if (!last)
             return 0;
         ret_out[found++] = last;

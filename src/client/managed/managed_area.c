@@ -14,8 +14,8 @@
 #include "environment.h"
 #include "fd.h"
 #include "granule.h"
+#include "managed_chunks.h"
 #include "managed_exchange.h"
-#include "managed_pieces.h"
 #include "page_watch.h"
 #include "ranges.h"
 #include "shm.h"
@@ -53,7 +53,7 @@ static CUresult map_view(uint64_t address, uint64_t size, int fd)
     return page_watch_add(memory.watch, address, size) ? CUDA_ERROR_MAP_FAILED : CUDA_SUCCESS;
 }
 
-/* The addresses stay reserved: nothing else of the process may come to lie there. */
+/* The addresses stay reserved: nothing else of the process may lie there. */
 static void unmap_view(uint64_t address, uint64_t size)
 {
     void *place = (void *)(uintptr_t)address;
@@ -70,7 +70,7 @@ static void end_host(struct area *area, uint64_t size)
     free(area);
 }
 
-static CUresult enter(uint64_t address, uint64_t size, struct area *area)
+static CUresult enter_area(uint64_t address, uint64_t size, struct area *area)
 {
     _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
 
@@ -91,7 +91,7 @@ static CUresult add_host(uint64_t address, uint64_t size)
     }
     result = map_view(address, size, area->host_fd);
     if (result == CUDA_SUCCESS)
-        result = enter(address, size, area);
+        result = enter_area(address, size, area);
     if (result != CUDA_SUCCESS) {
         unmap_view(address, size);
         end_host(area, size);
@@ -99,7 +99,7 @@ static CUresult add_host(uint64_t address, uint64_t size)
     return result;
 }
 
-static struct area *leave(uint64_t address)
+static struct area *leave_area(uint64_t address)
 {
     _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
     struct range removed;
@@ -110,7 +110,7 @@ static struct area *leave(uint64_t address)
 static void drop_host(uint64_t address, uint64_t size)
 {
     unmap_view(address, size);
-    end_host(leave(address), size);
+    end_host(leave_area(address), size);
 }
 
 /* The heap of the areas of the server's device, whose numbers are not the program's. */
@@ -123,7 +123,7 @@ static struct heap *heap_of(struct heap *heaps, uint32_t device)
     return heap;
 }
 
-/* What freed memory of either kind has left makes room. */
+/* Gives back freed memory of either kind. */
 static void trim_all(void)
 {
     area_trim();
@@ -131,18 +131,18 @@ static void trim_all(void)
         heap_trim(memory_device_heap(&client->devices[i]), 0);
 }
 
-/* The pieces have the descriptors. */
+/* The chunks have the descriptors. */
 static CUresult create_from(struct heap *heap, bool hosted, uint64_t size, uint64_t *ret_address,
                             int *ret_fd)
 {
-    CUresult result = pieces_create(heap, hosted, size, trim_all, ret_address);
+    CUresult result = chunks_create(heap, hosted, size, trim_all, ret_address);
 
     *ret_fd = -1;
     if (result != CUDA_SUCCESS)
         return result;
     result = add_host(*ret_address, size);
     if (result != CUDA_SUCCESS)
-        pieces_release(*ret_address, size);
+        chunks_release(*ret_address, size);
     return result;
 }
 
@@ -159,7 +159,7 @@ static CUresult hosted_create(uint32_t device, uint64_t size, uint64_t *ret_addr
 static void area_release(uint64_t address, uint64_t size)
 {
     drop_host(address, size);
-    pieces_release(address, size);
+    chunks_release(address, size);
 }
 
 static const struct heap_source areas = {area_create, area_release};
@@ -273,8 +273,8 @@ static int open_watch(void)
                                  &memory.watch_got);
 }
 
-/* Most of it is never touched, and to write zeros where zeros are would cost a page fault for each
- * page, when every program starts. */
+/* Most of it is never used, and zeros written over zeros would cost a page fault for each page,
+ * when every program starts. */
 static void clear_memory(void)
 {
     if (memory.used)
@@ -300,7 +300,7 @@ bool area_is_possible(void)
     return memory.watch > 0;
 }
 
-static void explain(void)
+static void explain_place(void)
 {
     if (memory.watch < 0)
         client_log(
@@ -329,7 +329,7 @@ void area_explain(void)
     _cleanup_deferring_mutex_ pthread_mutex_t *lock = deferring_mutex_hold(&memory.lock);
 
     if (!memory.explained)
-        explain();
+        explain_place();
     memory.explained = true;
 }
 
@@ -357,11 +357,11 @@ int area_watch(void)
     return memory.watch;
 }
 
-static CUresult replay(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+static CUresult replay_area(const struct heap *heap, uint64_t address, uint64_t size, int fd)
 {
     const struct range *range = ranges_find(&memory.areas, address);
     const struct area *area = range->value;
-    CUresult result = pieces_replay(heap, address, size);
+    CUresult result = chunks_replay(heap, address, size);
 
     return result != CUDA_SUCCESS ? result : granule_replay_host(area->host, size, area->host_fd);
 }
@@ -381,9 +381,9 @@ CUresult area_replay(void)
     CUresult result = heap_for_each_granule(&memory.views, replay_view);
 
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++) {
-        result = heap_for_each_granule(&memory.heaps[i], replay);
+        result = heap_for_each_granule(&memory.heaps[i], replay_area);
         if (result == CUDA_SUCCESS)
-            result = heap_for_each_granule(&memory.hosted[i], replay);
+            result = heap_for_each_granule(&memory.hosted[i], replay_area);
     }
     return result;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for managed allocations. An area is device memory at an address of the window, host memory
- * of the same size at another one, and at the address of the device memory a second view of the
- * host memory, which the program touches. The pages of that view are watched (page_watch.h).
+ * Memory for managed allocations. An area is device memory at an address of the window, and host
+ * memory of the same size at another one. The program uses a second view of the host memory, at the
+ * address of the device memory. The pages of that view are watched (page_watch.h).
  */
 #pragma once
 
@@ -32,8 +32,7 @@ void area_trim(void);
 uint64_t area_host_address(uint64_t address);
 
 /* Puts a watched view of host memory at whole pages outside the window, which the caller has
- * mapped. What the pages contain is the caller's to bring there. Waits for the server. 0 or -errno.
- */
+ * mapped. The caller fills the pages. Waits for the server. 0 or -errno. */
 int view_create(uint64_t address, uint64_t size, uint64_t *ret_host);
 
 /* Ends a view; nothing copies its host memory any more. The caller unmaps the pages. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy that has no company is left to a copy engine. */
+/* A copy engine makes a single copy. */
 #include "managed_batch.h"
 
 #include "wire_calls.h"

@@ -14,11 +14,11 @@
 #include "client_stream.h"
 #include "cuda_advice.h"
 #include "cuda_managed.h"
+#include "managed_allocation.h"
 #include "managed_area.h"
-#include "managed_block.h"
 #include "managed_exchange.h"
+#include "managed_fault.h"
 #include "managed_move.h"
-#include "managed_touch.h"
 #include "managed_variable.h"
 
 static CUresult give_on_host(const struct allocation *allocation)
@@ -34,7 +34,7 @@ static const struct memory_kind kind_managed_on_host = {
     .free = give_on_host,
 };
 
-/* Where memory does not move, and for what the device has no place for. */
+/* Where memory does not move, and where the device has no capacity. */
 static CUresult allocate_on_host(const struct allocation *wanted, CUdeviceptr *ret_address)
 {
     struct allocation like = *wanted;
@@ -62,9 +62,9 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
     if (result != CUDA_SUCCESS)
         return result;
     area_explain();
-    if (area_is_possible() && touch_prepare(like.context->device) &&
+    if (area_is_possible() && fault_prepare(like.context->device) &&
         peer_let_all_reach(like.context->device)) {
-        result = block_create(like.context, bytesize, flags, dptr);
+        result = managed_create(like.context, bytesize, flags, dptr);
         if (result != CUDA_ERROR_OUT_OF_MEMORY)
             return result;
     }
@@ -101,13 +101,13 @@ static CUresult remember_prefetch(const struct allocation *allocation, uint64_t 
                                   location);
 }
 
-/* Where there is not room for all, a preferred place says who goes first and who last. */
+/* Where the capacity is too small for all, a preferred location decides which memory goes first. */
 static void follow_advice(uint64_t address, uint64_t size, CUmem_advise advice,
                           CUmemLocation location)
 {
     bool on_device = location.type == CU_MEM_LOCATION_TYPE_DEVICE;
 
-    if (!block_moves(address))
+    if (!managed_moves(address))
         return;
     if (advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION)
         exchange_prefer(address, size, on_device ? WISH_DEVICE : WISH_HOST);
@@ -136,11 +136,11 @@ CUresult client_cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advic
     return client_cuMemAdvise_v2(devPtr, count, advice, cuda_location_of(device));
 }
 
-/* Memory that does not move is there already. */
-static CUresult prefetch(uint64_t address, uint64_t size, CUmemLocation location,
-                         struct stream *stream)
+/* Memory that does not move needs no copy. */
+static CUresult prefetch_memory(uint64_t address, uint64_t size, CUmemLocation location,
+                                struct stream *stream)
 {
-    if (!block_moves(address))
+    if (!managed_moves(address))
         return CUDA_SUCCESS;
     exchange_prefetch(address, size, location.type == CU_MEM_LOCATION_TYPE_DEVICE);
     if (location.type != CU_MEM_LOCATION_TYPE_DEVICE)
@@ -158,7 +158,7 @@ static CUresult prefetch_range(void *user, CUdeviceptr address, size_t size, CUm
         result = find_managed(address, size, &allocation);
     if (result == CUDA_SUCCESS)
         result = remember_prefetch(&allocation, address, size, location);
-    return result != CUDA_SUCCESS ? result : prefetch(address, size, location, user);
+    return result != CUDA_SUCCESS ? result : prefetch_memory(address, size, location, user);
 }
 
 static CUresult discard_range(void *user, CUdeviceptr address, size_t size, CUmemLocation location)
@@ -260,25 +260,26 @@ CUresult client_cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_
 }
 
 /* Pages that several variables share are all streams'. */
-static bool can_attach_locked(const struct managed_block *block)
+static bool can_attach_locked(const struct managed_allocation *managed)
 {
-    uint64_t start = block->entry.address;
+    uint64_t start = managed->entry.address;
 
-    return !block->of_variables || managed_variable_is_alone(start, start + block->entry.size);
+    return !managed->of_variables || managed_variable_is_alone(start, start + managed->entry.size);
 }
 
-/* The program may touch the memory only when it has synchronized with the stream, so it takes
- * effect for work that is launched from now on. */
-static void attach(const struct allocation *allocation, unsigned flags, const struct stream *stream)
+/* The program may access the memory only after it has synchronized with the stream, so this applies
+ * to work that is launched from now on. */
+static void attach_allocation(const struct allocation *allocation, unsigned flags,
+                              const struct stream *stream)
 {
-    block_lock();
-    for_each_block_locked (block, allocation->address, allocation->size) {
-        if (!can_attach_locked(block))
+    managed_allocations_lock();
+    for_each_managed_locked (managed, allocation->address, allocation->size) {
+        if (!can_attach_locked(managed))
             continue;
-        block->attach = flags;
-        block->stream = stream->handle;
+        managed->attach = flags;
+        managed->stream = stream->handle;
     }
-    block_unlock();
+    managed_allocations_unlock();
 }
 
 CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t length,
@@ -295,6 +296,6 @@ CUresult client_cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_
     if (allocation.address != dptr ||
         !cuda_attach_is_valid(hStream, allocation.size, length, flags))
         return CUDA_ERROR_INVALID_VALUE;
-    attach(&allocation, flags, stream);
+    attach_allocation(&allocation, flags, stream);
     return CUDA_SUCCESS;
 }

@@ -27,7 +27,7 @@ static struct copier {
     uint64_t pushes;       /* under the channel lock: how often something went up */
     struct stream *direct; /* likewise: the program's stream on which something went up since */
     _Atomic uint64_t work,
-        seen; /* atomic: what may have written, and how much of it has come down */
+        seen; /* atomic: commands that may have written, and how many of these have come down */
 } copier;
 
 void managed_copy_init(void)
@@ -160,8 +160,8 @@ CUresult managed_wait_quietly(struct fence fence)
 
 /* ---- up ---- */
 
-/* What is read here once is sent: the program may be writing meanwhile. */
-static void send_row(const struct managed_variable *variable, size_t start, size_t end,
+/* The bytes that are read here are sent: the program may be writing meanwhile. */
+static void send_run(const struct managed_variable *variable, size_t start, size_t end,
                      struct managed_batch *batch)
 {
     memcpy(variable->known + start, managed_here(variable) + start, end - start);
@@ -169,7 +169,7 @@ static void send_row(const struct managed_variable *variable, size_t start, size
                              (uintptr_t)variable->known + start, end - start);
 }
 
-/* Running kernels may be changing the bytes between two rows, so each row is sent by itself then.
+/* Running kernels may be changing the bytes between two runs, so each run is sent by itself then.
  */
 static bool send_changes(const struct managed_variable *variable, bool settled,
                          struct managed_batch *batch)
@@ -181,11 +181,11 @@ static bool send_changes(const struct managed_variable *variable, bool settled,
     if (settled) {
         sent = three_way_span(here, variable->known, size, &start, &end);
         if (sent)
-            send_row(variable, start, end, batch);
+            send_run(variable, start, end, batch);
         return sent;
     }
     while (three_way_next(here, variable->known, size, end, &start, &end)) {
-        send_row(variable, start, end, batch);
+        send_run(variable, start, end, batch);
         sent = true;
     }
     return sent;
@@ -213,7 +213,7 @@ void managed_copy_push(struct stream *stream)
     managed_follow_on_locked(stream);
 }
 
-/* What was sent on a stream of the program counts as well. */
+/* Copies on a stream of the program count as well. */
 static void wait_for_copies(void)
 {
     struct fence fence;
@@ -298,7 +298,7 @@ static void pull_variables(void)
 
 void managed_copy_pull(void)
 {
-    move_show_ahead();
+    move_show_prefetched();
     if (managed_variable_any())
         pull_variables();
 }

@@ -9,27 +9,27 @@ void managed_copy_init(void);
 /* Makes sure that there is a stream to copy on. */
 CUresult managed_copy_prepare(struct device *device);
 
-/* Takes over what the server's copy contains: also as the program's, if that has not seen it.
+/* Takes over the contents of the server's copy: also as the program's, if it has not seen them.
  * Waits for the device. */
 CUresult managed_fetch(struct managed_variable *variable, bool fresh);
 
-/* Waits for what was sent: nothing reads the page-locked copies any more. */
+/* Waits for the copies: nothing reads the page-locked copies any more. */
 void managed_copy_settle(void);
 
-/* Work that comes from now on waits for what was sent on the stream of the library. */
+/* Later work waits for the copies on the library's stream. */
 void managed_sent_locked(void);
 
-/* What is sent on the stream of the library waits for what was sent on one of the program's. */
+/* The library's stream waits for copies on the program's. */
 void managed_follow_locked(void);
 
-/* What is put on the stream waits for all that was sent. */
+/* Later work on the stream waits for all copies. */
 void managed_follow_on_locked(struct stream *stream);
 
-/* The stream on which to send what work on `stream` will use; NULL = work on any. Before it, with
- * the channel lock. */
+/* The stream for copies that work on `stream` will use; NULL = work on any stream. Before that
+ * work, with the channel lock. */
 struct stream *managed_stream_for_locked(struct stream *stream);
 
-/* A fence behind what was sent; or one on another stream, whose number has been issued. */
+/* A fence behind the copies; or one on another stream, whose number has been issued. */
 struct fence managed_send_fence_locked(void);
 void managed_fence_on_locked(const struct stream *stream, uint32_t seq);
 

@@ -14,31 +14,31 @@
 #include "ranges.h"
 #include "wire_calls.h"
 
-/* So many pieces change places for one that comes in. */
+/* At most so many chunks leave the device for one that comes in. */
 #define MOST_OUT 64u
 
-/* What a launch is asked for at most. */
+/* At most so many chunks are noted of one launch. */
 #define MOST_USED 64u
 
-/* How long is waited for the client's work to end, and for how many uses nothing is tried when that
- * took longer. */
+/* How long a move waits for the end of the client's work, and for how many uses none is tried after
+ * a longer wait. */
 #define WAIT_NS 1000000000ull
 #define PAUSE_USES 1000u
 
 /* Device memory is taken in multiples of so many bytes. */
 #define GRANULARITY (UINT64_C(2) << 20)
 
-struct piece {
-    struct exchange_piece about;
+struct chunk {
+    struct exchange_chunk about;
     int fd;            /* of its memory, which it keeps alive; or -1 */
     uint64_t noted;    /* the use that it was noted for last */
-    uint64_t releases; /* when there was no room, and how much had been freed until then */
-    bool had_no_room;
+    uint64_t releases; /* freed so far, when the capacity was too small */
+    bool had_no_capacity;
 };
 
 static struct {
-    pthread_mutex_t lock;       /* held while memory changes places */
-    struct ranges pieces;       /* struct piece */
+    pthread_mutex_t lock;       /* taken while chunks move */
+    struct ranges chunks;       /* struct chunk */
     _Atomic unsigned out_count; /* atomic: changed with the lock, read without */
     uint64_t now;               /* counts uses */
     uint64_t paused_until;
@@ -58,62 +58,62 @@ static bool any_is_out(void)
 }
 
 /* With the lock; read by any_is_out(). */
-static void count_out(const struct piece *piece, int by)
+static void count_out(const struct chunk *chunk, int by)
 {
-    if (piece->about.out)
+    if (chunk->about.out)
         atomic_fetch_add_explicit(&exchange.out_count, (unsigned)by, memory_order_release);
 }
 
-static struct piece *piece_at_locked(uint64_t address)
+static struct chunk *chunk_at_locked(uint64_t address)
 {
-    const struct range *range = ranges_find(&exchange.pieces, address);
+    const struct range *range = ranges_find(&exchange.chunks, address);
 
     return range ? range->value : NULL;
 }
 
-bool exchange_enter(const struct exchange_piece *about, int fd)
+bool exchange_enter(const struct exchange_chunk *about, int fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
-    struct piece *piece = calloc(1, sizeof(*piece));
+    struct chunk *chunk = calloc(1, sizeof(*chunk));
 
-    if (!piece)
+    if (!chunk)
         return false;
-    piece->about = *about;
-    piece->fd = fd;
-    if (ranges_add(&exchange.pieces, about->address, about->size, piece)) {
-        free(piece);
+    chunk->about = *about;
+    chunk->fd = fd;
+    if (ranges_add(&exchange.chunks, about->address, about->size, chunk)) {
+        free(chunk);
         return false;
     }
-    count_out(piece, 1);
+    count_out(chunk, 1);
     return true;
 }
 
 uint64_t exchange_leave(uint64_t address, int *ret_fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
-    struct piece *piece;
+    struct chunk *chunk;
     struct range removed;
 
-    ranges_remove(&exchange.pieces, address, &removed);
-    piece = removed.value;
-    count_out(piece, -1);
-    *ret_fd = piece->fd;
-    free(piece);
+    ranges_remove(&exchange.chunks, address, &removed);
+    chunk = removed.value;
+    count_out(chunk, -1);
+    *ret_fd = chunk->fd;
+    free(chunk);
     return removed.size;
 }
 
-void exchange_look(uint64_t address, struct exchange_piece *ret_piece, int *ret_fd)
+void exchange_look(uint64_t address, struct exchange_chunk *ret_chunk, int *ret_fd)
 {
-    const struct piece *piece = piece_at_locked(address);
+    const struct chunk *chunk = chunk_at_locked(address);
 
-    *ret_piece = piece->about;
-    *ret_fd = piece->fd;
+    *ret_chunk = chunk->about;
+    *ret_fd = chunk->fd;
 }
 
 bool exchange_is_whole(void)
 {
-    for (size_t i = 0; i < exchange.pieces.count; i++)
-        if (((const struct piece *)exchange.pieces.sorted[i].value)->fd < 0)
+    for (size_t i = 0; i < exchange.chunks.count; i++)
+        if (((const struct chunk *)exchange.chunks.sorted[i].value)->fd < 0)
             return false;
     return true;
 }
@@ -145,11 +145,11 @@ static CUresult move_when_idle(uint64_t address, bool out, int *ret_fd)
 }
 
 /* Said once. Where the driver has no such memory of the host, nothing is tried again. */
-static void explain(CUresult result)
+static void explain_move(CUresult result)
 {
     if (result == CUDA_SUCCESS && !exchange.told)
-        client_log("there is more managed memory than the device, or the memory limit, has room "
-                   "for: pieces that are not used wait in the host's memory, where kernels reach "
+        client_log("there is more managed memory than the device, or the memory limit, has "
+                   "capacity for: unused chunks wait in the host's memory, where kernels reach "
                    "them slowly");
     if (result == CUDA_SUCCESS)
         exchange.told = true;
@@ -159,20 +159,20 @@ static void explain(CUresult result)
         exchange.paused_until = exchange.now + PAUSE_USES;
 }
 
-static CUresult move_locked(struct piece *piece, bool out)
+static CUresult move_locked(struct chunk *chunk, bool out)
 {
     int fd = -1;
-    CUresult result = move_when_idle(piece->about.address, out, &fd);
+    CUresult result = move_when_idle(chunk->about.address, out, &fd);
 
-    explain(result);
+    explain_move(result);
     if (result != CUDA_SUCCESS)
         return result;
-    fd_close(&piece->fd);
-    piece->fd = fd;
-    count_out(piece, -1);
-    piece->about.out = out;
-    piece->about.since = 0;
-    count_out(piece, 1);
+    fd_close(&chunk->fd);
+    chunk->fd = fd;
+    count_out(chunk, -1);
+    chunk->about.out = out;
+    chunk->about.since = 0;
+    count_out(chunk, 1);
     return result;
 }
 
@@ -181,113 +181,113 @@ static bool may_try(void)
     return !exchange.impossible && exchange.now >= exchange.paused_until;
 }
 
-/* Sends out what was used before `limit`: false when that does not make room. */
+/* Sends out chunks that were used before `limit`: false when that frees too little. */
 static bool send_out_locked(uint32_t device, uint64_t size, uint64_t limit)
 {
-    const struct exchange_piece *out[MOST_OUT];
-    const struct exchange_piece **all = malloc(exchange.pieces.count * sizeof(*all) + 1);
+    const struct exchange_chunk *out[MOST_OUT];
+    const struct exchange_chunk **all = malloc(exchange.chunks.count * sizeof(*all) + 1);
     size_t count = 0;
 
-    for (size_t i = 0; all && i < exchange.pieces.count; i++)
-        all[i] = &((const struct piece *)exchange.pieces.sorted[i].value)->about;
+    for (size_t i = 0; all && i < exchange.chunks.count; i++)
+        all[i] = &((const struct chunk *)exchange.chunks.sorted[i].value)->about;
     if (all)
-        count = exchange_plan(all, exchange.pieces.count, device, size, limit, out, MOST_OUT);
+        count = exchange_plan(all, exchange.chunks.count, device, size, limit, out, MOST_OUT);
     free(all);
     for (size_t i = 0; i < count; i++)
-        if (move_locked(piece_at_locked(out[i]->address), true) != CUDA_SUCCESS)
+        if (move_locked(chunk_at_locked(out[i]->address), true) != CUDA_SUCCESS)
             return false;
     return count > 0;
 }
 
-/* What has been freed since may be enough. The server is not asked again and again. */
-static bool there_may_be_room(const struct piece *piece)
+/* Memory may have been freed since. The server is not asked again and again. */
+static bool may_have_capacity(const struct chunk *chunk)
 {
-    return !piece->had_no_room || piece->releases != granule_releases();
+    return !chunk->had_no_capacity || chunk->releases != granule_releases();
 }
 
-static bool move_into_room_locked(struct piece *piece)
+static bool move_in_locked(struct chunk *chunk)
 {
-    if (!there_may_be_room(piece))
+    if (!may_have_capacity(chunk))
         return false;
-    piece->releases = granule_releases();
-    piece->had_no_room = move_locked(piece, false) == CUDA_ERROR_OUT_OF_MEMORY;
-    return !piece->about.out;
+    chunk->releases = granule_releases();
+    chunk->had_no_capacity = move_locked(chunk, false) == CUDA_ERROR_OUT_OF_MEMORY;
+    return !chunk->about.out;
 }
 
-/* For a piece that is out, in place of pieces that were used before `limit`. */
-static bool bring_in_locked(struct piece *piece, uint64_t limit)
+/* For a chunk that is out, in place of chunks that were used before `limit`. */
+static bool bring_in_locked(struct chunk *chunk, uint64_t limit)
 {
-    if (move_into_room_locked(piece))
+    if (move_in_locked(chunk))
         return true;
-    return may_try() && limit && send_out_locked(piece->about.device, piece->about.size, limit) &&
-           move_locked(piece, false) == CUDA_SUCCESS;
+    return may_try() && limit && send_out_locked(chunk->about.device, chunk->about.size, limit) &&
+           move_locked(chunk, false) == CUDA_SUCCESS;
 }
 
 /* ---- uses ---- */
 
 struct used {
-    struct piece *pieces[MOST_USED]; /* that are out */
+    struct chunk *chunks[MOST_USED]; /* that are out */
     unsigned count;
 };
 
-static void note_use_locked(struct piece *piece, struct used *used)
+static void note_use_locked(struct chunk *chunk, struct used *used)
 {
-    if (piece->noted == exchange.now)
+    if (chunk->noted == exchange.now)
         return;
-    piece->noted = exchange.now;
-    if (!piece->about.out)
-        piece->about.used = exchange.now;
-    else if (used->count < MOST_USED && piece->about.wish != WISH_HOST)
-        used->pieces[used->count++] = piece;
+    chunk->noted = exchange.now;
+    if (!chunk->about.out)
+        chunk->about.used = exchange.now;
+    else if (used->count < MOST_USED && chunk->about.wish != WISH_HOST)
+        used->chunks[used->count++] = chunk;
 }
 
 /* A kernel with a pointer into an area may use all of that. */
-static void note_area_locked(const struct piece *piece, struct used *used)
+static void note_area_locked(const struct chunk *chunk, struct used *used)
 {
-    const struct range *at = ranges_find(&exchange.pieces, piece->about.area);
-    const struct range *end = exchange.pieces.sorted + exchange.pieces.count;
+    const struct range *at = ranges_find(&exchange.chunks, chunk->about.area);
+    const struct range *end = exchange.chunks.sorted + exchange.chunks.count;
 
-    for (; at < end && ((struct piece *)at->value)->about.area == piece->about.area; at++)
+    for (; at < end && ((struct chunk *)at->value)->about.area == chunk->about.area; at++)
         note_use_locked(at->value, used);
 }
 
 static void find_uses_locked(const void *params, size_t size, struct used *used)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
-        struct piece *piece;
+        struct chunk *chunk;
         uint64_t word;
 
         memcpy(&word, (const char *)params + at, sizeof(word));
-        piece = piece_at_locked(word);
-        if (piece && piece->noted != exchange.now)
-            note_area_locked(piece, used);
+        chunk = chunk_at_locked(word);
+        if (chunk && chunk->noted != exchange.now)
+            note_area_locked(chunk, used);
     }
 }
 
 /* A first use only begins to count. So does one after which nothing could go. */
-static bool serve_use_locked(struct piece *piece)
+static bool serve_use_locked(struct chunk *chunk)
 {
-    if (bring_in_locked(piece, piece->about.since)) {
-        piece->about.used = exchange.now;
+    if (bring_in_locked(chunk, chunk->about.since)) {
+        chunk->about.used = exchange.now;
         return true;
     }
-    piece->about.since = exchange.now;
+    chunk->about.since = exchange.now;
     return false;
 }
 
-/* Where one piece of an area finds no room, the next one finds none either. */
+/* Where there is no capacity for one chunk of an area, there is none for the next one. */
 static void serve_uses_locked(const struct used *used)
 {
     uint64_t full = 0;
 
     for (unsigned i = 0; i < used->count && may_try(); i++) {
-        struct piece *piece = used->pieces[i];
-        bool counts = piece->about.since != 0;
+        struct chunk *chunk = used->chunks[i];
+        bool counts = chunk->about.since != 0;
 
-        if (counts && piece->about.area == full)
-            piece->about.since = exchange.now;
-        else if (!serve_use_locked(piece) && counts)
-            full = piece->about.area;
+        if (counts && chunk->about.area == full)
+            chunk->about.since = exchange.now;
+        else if (!serve_use_locked(chunk) && counts)
+            full = chunk->about.area;
     }
 }
 
@@ -304,67 +304,67 @@ void exchange_use(const void *params, size_t size)
     pthread_mutex_unlock(&exchange.lock);
 }
 
-/* ---- what the program says ---- */
+/* ---- advice and prefetches of the program ---- */
 
-static struct piece *piece_in_locked(uint64_t address, uint64_t end)
+static struct chunk *chunk_in_locked(uint64_t address, uint64_t end)
 {
-    const struct range *range = ranges_find(&exchange.pieces, address);
+    const struct range *range = ranges_find(&exchange.chunks, address);
 
     if (!range)
-        range = ranges_next(&exchange.pieces, address);
+        range = ranges_next(&exchange.chunks, address);
     return range && address < end && range->start < end ? range->value : NULL;
 }
 
-static void prefetch_piece_locked(struct piece *piece, bool on_device)
+static void prefetch_chunk_locked(struct chunk *chunk, bool on_device)
 {
     if (!on_device) {
-        piece->about.used = 0;
+        chunk->about.used = 0;
         return;
     }
-    if (piece->about.out && may_try())
-        bring_in_locked(piece, exchange.now);
-    piece->about.used = exchange.now;
+    if (chunk->about.out && may_try())
+        bring_in_locked(chunk, exchange.now);
+    chunk->about.used = exchange.now;
 }
 
 void exchange_prefetch(uint64_t address, uint64_t size, bool on_device)
 {
     uint64_t end = address + size;
-    struct piece *piece;
+    struct chunk *chunk;
 
     if (!any_is_out())
         return;
     pthread_mutex_lock(&exchange.lock);
     exchange.now++;
-    for (; (piece = piece_in_locked(address, end));
-         address = piece->about.address + piece->about.size)
-        prefetch_piece_locked(piece, on_device);
+    for (; (chunk = chunk_in_locked(address, end));
+         address = chunk->about.address + chunk->about.size)
+        prefetch_chunk_locked(chunk, on_device);
     pthread_mutex_unlock(&exchange.lock);
 }
 
-/* Whether most of a piece lies in [address, end). */
-static bool is_most_of(const struct piece *piece, uint64_t address, uint64_t end)
+/* Whether most of a chunk lies in [address, end). */
+static bool is_most_of(const struct chunk *chunk, uint64_t address, uint64_t end)
 {
-    uint64_t first = piece->about.address, last = first + piece->about.size;
+    uint64_t first = chunk->about.address, last = first + chunk->about.size;
 
     first = address > first ? address : first;
     last = end < last ? end : last;
-    return last - first > piece->about.size / 2;
+    return last - first > chunk->about.size / 2;
 }
 
 void exchange_prefer(uint64_t address, uint64_t size, enum exchange_wish wish)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
     uint64_t end = address + size;
-    struct piece *piece;
+    struct chunk *chunk;
 
-    for (uint64_t at = address; (piece = piece_in_locked(at, end));
-         at = piece->about.address + piece->about.size)
-        if (is_most_of(piece, address, end))
-            piece->about.wish = wish;
+    for (uint64_t at = address; (chunk = chunk_in_locked(at, end));
+         at = chunk->about.address + chunk->about.size)
+        if (is_most_of(chunk, address, end))
+            chunk->about.wish = wish;
 }
 
-/* What is missing beside the free memory, or one piece where nothing seems to be. */
-static uint64_t missing(uint32_t device, uint64_t size)
+/* Bytes that are missing beside the free memory, or 1 where none seem to be. */
+static uint64_t missing_bytes(uint32_t device, uint64_t size)
 {
     const struct wire_cuMemGetInfo_v2 in = {.device = device};
     struct wire_cuMemGetInfo_v2_reply out;
@@ -374,13 +374,13 @@ static uint64_t missing(uint32_t device, uint64_t size)
     return size > out.free ? size - out.free : 1;
 }
 
-bool exchange_make_room(uint32_t device, uint64_t size)
+bool exchange_free_capacity(uint32_t device, uint64_t size)
 {
     uint64_t whole = (size + GRANULARITY - 1) & ~(GRANULARITY - 1);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&exchange.lock);
 
-    return !exchange.impossible && exchange.pieces.count &&
-           send_out_locked(device, missing(device, whole), UINT64_MAX);
+    return !exchange.impossible && exchange.chunks.count &&
+           send_out_locked(device, missing_bytes(device, whole), UINT64_MAX);
 }
 
 /* ---- fork ---- */
@@ -397,6 +397,6 @@ void exchange_after_fork_in_parent(void)
 
 void exchange_after_fork_in_child(void)
 {
-    for (size_t i = 0; i < exchange.pieces.count; i++)
-        fd_close(&((struct piece *)exchange.pieces.sorted[i].value)->fd);
+    for (size_t i = 0; i < exchange.chunks.count; i++)
+        fd_close(&((struct chunk *)exchange.chunks.sorted[i].value)->fd);
 }

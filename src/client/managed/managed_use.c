@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "managed_block.h"
+#include "managed_allocation.h"
 #include "managed_move.h"
 #include "wire_calls.h"
 
-/* For blocks that are in use on more streams than they tell apart: the last launch on each stream
- * that was given anything managed, by fence word. Under the lock of blocks. */
+/* For allocations that are in use on more streams than they tell apart: the last launch on each
+ * stream that was given anything managed, by fence word. Under the lock of allocations. */
 static struct {
     struct use *by_word;
     uint32_t end; /* words from here on have none */
@@ -31,7 +31,8 @@ bool use_prepare(void)
 
 /* ---- noting ---- */
 
-/* That of the stream, since a launch ends later than those before it, or a free one, or NULL. */
+/* The place of the stream, since a launch ends later than earlier ones, or a free place, or NULL.
+ */
 static struct use *place_for(struct managed_uses *uses, uint32_t word)
 {
     struct use *place = NULL;
@@ -68,48 +69,48 @@ struct pointers {
     size_t size, at;
 };
 
-/* The next block that they point into and that is for work on the stream, or NULL. */
-static struct managed_block *next_block_locked(struct pointers *pointers)
+/* The next allocation that they point into and that is for work on the stream, or NULL. */
+static struct managed_allocation *next_managed_locked(struct pointers *pointers)
 {
-    struct managed_block *block;
+    struct managed_allocation *managed;
     uint64_t word;
 
     while (pointers->at + sizeof(word) <= pointers->size) {
         memcpy(&word, pointers->params + pointers->at, sizeof(word));
         pointers->at += sizeof(word);
-        block = block_at_locked(word);
-        if (block && block_is_for_locked(block, pointers->stream))
-            return block;
+        managed = managed_at_locked(word);
+        if (managed && managed_is_for_locked(managed, pointers->stream))
+            return managed;
     }
     return NULL;
 }
 
-/* What is for the kernel is not fetched before that has ended. */
+/* Memory of the kernel is not fetched before its end. */
 static void announce_locked(struct pointers pointers)
 {
-    struct managed_block *block;
+    struct managed_allocation *managed;
 
-    if (list_empty(block_direct_locked()))
+    if (list_empty(managed_direct_locked()))
         return;
-    while ((block = next_block_locked(&pointers)))
-        list_remove(&block->direct_link);
+    while ((managed = next_managed_locked(&pointers)))
+        list_remove(&managed->direct_link);
 }
 
 void use_announce(const struct stream *stream, const void *params, size_t size)
 {
-    block_lock();
+    managed_allocations_lock();
     announce_locked((struct pointers){stream, params, size, 0});
-    block_unlock();
+    managed_allocations_unlock();
 }
 
 static void note_all_locked(struct pointers pointers)
 {
     const struct stream *stream = pointers.stream;
     const struct use use = {stream->handle, stream_fence_at(stream, fence_next(stream->word))};
-    struct managed_block *block;
+    struct managed_allocation *managed;
 
-    while ((block = next_block_locked(&pointers))) {
-        note_locked(&block->uses, &use);
+    while ((managed = next_managed_locked(&pointers))) {
+        note_locked(&managed->uses, &use);
         note_latest_locked(&use);
     }
 }
@@ -119,11 +120,11 @@ void use_note(const struct stream *stream, const void *params, size_t size)
 {
     const struct pointers pointers = {stream, params, size, 0};
 
-    block_lock();
+    managed_allocations_lock();
     announce_locked(pointers);
     move_settle_direct_locked();
     note_all_locked(pointers);
-    block_unlock();
+    managed_allocations_unlock();
 }
 
 /* ---- asking ---- */
@@ -133,7 +134,7 @@ static bool is_sent(struct fence fence)
     return fence_reached(fence_issued(fence.word), fence.seq);
 }
 
-/* A stream that is gone has a fence behind all its work, and takes the channel lock before its
+/* A stream that has ended has a fence behind all its work, and takes the channel lock before its
  * memory is freed. */
 static bool is_in_flight_locked(const struct use *use)
 {

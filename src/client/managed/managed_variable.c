@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The managed variables that the program knows: each has its own bytes at the server's address.
- * Where managed memory moves, these are pages that do so (managed_block.h); else the variable has
- * two page-locked copies, one that the server reads and one that it writes, to compare with.
+ * Where managed memory moves, these are pages that do so (managed_allocation.h); else the variable
+ * has two page-locked copies, one that the server reads and one that it writes, to compare with.
  */
 #include "managed_variable.h"
 
@@ -17,23 +17,24 @@
 #include "cuda_advice.h"
 #include "cuda_managed.h"
 #include "deferred_signals.h"
+#include "managed_allocation.h"
 #include "managed_area.h"
-#include "managed_block.h"
 #include "managed_copy.h"
 #include "managed_exchange.h"
+#include "managed_fault.h"
 #include "managed_hooks.h"
 #include "managed_move.h"
 #include "managed_pages.h"
-#include "managed_touch.h"
 
 /* The alignment of the two copies. */
 #define COPY_ALIGNMENT 64u
 
 static struct managed {
-    pthread_mutex_t
-        changes; /* one variable is added or removed at a time; held while waiting for a copy */
+    pthread_mutex_t changes; /* one variable is added or removed at a time; taken also during the
+                                wait for a copy */
     pthread_mutex_t lock;
-    struct ranges variables; /* those in use, and where they move those whose owner rests */
+    struct ranges
+        variables; /* variables in use, and where variables move also those whose owner rests */
     _Atomic unsigned count; /* atomic: how many are compared; changed with the lock, read without */
     struct managed_pages pages; /* under `changes` */
 } managed;
@@ -115,12 +116,13 @@ static bool find_variable(uint64_t address, struct allocation *ret_allocation)
 
 static bool find_managed(uint64_t address, struct allocation *ret_allocation)
 {
-    return find_variable(address, ret_allocation) || block_find(address, ret_allocation);
+    return find_variable(address, ret_allocation) ||
+           managed_allocation_find(address, ret_allocation);
 }
 
 static void end_view(uint64_t address, uint64_t size)
 {
-    block_destroy_at(address);
+    managed_destroy_at(address);
 }
 
 void managed_init(void)
@@ -130,10 +132,10 @@ void managed_init(void)
     pthread_mutex_init(&managed.lock, NULL);
     managed_copy_init();
     area_init();
-    block_init();
+    managed_allocations_init();
     use_init();
     if (area_is_possible()) {
-        managed.pages.fill = block_create_at;
+        managed.pages.fill = managed_create_at;
         managed.pages.empty = end_view;
     }
     atomic_store_explicit(&managed_in_use, 0, memory_order_relaxed);
@@ -142,14 +144,14 @@ void managed_init(void)
         .count_work = managed_copy_count_work,
         .announce = use_announce,
         .given = use_note,
-        .ahead = move_ahead,
+        .prefetch = move_prefetch,
         .pull = managed_copy_pull,
         .find = find_managed,
         .use = move_up,
-        .free_all = block_destroy_all,
-        .trim = block_trim,
+        .free_all = managed_destroy_all,
+        .trim = managed_trim,
         .launch = exchange_use,
-        .make_room = exchange_make_room,
+        .free_capacity = exchange_free_capacity,
         .is_movable = area_is_possible,
     };
 }
@@ -162,12 +164,12 @@ CUresult managed_replay(void)
 void managed_before_fork(void)
 {
     area_before_fork();
-    block_before_fork();
+    managed_allocations_before_fork();
 }
 
 void managed_after_fork_in_parent(void)
 {
-    block_after_fork_in_parent();
+    managed_allocations_after_fork_in_parent();
     area_after_fork_in_parent();
 }
 
@@ -261,13 +263,13 @@ static void end_comparing(struct managed_variable *variable)
     give_copies(variable);
 }
 
-/* The channel lock keeps copies away until the variable is one of those that they are made for. */
+/* The channel lock keeps copies away until the variable is in the table of variables to copy. */
 static CUresult begin_moving(struct managed_variable *variable)
 {
     const struct allocation *allocation = &variable->allocation;
     CUresult result;
 
-    if (!touch_prepare(allocation->context->device))
+    if (!fault_prepare(allocation->context->device))
         return CUDA_ERROR_OUT_OF_MEMORY;
     channel_lock(&client->channel);
     move_up_for_variable_locked(allocation->address, allocation->size);

@@ -11,9 +11,9 @@ struct managed_variable {
     bool in_use;                  /* its owner does not rest */
     bool entered;                 /* in the table */
     /* Where it is compared. Page-locked, one after the other; NULL while the owner rests. */
-    unsigned char *known;   /* what both sides have seen last */
-    unsigned char *fetched; /* what the server's copy held when it was last fetched */
-    unsigned char *asked;   /* what was known when `fetched` was asked for; not page-locked */
+    unsigned char *known;   /* the last contents that both sides have seen */
+    unsigned char *fetched; /* contents of the server's copy when it was last fetched */
+    unsigned char *asked;   /* `known` when `fetched` was asked for; not page-locked */
     struct list link;       /* in the list of its owner */
 };
 
@@ -23,7 +23,7 @@ static inline unsigned char *managed_here(const struct managed_variable *variabl
     return (unsigned char *)(uintptr_t)variable->allocation.address;
 }
 
-/* Held briefly, and the innermost lock. */
+/* A lock for a moment, and the innermost one. */
 void managed_lock(void);
 void managed_unlock(void);
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pages of one piece: 64 KiB at first, and 8 MiB at most. */
-#define PIECE_FIRST 16u
-#define PIECE_MOST 2048u
+/* Pages of one chunk: 64 KiB at first, and 8 MiB at most. */
+#define CHUNK_FIRST 16u
+#define CHUNK_MOST 2048u
 
 int residence_init(struct residence *residence, uint64_t bytes)
 {
@@ -26,7 +26,7 @@ void residence_fini(struct residence *residence)
     residence->pages = NULL;
 }
 
-/* ---- how much is served at once ---- */
+/* ---- pages for one page fault ---- */
 
 /* The walk that goes on at this page, or one that begins there in place of the oldest. */
 static uint32_t find_walk(struct residence_growth *growth, uint32_t page)
@@ -42,11 +42,11 @@ static uint32_t find_walk(struct residence_growth *growth, uint32_t page)
 static uint32_t next_size(uint32_t size)
 {
     if (size == 0)
-        return PIECE_FIRST;
-    return size * 2 < PIECE_MOST ? size * 2 : PIECE_MOST;
+        return CHUNK_FIRST;
+    return size * 2 < CHUNK_MOST ? size * 2 : CHUNK_MOST;
 }
 
-/* Pages around one, all in the same state: a piece begins at a multiple of the smallest size where
+/* Pages around one, all in the same state: a chunk begins at a multiple of the smallest size where
  * that is possible. */
 static struct residence_run run_around(const struct residence *residence, uint32_t page,
                                        uint32_t size)
@@ -54,15 +54,15 @@ static struct residence_run run_around(const struct residence *residence, uint32
     unsigned char state = residence->pages[page];
     uint32_t first = page, end = page + 1;
 
-    while (first % PIECE_FIRST && residence->pages[first - 1] == state)
+    while (first % CHUNK_FIRST && residence->pages[first - 1] == state)
         first--;
     while (end < residence->count && end - first < size && residence->pages[end] == state)
         end++;
     return (struct residence_run){first, end - first};
 }
 
-static struct residence_run piece(const struct residence *residence, uint32_t page,
-                                  struct residence_growth *growth)
+static struct residence_run chunk_around(const struct residence *residence, uint32_t page,
+                                         struct residence_growth *growth)
 {
     uint32_t walk = find_walk(growth, page), size = next_size(growth->walks[walk].size);
     struct residence_run run = run_around(residence, page, size);
@@ -74,7 +74,8 @@ static struct residence_run piece(const struct residence *residence, uint32_t pa
 
 /* ---- steps ---- */
 
-static void set(struct residence *residence, struct residence_run run, enum residence_state state)
+static void set_state(struct residence *residence, struct residence_run run,
+                      enum residence_state state)
 {
     memset(residence->pages + run.first, (int)state, run.count);
 }
@@ -89,31 +90,31 @@ static void widen(struct residence *residence, struct residence_run run)
         residence->high = run.first + run.count;
 }
 
-static struct residence_step take(struct residence *residence, enum residence_step_kind kind,
-                                  uint32_t page, struct residence_growth *growth,
-                                  enum residence_state state, bool writable)
+static struct residence_step take_run(struct residence *residence, enum residence_step_kind kind,
+                                      uint32_t page, struct residence_growth *growth,
+                                      enum residence_state state, bool writable)
 {
-    struct residence_run run = piece(residence, page, growth);
+    struct residence_run run = chunk_around(residence, page, growth);
 
-    set(residence, run, state);
+    set_state(residence, run, state);
     widen(residence, run);
     return (struct residence_step){kind, run, writable};
 }
 
-struct residence_step residence_touch(struct residence *residence, uint32_t page, bool writes)
+struct residence_step residence_fault(struct residence *residence, uint32_t page, bool writes)
 {
     unsigned char state = residence->pages[page];
 
     switch (state) {
     case PAGE_NEW:
-        return take(residence, STEP_CREATE, page, &residence->fetched, PAGE_HOST, true);
+        return take_run(residence, STEP_CREATE, page, &residence->fetched, PAGE_HOST, true);
     case PAGE_DEVICE:
-        return take(residence, STEP_FETCH, page, &residence->fetched, PAGE_COMING, writes);
+        return take_run(residence, STEP_FETCH, page, &residence->fetched, PAGE_COMING, writes);
     case PAGE_COMING:
-        return (struct residence_step){STEP_AWAIT, run_around(residence, page, PIECE_MOST), writes};
+        return (struct residence_step){STEP_AWAIT, run_around(residence, page, CHUNK_MOST), writes};
     case PAGE_BOTH:
         if (writes)
-            return take(residence, STEP_ALLOW, page, &residence->written, PAGE_HOST, true);
+            return take_run(residence, STEP_ALLOW, page, &residence->written, PAGE_HOST, true);
         break;
     }
     return (struct residence_step){STEP_SHOW, {page, 1}, state == PAGE_HOST};
@@ -125,13 +126,13 @@ bool residence_arrived(struct residence *residence, struct residence_run run, bo
 
     if (!residence_next(residence, run, PAGE_COMING, &whole) || whole.count != run.count)
         return false;
-    set(residence, run, writable ? PAGE_HOST : PAGE_BOTH);
+    set_state(residence, run, writable ? PAGE_HOST : PAGE_BOTH);
     return true;
 }
 
 void residence_open(struct residence *residence, struct residence_run run)
 {
-    set(residence, run, PAGE_HOST);
+    set_state(residence, run, PAGE_HOST);
 }
 
 bool residence_next(const struct residence *residence, struct residence_run run,
@@ -157,7 +158,7 @@ void residence_leave(struct residence *residence, struct residence_run run)
 {
     bool all = run.first <= residence->low && run.first + run.count >= residence->high;
 
-    set(residence, run, PAGE_DEVICE);
+    set_state(residence, run, PAGE_DEVICE);
     if (residence->has_new && run.count == residence->count)
         residence->has_new = false;
     if (all)
@@ -166,6 +167,6 @@ void residence_leave(struct residence *residence, struct residence_run run)
 
 void residence_come(struct residence *residence, struct residence_run run)
 {
-    set(residence, run, PAGE_COMING);
+    set_state(residence, run, PAGE_COMING);
     widen(residence, run);
 }

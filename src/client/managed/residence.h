@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where each page of a managed allocation is, and what a touch of the program or work on the device
- * means for it. Pure: nothing here moves or locks anything, the caller does what a step says.
+ * Where each page of a managed allocation is, and how page faults of the program and work on the
+ * device change that. Pure: nothing here moves or locks anything; the caller does what a step says.
  *
- *     PAGE_NEW     neither side has touched it: the program's pages will do
- *     PAGE_DEVICE  the device has it, and the program cannot touch it
+ *     PAGE_NEW     neither side has used it: the program's pages will do
+ *     PAGE_DEVICE  the device has it, and the program has a page fault there
  *     PAGE_COMING  it is being copied down
  *     PAGE_BOTH    both have the same, and the program may read it
- *     PAGE_HOST    the program may write it; the device has it no more
+ *     PAGE_HOST    the program may write it; the device does not have it
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 
 enum residence_state { PAGE_NEW, PAGE_DEVICE, PAGE_COMING, PAGE_BOTH, PAGE_HOST };
 
-/* Touches that follow one another are served in larger and larger pieces. Several threads may go
- * through the pages at the same time, each through its own part. */
+/* Page faults in sequence are served in larger and larger chunks. Several threads may go through
+ * the pages at the same time, each through its own part. */
 #define RESIDENCE_WALKS 16u
 
 struct residence_growth {
@@ -46,7 +46,7 @@ enum residence_step_kind {
     STEP_FETCH,  /* copy the pages down, call residence_arrived(), show them */
     STEP_AWAIT,  /* wait until they have come, call residence_arrived(), show them */
     STEP_ALLOW,  /* the pages are shown; make them writable */
-    STEP_SHOW,   /* show the page again as it is: another touch was faster */
+    STEP_SHOW,   /* show the page again as it is: another page fault was faster */
 };
 
 struct residence_step {
@@ -65,8 +65,8 @@ static inline enum residence_state residence_of(const struct residence *residenc
     return (enum residence_state)residence->pages[page];
 }
 
-/* The program touches a page that it cannot access so. */
-struct residence_step residence_touch(struct residence *residence, uint32_t page, bool writes);
+/* A page fault of the program. */
+struct residence_step residence_fault(struct residence *residence, uint32_t page, bool writes);
 
 /* Pages have come down: false when the device has got some of them back meanwhile, and then the run
  * is not to be shown. */
@@ -83,9 +83,9 @@ bool residence_next(const struct residence *residence, struct residence_run run,
 /* The pages in which the program may have something: empty when that is nowhere. */
 struct residence_run residence_shown(const struct residence *residence);
 
-/* The device may use these pages from now on: they are hidden, and those that were PAGE_HOST have
- * been sent. */
+/* The device may use these pages from now on: they are hidden, and PAGE_HOST ones have been sent.
+ */
 void residence_leave(struct residence *residence, struct residence_run run);
 
-/* Pages of the device are on their way down, without a touch. */
+/* Pages of the device are on their way down, without a page fault. */
 void residence_come(struct residence *residence, struct residence_run run);

@@ -30,8 +30,8 @@ static uint64_t granularity_of(const struct device *device)
     return granularity == 0 || granularity & (granularity - 1) ? GRANULARITY : granularity;
 }
 
-/* Most of it is never touched, and to write zeros where zeros are would cost a page fault for each
- * page, when every program starts. */
+/* Most of it is never used, and zeros written over zeros would cost a page fault for each page,
+ * when every program starts. */
 static void clear_memory(void)
 {
     if (memory.used)

@@ -22,6 +22,6 @@ bool peer_all_reach(void);
  * for the server. */
 bool peer_let_all_reach(const struct device *home);
 
-/* A copy on a stream of `device` is about to touch an address, perhaps another device's. May wait
- * for the server. */
+/* A copy on a stream of `device` is about to use an address, perhaps another device's. May wait for
+ * the server. */
 void peer_prepare_copy(struct device *device, uint64_t address);

@@ -127,7 +127,7 @@ static void settle_locked(struct pool *pool, uint64_t waits)
 }
 
 /* Counts it first, so that two threads cannot pass the bound together. */
-static CUresult charge(uint64_t handle, uint64_t size, struct device **ret_device)
+static CUresult charge_pool(uint64_t handle, uint64_t size, struct device **ret_device)
 {
     POOLS_LOCKED;
     struct pool *pool = pool_lookup_locked(handle);
@@ -144,7 +144,7 @@ static CUresult charge(uint64_t handle, uint64_t size, struct device **ret_devic
 
 /* A pool may be destroyed before its allocations are freed. `waits` is stream_waits() when the
  * allocation was freed. */
-static void refund(uint64_t handle, uint64_t size, uint64_t waits)
+static void refund_pool(uint64_t handle, uint64_t size, uint64_t waits)
 {
     POOLS_LOCKED;
     struct pool *pool = pool_lookup_locked(handle);
@@ -156,10 +156,10 @@ static void refund(uint64_t handle, uint64_t size, uint64_t waits)
     settle_locked(pool, waits);
 }
 
-static void end(struct allocation *allocation, uint64_t waits)
+static void end_allocation(struct allocation *allocation, uint64_t waits)
 {
     if (allocation && allocation->pool)
-        refund(allocation->pool, allocation->size, waits);
+        refund_pool(allocation->pool, allocation->size, waits);
     if (allocation)
         cuda_advice_destroy(allocation->advice);
     free(allocation);
@@ -167,7 +167,7 @@ static void end(struct allocation *allocation, uint64_t waits)
 
 void pool_end(struct allocation *allocation)
 {
-    end(allocation, stream_waits());
+    end_allocation(allocation, stream_waits());
 }
 
 /* ---- blocks that wait for their fence ---- */
@@ -208,7 +208,7 @@ void memory_reclaim(struct device *device, bool wait)
     do {
         while ((pending = pop_ready(device)) != NULL) {
             ipc_withdraw(pending->address);
-            end(heap_give(memory_device_heap(device), pending->address), pending->waits);
+            end_allocation(heap_give(memory_device_heap(device), pending->address), pending->waits);
             free(pending);
         }
     } while (wait && oldest_fence(device, &fence, &stream) &&
@@ -231,8 +231,8 @@ static bool take_from_stream(uint64_t pool, uint64_t stream, uint64_t size, uint
     return false;
 }
 
-static CUresult take(uint64_t pool, struct device *device, struct context *context, uint64_t size,
-                     uint64_t *ret_address)
+static CUresult take_memory(uint64_t pool, struct device *device, struct context *context,
+                            uint64_t size, uint64_t *ret_address)
 {
     struct allocation like = {.size = size, .kind = &kind_pool, .context = context, .pool = pool};
     CUresult result;
@@ -293,12 +293,12 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUst
         *dptr = address;
         return CUDA_SUCCESS;
     }
-    result = charge(pool, bytesize, &device);
+    result = charge_pool(pool, bytesize, &device);
     if (result != CUDA_SUCCESS)
         return result;
-    result = take(pool, device, context, bytesize, &address);
+    result = take_memory(pool, device, context, bytesize, &address);
     if (result != CUDA_SUCCESS)
-        refund(pool, bytesize, stream_waits());
+        refund_pool(pool, bytesize, stream_waits());
     else
         *dptr = address;
     return result;

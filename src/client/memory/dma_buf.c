@@ -38,7 +38,7 @@ static CUresult check_range(CUdeviceptr dptr, size_t size)
     return CUDA_SUCCESS;
 }
 
-static CUresult receive(const struct wire_cuMemGetHandleForAddressRange *in, int *ret_fd)
+static CUresult receive_dma_buf(const struct wire_cuMemGetHandleForAddressRange *in, int *ret_fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
     CUresult result = wire_cuMemGetHandleForAddressRange(&client->channel, in);
@@ -61,5 +61,5 @@ CUresult client_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, si
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = check_range(dptr, size);
-    return result == CUDA_SUCCESS ? receive(&in, handle) : result;
+    return result == CUDA_SUCCESS ? receive_dma_buf(&in, handle) : result;
 }

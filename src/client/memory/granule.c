@@ -102,11 +102,11 @@ static CUresult create_in_device_part(const struct wire_fnGranuleCreate *in, uin
     return CUDA_SUCCESS;
 }
 
-CUresult granule_create_in_row(uint32_t device, bool host, uint64_t size, uint64_t room,
-                               uint64_t *address, int *ret_fd)
+CUresult granule_create_adjacent(uint32_t device, bool host, uint64_t size, uint64_t span,
+                                 uint64_t *address, int *ret_fd)
 {
     const struct wire_fnGranuleCreate in = {
-        .device = device, .host = host, .size = size, .room = room, .address = *address};
+        .device = device, .host = host, .size = size, .room = span, .address = *address};
 
     return create_in_device_part(&in, address, ret_fd);
 }
@@ -115,7 +115,7 @@ static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *
                                       int *ret_fd)
 {
     *ret_address = 0;
-    return granule_create_in_row(device, false, size, size, ret_address, ret_fd);
+    return granule_create_adjacent(device, false, size, size, ret_address, ret_fd);
 }
 
 CUresult granule_move(uint64_t address, bool host, int *ret_fd)
@@ -224,7 +224,7 @@ static CUresult send_file(int fd, uint64_t size, uint32_t *ret_blob)
 /* To so many servers one after another the memory is shown, as each of them ends. */
 #define SERVERS_TRIED 3
 
-static CUresult bring(int fd, uint64_t size, uint64_t *ret_address)
+static CUresult bring_granule(int fd, uint64_t size, uint64_t *ret_address)
 {
     struct wire_fnHostGranuleBring in = {.size = size};
     struct wire_fnHostGranuleBring_reply out;
@@ -275,7 +275,7 @@ static CUresult take_or_make(uint64_t size, uint64_t *ret_address, int *ret_fd)
     if (result != CUDA_SUCCESS || *ret_address)
         return result;
     result = make_memory(size, populate, ret_fd);
-    return result != CUDA_SUCCESS ? result : bring(*ret_fd, size, ret_address);
+    return result != CUDA_SUCCESS ? result : bring_granule(*ret_fd, size, ret_address);
 }
 
 static CUresult host_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,

@@ -12,18 +12,18 @@ void granules_init(void);
 extern const struct heap_source device_granules, host_granules;
 
 /* A granule of a device, or one of the host's memory in such a place, which kernels reach as well,
- * of several that lie one behind the other: at *address, or, where that is 0, where `room` bytes
- * are free; the first one says how many. Waits for the server.
+ * of several that lie one behind the other: at *address, or, where that is 0, where `span`
+ * bytes are free; the first one says how many. Waits for the server.
  */
-CUresult granule_create_in_row(uint32_t device, bool host, uint64_t size, uint64_t room,
-                               uint64_t *address, int *ret_fd);
+CUresult granule_create_adjacent(uint32_t device, bool host, uint64_t size, uint64_t span,
+                                 uint64_t *address, int *ret_fd);
 
 /* Puts memory of the host in the place of a device granule's, or device memory back, with the same
  * contents. The descriptor, which may be -1, takes the place of the granule's old one.
  * CUDA_ERROR_NOT_READY while the client has work; CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult granule_move(uint64_t address, bool host, int *ret_fd);
 
-/* Host memory that is a piece of a file that others share, here and for the device. It is released
+/* Host memory that is a part of a file that others share, here and for the device. It is released
  * as a granule of host_granules; the descriptor stays the caller's. CUDA_ERROR_NOT_SUPPORTED where
  * the server does not take such a file. Waits for the server. */
 CUresult granule_create_of_file(int fd, uint64_t offset, uint64_t size, uint64_t *ret_address);

@@ -44,7 +44,7 @@ void heap_init(struct heap *heap, const struct heap_source *source, uint32_t dev
     heap->granularity = granularity;
 }
 
-static bool take(struct heap *heap, struct allocation *allocation)
+static bool take_block(struct heap *heap, struct allocation *allocation)
 {
     _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
 
@@ -68,7 +68,7 @@ static int add_granule_locked(struct heap *heap, uint64_t address, uint64_t size
     return allocation->address ? 0 : -1;
 }
 
-static CUresult grow(struct heap *heap, uint64_t size, struct allocation *allocation)
+static CUresult grow_heap(struct heap *heap, uint64_t size, struct allocation *allocation)
 {
     uint64_t address;
     int fd, r;
@@ -88,7 +88,7 @@ static CUresult grow(struct heap *heap, uint64_t size, struct allocation *alloca
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A program that uses little memory holds little; one that uses much asks the server seldom. */
+/* A program that uses little memory has little; one that uses much seldom asks the server. */
 static uint64_t shared_size(struct heap *heap, uint64_t needed)
 {
     _cleanup_lock_ struct lock *lock = lock_hold(&heap->lock);
@@ -108,18 +108,18 @@ static CUresult grow_for(struct heap *heap, struct allocation *allocation)
     if (needed < allocation->size)
         return CUDA_ERROR_OUT_OF_MEMORY;
     if (allocation->size < LARGE) {
-        result = grow(heap, shared_size(heap, needed), allocation);
+        result = grow_heap(heap, shared_size(heap, needed), allocation);
         if (result != CUDA_ERROR_OUT_OF_MEMORY)
             return result;
     }
-    return grow(heap, needed, allocation);
+    return grow_heap(heap, needed, allocation);
 }
 
 CUresult heap_take(struct heap *heap, struct allocation *allocation)
 {
     CUresult result;
 
-    if (take(heap, allocation))
+    if (take_block(heap, allocation))
         return CUDA_SUCCESS;
     result = grow_for(heap, allocation);
     if (result != CUDA_ERROR_OUT_OF_MEMORY)

@@ -119,7 +119,7 @@ struct registration *registration_next_locked(const struct registration *last)
     return range ? range->value : NULL;
 }
 
-static CUresult announce(struct registration *registration)
+static CUresult announce_registration(struct registration *registration)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&registrations.lock);
     int r =
@@ -150,7 +150,7 @@ static void retire_locked(struct registration *registration)
 }
 
 /* It is not found any more, but its pages are not free for another registration yet. */
-static struct registration *retire(uint64_t host)
+static struct registration *retire_registration(uint64_t host)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&registrations.lock);
     const struct range *range = ranges_find(&registrations.by_host, host);
@@ -176,7 +176,7 @@ static struct registration *retire_one_of(const struct context *context)
     return NULL;
 }
 
-static void forget(struct registration *registration)
+static void forget_registration(struct registration *registration)
 {
     pthread_mutex_lock(&registrations.lock);
     ranges_remove(&registrations.by_host, registration->start, NULL);
@@ -186,7 +186,7 @@ static void forget(struct registration *registration)
 
 /* ---- taking pages over ---- */
 
-static CUresult refuse(const struct registration *registration, const char *why)
+static CUresult refuse_registration(const struct registration *registration, const char *why)
 {
     client_log("cuMemHostRegister: %llu bytes: %s",
                (unsigned long long)registration->allocation.size, why);
@@ -199,7 +199,7 @@ static CUresult check_area(const struct registration *registration, const struct
     const bool writable = area->protection & PROT_WRITE;
 
     if (area->special)
-        return refuse(registration, "stacks cannot be registered");
+        return refuse_registration(registration, "stacks cannot be registered");
     if (!(area->protection & PROT_READ) || (!writable && !read_only))
         return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
@@ -221,7 +221,7 @@ static CUresult look_at_pages(const struct registration *registration, struct pa
     int r = page_map_read(registration->start, end, areas, REGISTRATION_AREAS_MAX, ret_count);
 
     if (r < 0)
-        return refuse(registration, "the range consists of too many mappings");
+        return refuse_registration(registration, "the range consists of too many mappings");
     if (!page_map_fills(areas, *ret_count, registration->start, end))
         return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < *ret_count && result == CUDA_SUCCESS; i++)
@@ -246,8 +246,9 @@ static CUresult replace_pages(struct registration *registration, const struct pa
     if (r == 0)
         return CUDA_SUCCESS;
     if (r == -EOPNOTSUPP)
-        return refuse(registration, "other threads could write there, and neither userfaultfd nor "
-                                    "a handler of SIGSEGV can hold them back");
+        return refuse_registration(registration,
+                                   "other threads could write there, and neither userfaultfd nor "
+                                   "a handler of SIGSEGV can hold them back");
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -282,13 +283,13 @@ static bool give_pages_back(const struct registration *registration)
 }
 
 /* If that fails, the memory stays as it is, and the granule with it. */
-static void end(struct registration *registration)
+static void end_registration(struct registration *registration)
 {
     if (give_pages_back(registration))
         release_granule(registration);
     else
         client_log("cuMemHostUnregister: pages could not be replaced, so they stay locked");
-    forget(registration);
+    forget_registration(registration);
 }
 
 static CUresult swap_pages(struct registration *registration, const struct page_area *areas,
@@ -311,18 +312,21 @@ static CUresult share_file(struct registration *registration, const struct page_
     CUresult result;
 
     if (!shared_file_is(areas, count))
-        return refuse(registration, "other processes share memory there, not all of one file");
+        return refuse_registration(registration,
+                                   "other processes share memory there, not all of one file");
     registration->fd = shared_file_open(&areas[0]);
     if (registration->fd < 0)
-        return refuse(registration, "other processes share the memory there, and neither a "
-                                    "descriptor nor a name leads to its file");
+        return refuse_registration(registration,
+                                   "other processes share the memory there, and neither a "
+                                   "descriptor nor a name leads to its file");
     registration->of_file = true;
     registration->file_offset = areas[0].offset;
     result = granule_create_of_file(registration->fd, registration->file_offset, registration->size,
                                     &registration->window);
     if (result == CUDA_ERROR_NOT_SUPPORTED)
-        result = refuse(registration, "other processes share the memory there, and its file is "
-                                      "not one of /dev/shm or another tmpfs");
+        result = refuse_registration(registration,
+                                     "other processes share the memory there, and its file is "
+                                     "not one of /dev/shm or another tmpfs");
     if (result != CUDA_SUCCESS)
         fd_close(&registration->fd);
     return result;
@@ -379,24 +383,24 @@ static struct registration *registration_create(struct context *context, uint64_
 }
 
 /* Takes over the registration, also when it fails. */
-static CUresult make(struct registration *registration)
+static CUresult make_registration(struct registration *registration)
 {
     CUresult result = check_place(registration->start, registration->start + registration->size);
 
     if (result == CUDA_SUCCESS)
-        result = announce(registration);
+        result = announce_registration(registration);
     if (result != CUDA_SUCCESS) {
         free(registration);
         return result;
     }
     result = take_pages(registration);
     if (result != CUDA_SUCCESS) {
-        forget(registration);
+        forget_registration(registration);
         return result;
     }
     result = go_live(registration);
     if (result != CUDA_SUCCESS)
-        end(registration);
+        end_registration(registration);
     return result;
 }
 
@@ -414,7 +418,7 @@ CUresult client_cuMemHostRegister_v2(void *p, size_t bytesize, unsigned Flags)
     if (Flags & CU_MEMHOSTREGISTER_IOMEMORY)
         return CUDA_ERROR_NOT_PERMITTED;
     registration = registration_create(context, (uintptr_t)p, bytesize, Flags);
-    return registration ? make(registration) : CUDA_ERROR_OUT_OF_MEMORY;
+    return registration ? make_registration(registration) : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult client_cuMemHostUnregister(void *p)
@@ -429,10 +433,10 @@ CUresult client_cuMemHostUnregister(void *p)
         result = stream_drain_all();
     if (result != CUDA_SUCCESS)
         return result;
-    registration = retire((uintptr_t)p);
+    registration = retire_registration((uintptr_t)p);
     if (!registration)
         return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    end(registration);
+    end_registration(registration);
     return client_sync_error();
 }
 
@@ -441,10 +445,10 @@ void host_register_end_all(const struct context *context)
     struct registration *registration;
 
     while ((registration = retire_one_of(context)))
-        end(registration);
+        end_registration(registration);
 }
 
-static CUresult replay(const struct registration *registration)
+static CUresult replay_registration(const struct registration *registration)
 {
     if (registration->of_file)
         return granule_replay_file(registration->window, registration->size, registration->fd,
@@ -459,6 +463,6 @@ CUresult host_register_replay(void)
 
     while (result == CUDA_SUCCESS &&
            (range = ranges_next(&registrations.by_window, range ? range->start + 1 : 0)))
-        result = replay(range->value);
+        result = replay_registration(range->value);
     return result;
 }

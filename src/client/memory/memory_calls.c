@@ -34,7 +34,7 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         result = take_device_memory(context, bytesize, &address);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
-        managed_hooks.make_room(context->device->index, bytesize))
+        managed_hooks.free_capacity(context->device->index, bytesize))
         result = take_device_memory(context, bytesize, &address);
     if (result == CUDA_SUCCESS)
         *dptr = address;

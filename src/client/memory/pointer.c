@@ -16,7 +16,7 @@ static bool is_on_host(const struct memory_kind *kind)
     return kind->managed || kind->place == PLACE_PINNED;
 }
 
-static void describe(const struct allocation *allocation, struct cuda_pointer *pointer)
+static void describe_allocation(const struct allocation *allocation, struct cuda_pointer *pointer)
 {
     const struct memory_kind *kind = allocation->kind;
 
@@ -47,7 +47,7 @@ static void look_up(uint64_t address, struct cuda_pointer *pointer)
 
     *pointer = (struct cuda_pointer){.address = address};
     if (address_map_find(address, &allocation))
-        describe(&allocation, pointer);
+        describe_allocation(&allocation, pointer);
     else
         vmm_describe_reservation(pointer);
 }
@@ -75,7 +75,7 @@ CUresult client_cuPointerGetAttributes(unsigned numAttributes, CUpointer_attribu
     return cuda_pointer_get_all(&pointer, numAttributes, attributes, data);
 }
 
-/* Copies of this library that touch such memory are as synchronous as CUDA's. */
+/* Copies of this library that use such memory are as synchronous as CUDA's. */
 CUresult client_cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
                                       CUdeviceptr ptr)
 {

@@ -341,7 +341,7 @@ int suballoc_give(struct suballoc *a, uint64_t address)
     return 0;
 }
 
-static void describe(const struct suballoc_block *block, struct suballoc_info *ret_info)
+static void describe_block(const struct suballoc_block *block, struct suballoc_info *ret_info)
 {
     *ret_info = (struct suballoc_info){block->address, block->asked, block->user};
 }
@@ -352,7 +352,7 @@ bool suballoc_find(const struct suballoc *a, uint64_t address, struct suballoc_i
 
     if (!block || !block->taken || address - block->address >= block->asked)
         return false;
-    describe(block, ret_info);
+    describe_block(block, ret_info);
     return true;
 }
 
@@ -364,6 +364,6 @@ bool suballoc_next(const struct suballoc *a, uint64_t address, struct suballoc_i
         block = tree_ceiling(a, block->address + block->size);
     if (!block)
         return false;
-    describe(block, ret_info);
+    describe_block(block, ret_info);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An allocator over address ranges: it hands out blocks of memory that it never touches.
+ * An allocator over address ranges: it hands out blocks of memory and never accesses them.
  *
  * The caller adds granules (whole ranges it got from elsewhere) and takes blocks out of them.
  * Nothing here locks, and nothing here knows of CUDA.

@@ -226,7 +226,7 @@ CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
     return receive_exported(handle, shareableHandle);
 }
 
-static CUresult import(struct physical *physical, int fd)
+static CUresult import_physical(struct physical *physical, int fd)
 {
     struct wire_cuMemImportFromShareableHandle in = {.handle = physical->handle};
     struct wire_cuMemImportFromShareableHandle_reply out;
@@ -262,7 +262,7 @@ CUresult client_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *han
     physical = physical_create();
     if (!physical)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = import(physical, (int)(uintptr_t)osHandle);
+    result = import_physical(physical, (int)(uintptr_t)osHandle);
     if (result != CUDA_SUCCESS) {
         physical_forget(physical);
         return result;

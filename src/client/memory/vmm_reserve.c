@@ -67,7 +67,7 @@ static bool enter_reservation(uint64_t address, uint64_t size)
 
 /* The server offers addresses that no client has. When they are taken in this process, it is asked
  * for others. */
-static CUresult reserve(struct wire_fnReserve *in, uint64_t *ret_address)
+static CUresult reserve_anywhere(struct wire_fnReserve *in, uint64_t *ret_address)
 {
     struct wire_fnReserve_reply out;
 
@@ -104,7 +104,7 @@ CUresult client_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignm
         return result;
     VMM_LOCKED;
     in = (struct wire_fnReserve){.from = addr, .size = size, .alignment = alignment};
-    result = reserve(&in, &address);
+    result = reserve_anywhere(&in, &address);
     if (result == CUDA_SUCCESS)
         *ptr = address;
     return result;

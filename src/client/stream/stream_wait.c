@@ -42,7 +42,7 @@ CUresult stream_synchronize(struct stream *stream)
     struct fence fence;
     CUresult result;
 
-    managed_ahead(stream);
+    managed_prefetch(stream);
     result = stream_fence(stream, &fence);
     if (result == CUDA_SUCCESS)
         result = fence_wait_traced(fence, stream->handle, wait_mode_of(stream->context));
@@ -152,7 +152,7 @@ CUresult stream_synchronize_context(struct context *context)
     CUresult result;
     uint64_t busy;
 
-    managed_ahead(NULL);
+    managed_prefetch(NULL);
     result = fence_context(context);
     if (result == CUDA_SUCCESS && context_has_greens(context))
         result = wait_for_greens(context);

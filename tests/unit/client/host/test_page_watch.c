@@ -25,29 +25,29 @@ static atomic_uint reads, writes; /* touches that were served */
 static atomic_bool write_at_once;
 static atomic_uint put_off; /* touches that are not served, but made once more */
 
-static int next_touch(int served, struct page_touch *ret_touch)
+static int next_fault(int served, struct page_fault *ret_fault)
 {
-    int error = page_watch_next_within(served, 1000000, ret_touch);
+    int error = page_watch_next_within(served, 1000000, ret_fault);
 
-    return error == -EAGAIN ? page_watch_next(served, ret_touch) : error;
+    return error == -EAGAIN ? page_watch_next(served, ret_fault) : error;
 }
 
 /* Each group of tests has a watch and a thread of its own. */
 static void *serve(void *descriptor)
 {
     int served = (int)(intptr_t)descriptor;
-    struct page_touch touch;
+    struct page_fault fault;
 
-    while (next_touch(served, &touch) == 0) {
+    while (next_fault(served, &fault) == 0) {
         if (put_off) {
             put_off--;
-            page_watch_wake(served, touch.address, PAGE);
+            page_watch_wake(served, fault.address, PAGE);
             continue;
         }
-        atomic_fetch_add(touch.writes ? &writes : &reads, 1);
-        if (touch.writes && !write_at_once)
-            page_watch_allow_writes(served, touch.address, PAGE);
-        page_watch_show(served, touch.address, PAGE, touch.writes);
+        atomic_fetch_add(fault.writes ? &writes : &reads, 1);
+        if (fault.writes && !write_at_once)
+            page_watch_allow_writes(served, fault.address, PAGE);
+        page_watch_show(served, fault.address, PAGE, fault.writes);
     }
     return NULL;
 }

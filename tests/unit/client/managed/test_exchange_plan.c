@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pieces of managed memory leave the device for others. */
+/* Which chunks of managed memory leave the device for others. */
 #include "unit.h"
 
 #include "exchange_plan.h"
 
-#define PIECES 5u
+#define CHUNKS 5u
 
-static struct exchange_piece pieces[PIECES];
-static const struct exchange_piece *all[PIECES], *out[PIECES];
+static struct exchange_chunk chunks[CHUNKS];
+static const struct exchange_chunk *all[CHUNKS], *out[CHUNKS];
 
 /* Each of 10 bytes, on device 0, used one after the other from time 1 on. */
 static void begin(void)
 {
-    for (unsigned i = 0; i < PIECES; i++) {
-        pieces[i] = (struct exchange_piece){.address = 100 * (i + 1), .size = 10, .used = i + 1};
-        all[i] = &pieces[i];
+    for (unsigned i = 0; i < CHUNKS; i++) {
+        chunks[i] = (struct exchange_chunk){.address = 100 * (i + 1), .size = 10, .used = i + 1};
+        all[i] = &chunks[i];
     }
 }
 
 static size_t plan(uint64_t size, uint64_t limit)
 {
-    return exchange_plan(all, PIECES, 0, size, limit, out, PIECES);
+    return exchange_plan(all, CHUNKS, 0, size, limit, out, CHUNKS);
 }
 
 static void the_least_recently_used_go(void **state)
 {
     (void)state;
     begin();
-    pieces[1].used = 50;
+    chunks[1].used = 50;
     assert_int_equal(plan(15, UINT64_MAX), 2);
-    assert_ptr_equal(out[0], &pieces[0]);
-    assert_ptr_equal(out[1], &pieces[2]);
+    assert_ptr_equal(out[0], &chunks[0]);
+    assert_ptr_equal(out[1], &chunks[2]);
     assert_int_equal(plan(1, UINT64_MAX), 1);
-    assert_ptr_equal(out[0], &pieces[0]);
+    assert_ptr_equal(out[0], &chunks[0]);
 }
 
 static void nothing_goes_that_is_not_enough(void **state)
@@ -41,8 +41,8 @@ static void nothing_goes_that_is_not_enough(void **state)
     begin();
     assert_int_equal(plan(51, UINT64_MAX), 0);
     assert_int_equal(plan(50, UINT64_MAX), 5);
-    assert_int_equal(exchange_plan(all, PIECES, 0, 50, UINT64_MAX, out, 4), 0);
-    assert_int_equal(exchange_plan(all, 0, 0, 1, UINT64_MAX, out, PIECES), 0);
+    assert_int_equal(exchange_plan(all, CHUNKS, 0, 50, UINT64_MAX, out, 4), 0);
+    assert_int_equal(exchange_plan(all, 0, 0, 1, UINT64_MAX, out, CHUNKS), 0);
 }
 
 static void what_was_used_since_stays(void **state)
@@ -59,25 +59,25 @@ static void only_what_is_on_the_device_can_go(void **state)
 {
     (void)state;
     begin();
-    pieces[0].out = true;
-    pieces[1].device = 1;
+    chunks[0].out = true;
+    chunks[1].device = 1;
     assert_int_equal(plan(10, UINT64_MAX), 1);
-    assert_ptr_equal(out[0], &pieces[2]);
+    assert_ptr_equal(out[0], &chunks[2]);
     assert_int_equal(plan(31, UINT64_MAX), 0);
-    assert_int_equal(exchange_plan(all, PIECES, 1, 10, UINT64_MAX, out, PIECES), 1);
-    assert_ptr_equal(out[0], &pieces[1]);
+    assert_int_equal(exchange_plan(all, CHUNKS, 1, 10, UINT64_MAX, out, CHUNKS), 1);
+    assert_ptr_equal(out[0], &chunks[1]);
 }
 
 static void wishes_come_first(void **state)
 {
     (void)state;
     begin();
-    pieces[0].wish = WISH_DEVICE;
-    pieces[4].wish = WISH_HOST;
+    chunks[0].wish = WISH_DEVICE;
+    chunks[4].wish = WISH_HOST;
     assert_int_equal(plan(50, UINT64_MAX), 5);
-    assert_ptr_equal(out[0], &pieces[4]);
-    assert_ptr_equal(out[1], &pieces[1]);
-    assert_ptr_equal(out[4], &pieces[0]);
+    assert_ptr_equal(out[0], &chunks[4]);
+    assert_ptr_equal(out[1], &chunks[1]);
+    assert_ptr_equal(out[4], &chunks[0]);
 }
 
 int main(void)

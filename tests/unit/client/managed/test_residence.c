@@ -24,7 +24,7 @@ static void a_sequence_of_touches_grows(void **state)
     (void)state;
     assert_int_equal(residence_init(&residence, 4096 * RESIDENCE_PAGE), 0);
     while (page < residence.count) {
-        struct residence_step step = residence_touch(&residence, page, true);
+        struct residence_step step = residence_fault(&residence, page, true);
 
         assert_int_equal(step.kind, STEP_CREATE);
         assert_int_equal(step.run.first, page);
@@ -52,7 +52,7 @@ static void several_sequences_grow(void **state)
 
         if (next[part] == (part + 1) * 4096)
             continue;
-        step = residence_touch(&residence, next[part], false);
+        step = residence_fault(&residence, next[part], false);
         next[part] += step.run.count;
         if (next[part] > (part + 1) * 4096)
             next[part] = (part + 1) * 4096;
@@ -70,14 +70,14 @@ static void a_single_touch_moves_little(void **state)
     (void)state;
     assert_int_equal(residence_init(&residence, 4096 * RESIDENCE_PAGE), 0);
     residence_leave(&residence, all(&residence));
-    step = residence_touch(&residence, 1003, false);
+    step = residence_fault(&residence, 1003, false);
     assert_int_equal(step.kind, STEP_FETCH);
     assert_int_equal(step.run.first, 992);
     assert_int_equal(step.run.count, 16);
-    assert_int_equal(residence_touch(&residence, 1000, false).kind, STEP_AWAIT);
+    assert_int_equal(residence_fault(&residence, 1000, false).kind, STEP_AWAIT);
     assert_true(residence_arrived(&residence, step.run, false));
-    assert_int_equal(residence_touch(&residence, 1000, false).kind, STEP_SHOW);
-    assert_int_equal(residence_touch(&residence, 1000, true).kind, STEP_ALLOW);
+    assert_int_equal(residence_fault(&residence, 1000, false).kind, STEP_SHOW);
+    assert_int_equal(residence_fault(&residence, 1000, true).kind, STEP_ALLOW);
     residence_fini(&residence);
 }
 
@@ -89,10 +89,10 @@ static void what_the_device_takes_back_does_not_arrive(void **state)
     (void)state;
     assert_int_equal(residence_init(&residence, 64 * RESIDENCE_PAGE), 0);
     residence_leave(&residence, all(&residence));
-    step = residence_touch(&residence, 5, true);
+    step = residence_fault(&residence, 5, true);
     residence_leave(&residence, all(&residence));
     assert_false(residence_arrived(&residence, step.run, true));
-    assert_int_equal(residence_touch(&residence, 5, true).kind, STEP_FETCH);
+    assert_int_equal(residence_fault(&residence, 5, true).kind, STEP_FETCH);
     residence_fini(&residence);
 }
 
@@ -108,7 +108,7 @@ struct model {
 
 static void serve(struct model *model, uint32_t page, bool writes)
 {
-    struct residence_step step = residence_touch(&model->residence, page, writes);
+    struct residence_step step = residence_fault(&model->residence, page, writes);
     uint32_t end = step.run.first + step.run.count;
 
     assert_true(page >= step.run.first && page < end && end <= PAGES);
@@ -123,7 +123,7 @@ static void serve(struct model *model, uint32_t page, bool writes)
     }
 }
 
-static void touch(struct model *model, uint32_t page, bool writes)
+static void fault(struct model *model, uint32_t page, bool writes)
 {
     for (unsigned i = 0; i < 3 && !(writes ? model->writable[page] : model->shown[page]); i++)
         serve(model, page, writes);
@@ -194,7 +194,7 @@ static void both_sides_read_what_was_written_last(void **state)
             unsigned what = unit_random(&random) % 16;
 
             for (uint32_t p = 0; what < 10 && p < run.count; p += unit_random(&random) % 4 + 1)
-                touch(&model, run.first + p, unit_random(&random) % 2);
+                fault(&model, run.first + p, unit_random(&random) % 2);
             if (what == 10 || what == 11)
                 launch(&model);
             if (what == 12 || what == 13) {

@@ -154,7 +154,7 @@ static int setup(void **state)
     assert_int_equal(memory_init(), 0);
     assert_int_equal(pthread_create(&server.thread, NULL, serve, NULL), 0);
     managed_hooks.trim = trim_nothing;
-    managed_hooks.make_room = make_no_room;
+    managed_hooks.free_capacity = make_no_room;
     return r;
 }
 
