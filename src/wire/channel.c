@@ -181,9 +181,9 @@ struct ring_message *channel_reserve(struct channel *channel, uint32_t size)
 void channel_commit(struct channel *channel)
 {
     const struct ring_message *message = (const void *)ring_at_cursor(&channel->ring);
-    uint32_t op = channel_kind_op(message->kind);
+    uint32_t op = channel_kind_op(message->kind) % CHANNEL_OPS;
     int slot = channel_kind_slot(message->kind);
-    channel->used[op / 64 % 2] |= UINT64_C(1) << op % 64;
+    channel->used[op / 64] |= UINT64_C(1) << op % 64;
     if (slot != CHANNEL_NO_SLOT)
         channel->asked_at[slot % REPLY_SLOTS] = channel->sent;
     channel->sent += channel->reserved;

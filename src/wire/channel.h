@@ -20,6 +20,9 @@
 /* The longest command, header included. */
 #define CHANNEL_MESSAGE_MAX 65536u
 
+/* Numbers of commands are below; the generator refuses others (tools/apigen/parser.py). */
+#define CHANNEL_OPS 128u
+
 #define CHANNEL_NO_SLOT (-1)
 #define CHANNEL_NOT_SENT UINT64_MAX
 
@@ -51,9 +54,9 @@ struct channel {
     struct region *region;
     void *ring_data;
     struct ring ring;
-    uint32_t reserved; /* bytes that channel_commit() will send */
-    uint64_t sent;     /* bytes ever sent; under the lock */
-    uint64_t used[2];  /* bit c: call c was ever sent; under the lock */
+    uint32_t reserved;               /* bytes that channel_commit() will send */
+    uint64_t sent;                   /* bytes ever sent; under the lock */
+    uint64_t used[CHANNEL_OPS / 64]; /* bit c: call c was ever sent; under the lock */
     /* `sent` before the call that waits in a slot, or CHANNEL_NOT_SENT. */
     uint64_t asked_at[REPLY_SLOTS];
     struct lock lock; /* turns of the producers */

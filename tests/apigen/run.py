@@ -26,6 +26,8 @@ ROOT = HERE.parent.parent
 GOLDEN = HERE / "golden"
 COVERAGE = ROOT / "docs" / "api-coverage.md"
 PROTOCOL = ROOT / "docs" / "protocol.md"
+BEYOND = "opcodes.lock:8: number {} is not below 128, as CHANNEL_OPS in src/wire/channel.h demands; " \
+    "raise both"
 GROUPS = ("cuda", "wire", "graph", "client", "server", "driver", "softgpu", "map", "protocol")
 
 
@@ -103,6 +105,8 @@ def ledger():
         ("opcodes.lock", lock + "7 fnLimit\n", "opcodes.lock:8: fnLimit has two numbers"),
         ("opcodes.lock", lock + "7 fnGone\n", "opcodes.lock:8: fnGone has a number but is not "
                                               "described; a retired command keeps its stanza"),
+        ("opcodes.lock", lock + "128 fnOther\n", BEYOND.format(128)),
+        ("opcodes.lock", lock + "0 fnOther\n", BEYOND.format(0)),
         ("symbols-1.0.txt", symbols + "cuGone\n",
          "symbols-1.0.txt:13: cuGone is exported but described nowhere"),
         ("getprocaddress.tsv", "cuGone\t0\t2000\tcuGone\n",

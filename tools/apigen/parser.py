@@ -12,6 +12,7 @@ WIRE = re.compile(r"wire (\w+) (async|sync)$")
 SECTION = re.compile(r"section (\S.*)$")
 CONSTANT = re.compile(r"constant (\w+) (\w+)$")
 FIELD = re.compile(r"    (reply )?(\w+): (.*)$")
+OPS = 128  # CHANNEL_OPS in src/wire/channel.h: numbers of wire commands are below
 GRAPHICS = re.compile(r"cu(GL|EGL|VDPAU|Graphics(GL|EGL|VDPAU|ResourceGetMappedEgl))")
 PARAM_NOTE = re.compile(r"    (\w+): (.*)$")
 
@@ -179,6 +180,9 @@ def read_ledger(api, path, errors):
             continue
         op, name = line.split()
         where = f"{path.name}:{number}"
+        if not 0 < int(op) < OPS:
+            errors.append(ApiError(where, f"number {op} is not below {OPS}, as CHANNEL_OPS in "
+                                          "src/wire/channel.h demands; raise both"))
         if int(op) in api.ledger.values():
             errors.append(ApiError(where, f"number {op} is given out twice"))
         if name in api.ledger:

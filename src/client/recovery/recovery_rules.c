@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "channel.h"
 #include "cuda_error.h"
 #include "wire_calls.h"
 
@@ -134,9 +133,9 @@ bool recovery_is_possible(CUresult error)
     return error == CUDA_SUCCESS || cuda_error_is_fatal(error);
 }
 
-bool recovery_allows(const uint64_t used[2])
+bool recovery_allows(const uint64_t used[CHANNEL_OPS / 64])
 {
-    for (uint32_t op = 0; op < 128; op++)
+    for (uint32_t op = 0; op < CHANNEL_OPS; op++)
         if (used[op / 64] >> op % 64 & 1 && recovery_rule(op) == RECOVERY_BINDS)
             return false;
     return true;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "channel.h"
 #include "clock.h"
 #include "cuda_result.h"
 
@@ -26,7 +27,7 @@ bool recovery_is_possible(CUresult error);
 
 /* Whether a client that has sent these commands so far can be moved at all: bit op % 64 of used[op
  * / 64]. */
-bool recovery_allows(const uint64_t used[2]);
+bool recovery_allows(const uint64_t used[CHANNEL_OPS / 64]);
 
 /* The slots in which answers to messages that were not read are expected: one bit each. */
 struct recovery_slots {

@@ -169,7 +169,7 @@ static void test_a_ring_that_makes_no_sense(void **state)
 
 static bool allows(uint32_t op)
 {
-    uint64_t used[2] = {0};
+    uint64_t used[CHANNEL_OPS / 64] = {0};
 
     used[0] |= 1ull << WIRE_cuLaunchKernelEx;
     used[op / 64] |= 1ull << op % 64;
