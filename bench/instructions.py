@@ -65,7 +65,7 @@ class Tree:
     def run(self, row, times, before=()):
         """Runs one program that makes so many calls, with a daemon and a server of its own."""
         pipe = self.folder / "pipe"
-        env = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(pipe), FUNNEL_NO_SANDBOX="1",
+        env = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=str(pipe), FUNNEL_OFF="sandbox",
                    CUDA_MPS_LOG_DIRECTORY=str(self.folder / "log"))
         funnel = str(self.folder / "bin" / "funnel")
         quiet = {"env": env, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL,

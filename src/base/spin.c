@@ -7,7 +7,7 @@
 
 #include "clock.h"
 #include "cpus.h"
-#include "switch.h"
+#include "feature.h"
 
 #define MANY_CPUS 4
 #define LONG_SPIN_NS (50 * NS_PER_US)
@@ -17,7 +17,7 @@
 
 static uint64_t work_out_budget(void)
 {
-    if (switch_is_on("FUNNEL_NO_SPIN"))
+    if (feature_is_off(FEATURE_SPIN))
         return 0;
     return cpus_available() > MANY_CPUS ? LONG_SPIN_NS : SHORT_SPIN_NS;
 }

@@ -4,7 +4,7 @@
  * A wake-up through the kernel costs several microseconds and an answer often comes sooner, but a
  * spinning thread takes the core from the very process it waits for when cores are few. Hence the
  * budget: about 50 us with more than four CPUs for this process, 2 us with fewer, none with
- * FUNNEL_NO_SPIN=1 in the environment.
+ * FUNNEL_OFF=spin in the environment.
  *
  *     struct spin spin = spin_begin();
  *     while (!ready(word) && spin_more(&spin))

@@ -5,8 +5,8 @@
 #include <sys/prctl.h>
 
 #include "clock.h"
+#include "feature.h"
 #include "spin.h"
-#include "switch.h"
 
 #define SHORTEST_NS (30 * NS_PER_US)
 #define PART_OF_WAIT 128
@@ -16,9 +16,7 @@
 
 static bool is_switched_off(void)
 {
-    static _Atomic int known;
-
-    return switch_is_on_once(&known, "FUNNEL_NO_NAPS");
+    return feature_is_off_once(FEATURE_TIMED_POLLING);
 }
 
 struct timed_poll timed_poll_begin(void)

@@ -31,6 +31,7 @@
 #include "copy_team.h"
 #include "environment.h"
 #include "fd.h"
+#include "feature.h"
 #include "host_function.h"
 #include "passthrough.h"
 #include "staging.h"
@@ -162,6 +163,14 @@ static bool stays_away(void)
     return getauxval(AT_SECURE) || switch_is_on("FUNNEL_DIRECT");
 }
 
+static void report_unknown_features(void)
+{
+    char message[512];
+
+    if (feature_complaint(message, sizeof(message)))
+        client_log_to_file("%s", message);
+}
+
 static CUresult decide_locked(void)
 {
     struct client *made;
@@ -179,6 +188,7 @@ static CUresult decide_locked(void)
     case ATTACHED:
         client = made;
         watch_fork();
+        report_unknown_features();
         log_wait(clock_ns() - began);
         return init_subsystems();
     case ATTACH_NO_DAEMON:

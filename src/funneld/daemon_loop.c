@@ -15,6 +15,7 @@
 #include "default_limits.h"
 #include "fault_drain.h"
 #include "fd.h"
+#include "feature.h"
 #include "http_pages.h"
 #include "journal.h"
 #include "notify.h"
@@ -137,9 +138,18 @@ static void dismantle_loop(struct daemon *daemon)
     event_base_free(daemon->base);
 }
 
+static void report_unknown_features(void)
+{
+    char message[512];
+
+    if (feature_complaint(message, sizeof(message)))
+        journal("%s", message);
+}
+
 static void announce(struct daemon *daemon, int ready_fd)
 {
     journal("Start");
+    report_unknown_features();
     journal("Starting control daemon using socket %s", daemon->paths.socket);
     journal("To connect CUDA applications to this daemon, set env CUDA_MPS_PIPE_DIRECTORY=%s",
             daemon->paths.pipe);

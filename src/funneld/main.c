@@ -17,6 +17,7 @@
 #include "daemon_loop.h"
 #include "default_limits.h"
 #include "fd.h"
+#include "feature.h"
 #include "heartbeat.h"
 #include "journal.h"
 #include "service.h"
@@ -291,7 +292,7 @@ int main(int argc, char **argv)
     services_sweep(daemon.paths.pipe);
     daemon.device = options.device;
     daemon.spare = options.spare || switch_is_on("FUNNEL_SPARE");
-    daemon.standby = daemon.spare && !switch_is_on("FUNNEL_NO_STANDBY");
+    daemon.standby = daemon.spare && !feature_is_off(FEATURE_STANDBY);
     daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;

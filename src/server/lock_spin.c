@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 
 #include "clock.h"
+#include "feature.h"
 #include "spin.h"
-#include "switch.h"
 
 /* About 5 us. A longer spin gains nothing with enough CPUs. With too few, spinning threads take CPU
  * time from the lock's holder. At most as many threads as CPUs launch at a time (launch_slot.h). */
@@ -43,9 +43,7 @@ static lock_function *libc_lock(void)
 
 static bool spinning_pays(void)
 {
-    static _Atomic int off;
-
-    return spin_has_many_cpus() && !switch_is_on_once(&off, "FUNNEL_NO_LOCK_SPIN");
+    return spin_has_many_cpus() && !feature_is_off_once(FEATURE_LOCK_SPIN);
 }
 
 /* A check is cheaper than pthread_mutex_trylock(), but only glibc's layout is known. The int is

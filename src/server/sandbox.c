@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "capabilities.h"
+#include "feature.h"
 #include "log.h"
 #include "sandbox_files.h"
-#include "switch.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
@@ -38,7 +38,7 @@
 
 static bool is_off(void)
 {
-    return HAS_SANITIZER || switch_is_on("FUNNEL_NO_SANDBOX");
+    return HAS_SANITIZER || feature_is_off(FEATURE_SANDBOX);
 }
 
 static bool are_devices_missing(void)

@@ -2,7 +2,7 @@
 /*
  * What the server gives up, because it reads what programs send and passes their images to the
  * driver's compiler. NVIDIA's driver was seen to need none of it (docs/sandbox.md). With
- * FUNNEL_NO_SANDBOX nothing is given up.
+ * FUNNEL_OFF=sandbox nothing is given up.
  */
 #pragma once
 

@@ -20,11 +20,11 @@ struct server_life {
     enum driver_kind driver_kind;
     unsigned clients_max;
     unsigned cpus;
-    bool no_short_spin;       /* waiting threads never shorten their spin: FUNNEL_NO_BRIEF_SPIN */
-    bool no_copy_load;        /* clients get no copy load of others: FUNNEL_NO_COPY_CROWD */
-    bool no_spare_partitions; /* none are created in advance: FUNNEL_NO_SPARE_SHARES */
+    bool no_short_spin;       /* waiting threads never shorten their spin: FUNNEL_OFF=short-spin */
+    bool no_copy_load;        /* clients get no copy load of others: FUNNEL_OFF=copy-load */
+    bool no_spare_partitions; /* none are created in advance: FUNNEL_OFF=spare-shares */
 
-    struct image_reader *image_reader; /* NULL: none, FUNNEL_NO_SANDBOX */
+    struct image_reader *image_reader; /* NULL: none, FUNNEL_OFF=sandbox */
     struct ptx_compiler *ptx_compiler; /* NULL: none, the driver compiles: FUNNEL_PTX_COMPILER */
 
     struct claims *claims; /* NULL: none; window_claim.h */

@@ -23,6 +23,7 @@
 #include "daemon_link.h"
 #include "driver_output.h"
 #include "fault.h"
+#include "feature.h"
 #include "image_reader.h"
 #include "log.h"
 #include "overdue.h"
@@ -205,12 +206,20 @@ static unsigned wanted_clients_max(void)
     return number_from_environment("FUNNEL_MAX_CLIENTS", 1, CLIENTS_MAX, CLIENTS_MAX);
 }
 
+static void report_unknown_features(void)
+{
+    char message[512];
+
+    if (feature_complaint(message, sizeof(message)))
+        log_line("%s", message);
+}
+
 static void read_switches(struct server_life *life)
 {
     life->cpus = cpus_available();
-    life->no_spare_partitions = switch_is_on("FUNNEL_NO_SPARE_SHARES");
-    life->no_short_spin = switch_is_on("FUNNEL_NO_BRIEF_SPIN");
-    life->no_copy_load = switch_is_on("FUNNEL_NO_COPY_CROWD");
+    life->no_spare_partitions = feature_is_off(FEATURE_SPARE_SHARES);
+    life->no_short_spin = feature_is_off(FEATURE_SHORT_SPIN);
+    life->no_copy_load = feature_is_off(FEATURE_COPY_LOAD);
 }
 
 static int start_devices(struct server *server, const struct options *options, char *why,
@@ -282,7 +291,7 @@ static int start_serving(struct server *server, const struct options *options, c
  */
 static void start_image_reader(struct server_life *life)
 {
-    if (switch_is_on("FUNNEL_NO_SANDBOX"))
+    if (feature_is_off(FEATURE_SANDBOX))
         return;
     int error = image_reader_start(image_facts_read, IMAGE_SECONDS, &life->image_reader);
     if (error)
@@ -345,6 +354,7 @@ int server_main(int argc, char **argv)
         options.log_fd = dup(options.log_fd);
     log_open(options.log_fd, "Server");
     log_line("Startup");
+    report_unknown_features();
     log_line("CUDA MPS Server binary version: %d, of Funnel", MPS_BINARY_VERSION);
     if (options.control_fd >= 0)
         log_line("Connecting to control daemon on descriptor %d", options.control_fd);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates the parts of the server from the lowest layer up, with the switches of the FUNNEL_NO_*
- * variables. */
+/* Creates the parts of the server from the lowest layer up, as FUNNEL_OFF says. */
 #include "server_parts.h"
 
 #include "array.h"
 #include "copy.h"
 #include "device_printf.h"
+#include "feature.h"
 #include "graph.h"
 #include "ipc_share.h"
 #include "launch.h"
@@ -26,7 +26,7 @@ static bool populates(const struct server *server)
 static int init_memory(struct server *server)
 {
     const struct page_lock_options options = {
-        .whole = switch_is_on("FUNNEL_NO_LOCK_PIECES"),
+        .whole = feature_is_off(FEATURE_LOCK_CHUNKS),
         .populates = populates(server),
     };
 
@@ -36,7 +36,7 @@ static int init_memory(struct server *server)
 /* The software GPU has no exclusive calls, unless FUNNEL_SOFT_STALLS asks for them. */
 static bool has_exclusive_calls(const struct server *server)
 {
-    return !switch_is_on("FUNNEL_NO_CALM") &&
+    return !feature_is_off(FEATURE_IDLE_POINT) &&
            (server->life->driver_kind != DRIVER_SOFT || switch_is_on("FUNNEL_SOFT_STALLS"));
 }
 
@@ -51,7 +51,7 @@ static int init_streams(struct server *server)
 
 static int init_modules(struct server *server)
 {
-    int error = server_modules_init(server, !switch_is_on("FUNNEL_NO_MODULE_CACHE"));
+    int error = server_modules_init(server, !feature_is_off(FEATURE_MODULE_CACHE));
 
     if (error)
         return error;
@@ -64,8 +64,8 @@ static int init_copies(struct server *server)
 {
     const struct copy_options options = {
         .no_copy_load = server->life->no_copy_load,
-        .no_shared_stream = switch_is_on("FUNNEL_NO_COPY_LANE"),
-        .no_copy_kernel = switch_is_on("FUNNEL_NO_COPY_KERNEL"),
+        .no_shared_stream = feature_is_off(FEATURE_SHARED_COPY_STREAM),
+        .no_copy_kernel = feature_is_off(FEATURE_COPY_KERNEL),
     };
 
     return server_copies_init(server, &options);
@@ -74,9 +74,9 @@ static int init_copies(struct server *server)
 static int init_launch(struct server *server)
 {
     const struct launch_options options = {
-        .no_batching = switch_is_on("FUNNEL_NO_LAUNCH_BATCHING"),
-        .no_fence_kernel = switch_is_on("FUNNEL_NO_FENCE_KERNEL"),
-        .no_fence_counter = switch_is_on("FUNNEL_NO_FENCE_TALLY"),
+        .no_batching = feature_is_off(FEATURE_LAUNCH_BATCHING),
+        .no_fence_kernel = feature_is_off(FEATURE_FENCE_KERNEL),
+        .no_fence_counter = feature_is_off(FEATURE_FENCE_COUNTER),
     };
 
     return server_launch_init(server, &options);

@@ -4,7 +4,7 @@
 
 #include "server.h"
 
-/* Creates every subsystem's part, for devices that are initialized, as the FUNNEL_NO_* variables
- * say: 0 or -ENOMEM. The second undoes it. */
+/* Creates every subsystem's part, for devices that are initialized, as FUNNEL_OFF says: 0 or
+ * -ENOMEM. The second undoes it. */
 int server_parts_init(struct server *server);
 void server_parts_fini(struct server *server);

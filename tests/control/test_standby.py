@@ -198,7 +198,7 @@ class Without(harness.TestCase):
         self.assertNotIn("Starting standby", self.log_of_one())
 
     def test_switched_off(self):
-        self.assertNotIn("Starting standby", self.log_of_one("--spare", FUNNEL_NO_STANDBY="1"))
+        self.assertNotIn("Starting standby", self.log_of_one("--spare", FUNNEL_OFF="standby"))
 
     def test_memory_is_short(self):
         """The first device has 16 GiB, and a standby would take 1200 MiB."""

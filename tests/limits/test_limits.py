@@ -515,7 +515,7 @@ class Faults(limits_harness.TestCase):
 
     def test_new_clients_do_not_wait_for_the_user_of_the_offender(self):
         self.start()
-        bystander = self.begin("info", "wait", "info", environment={"FUNNEL_NO_RECOVERY": "1"})
+        bystander = self.begin("info", "wait", "info", environment={"FUNNEL_OFF": "recovery"})
         bystander.answer()
         server, = self.servers()
         self.fault()

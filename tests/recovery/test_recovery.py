@@ -387,10 +387,15 @@ class Recovery(TestCase):
         self.assertIn("module with variables", probe.said())
 
     def test_switched_off(self):
-        probe = self.probe(FUNNEL_NO_RECOVERY="1")
+        probe = self.probe(FUNNEL_OFF="recovery")
         self.assertEqual(probe.opened(), FINE)
         self.fault(self.offender())
         self.assertEqual(probe.ask("look"), FAULT)
+
+    def test_unknown_names_to_switch_off_are_logged(self):
+        probe = self.probe(FUNNEL_OFF="recovery,naps")
+        self.assertEqual(probe.opened(), FINE)
+        self.assertIn("not known, and are ignored: naps;", probe.said())
 
     def start(self, program, *arguments, folder="/"):
         probe = self.probe(*arguments, program=program, folder=folder)

@@ -4,7 +4,7 @@
 stands still for longer than the stall timeout is replaced.
 
 The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS), the server makes calls that wait for all
-kernels at once (FUNNEL_NO_CALM), and there is no spare context: a program
+kernels at once (FUNNEL_OFF=idle-point), and there is no spare context: a program
 with new code waits for a kernel that runs until it is told to end, and a witness that launches
 waits behind it. Then a server is stopped by a signal, so that its heartbeat is missing.
 """

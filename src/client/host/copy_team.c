@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "cpus.h"
+#include "feature.h"
 #include "spin.h"
 #include "switch.h"
 
@@ -36,7 +37,7 @@ static unsigned wanted_size(void)
 {
     unsigned cpus = cpus_available();
 
-    if (switch_is_on("FUNNEL_NO_COPY_THREADS"))
+    if (feature_is_off(FEATURE_COPY_THREADS))
         return 0;
     if (switch_is_on("FUNNEL_ALL_COPY_THREADS"))
         return HELPERS_MAX;

@@ -8,7 +8,7 @@
 /* Called once while attaching: forgets the helpers that the parent of a fork had. */
 void copy_team_init(void);
 
-/* How many helpers this process may have: 0 with at most two CPUs or FUNNEL_NO_COPY_THREADS=1, and
+/* How many helpers this process may have: 0 with at most two CPUs or FUNNEL_OFF=copy-threads, and
  * with FUNNEL_ALL_COPY_THREADS=1 two on any number of CPUs. */
 unsigned copy_team_size(void);
 

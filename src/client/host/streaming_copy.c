@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "switch.h"
+#include "feature.h"
 
 static void copy_plainly(void *dst, const void *src, size_t size)
 {
@@ -135,7 +135,7 @@ static void (*chosen)(void *dst, const void *src, size_t size) = copy_plainly;
 
 void streaming_copy_init(void)
 {
-    bool off = switch_is_on("FUNNEL_NO_STREAMING");
+    bool off = feature_is_off(FEATURE_STREAMING_COPY);
 
     chosen = variants[off ? 0 : count_variants() - 1].copy;
 }

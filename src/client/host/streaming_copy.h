@@ -22,7 +22,7 @@ struct copy_variant {
 unsigned copy_variants(const struct copy_variant **ret_variants);
 
 /* Called once while attaching: chooses the widest variant, or plain memcpy() with
- * FUNNEL_NO_STREAMING=1. */
+ * FUNNEL_OFF=streaming-copy. */
 void streaming_copy_init(void);
 
 /* Copies with the chosen variant, or with memcpy() if `size` is below STREAMING_COPY_FROM. */

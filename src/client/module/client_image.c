@@ -14,6 +14,7 @@
 #include "client.h"
 #include "client_socket.h"
 #include "fd.h"
+#include "feature.h"
 #include "image_inputs.h"
 #include "image_key.h"
 #include "image_size.h"
@@ -21,7 +22,6 @@
 #include "image_trim.h"
 #include "same_bytes.h"
 #include "shm.h"
-#include "switch.h"
 #include "wire_calls.h"
 
 /* ---- what the server has already ---- */
@@ -51,9 +51,7 @@ static CUresult ask_for_image(const struct wire_fnImageFind *in, uint64_t *ret_n
 
 static bool wants_to_borrow(size_t size)
 {
-    static _Atomic int known;
-
-    return size >= IMAGE_KEY_MIN && !switch_is_on_once(&known, "FUNNEL_NO_IMAGE_LOANS");
+    return size >= IMAGE_KEY_MIN && !feature_is_off_once(FEATURE_IMAGE_SHARING);
 }
 
 /* Borrows the server's file when it holds the same bytes. Comparing is cheaper than copying, and

@@ -11,9 +11,9 @@
 
 #include "cleanup.h"
 #include "client_module.h"
+#include "feature.h"
 #include "kernel_record.h"
 #include "recovery_hook.h"
-#include "switch.h"
 #include "wire_calls.h"
 
 #define REPLY_BYTES 8000u
@@ -161,9 +161,7 @@ CUresult module_find_kernel(struct module *module, const char *name, bool *ret_r
 
 static bool wants_offers(void)
 {
-    static _Atomic int known;
-
-    return !switch_is_on_once(&known, "FUNNEL_NO_KERNEL_OFFERS");
+    return !feature_is_off_once(FEATURE_KERNEL_PREFETCH);
 }
 
 static uint32_t first_wanted(struct module *module)

@@ -21,10 +21,10 @@
 #include "client_stream.h"
 #include "clock.h"
 #include "cuda_error.h"
+#include "feature.h"
 #include "recovery_hook.h"
 #include "recovery_rules.h"
 #include "replay.h"
-#include "switch.h"
 #include "vmm_replay.h"
 #include "wire_calls.h"
 
@@ -423,7 +423,7 @@ void recovery_init(void)
 {
     pthread_mutex_init(&recovery.lock, NULL);
     recovery.moving = recovery.hopeless = false;
-    recovery.off = switch_is_on("FUNNEL_NO_RECOVERY");
+    recovery.off = feature_is_off(FEATURE_RECOVERY);
     recovery_hook = find_another_server;
     recovery_move_hook = consider_other_context;
     client->channel.revive = revive;

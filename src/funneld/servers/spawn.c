@@ -17,10 +17,10 @@
 
 #include "claims.h"
 #include "fd.h"
+#include "feature.h"
 #include "funnel_errors.h"
 #include "server_protocol.h"
 #include "sock.h"
-#include "switch.h"
 #include "text.h"
 
 /* CUresults: the control plane has no CUDA header. */
@@ -166,7 +166,7 @@ static void use_huge_pages(void)
  * to leave the daemon's it stays there. */
 static void leave_network(void)
 {
-    if (!switch_is_on("FUNNEL_NO_SANDBOX"))
+    if (!feature_is_off(FEATURE_SANDBOX))
         unshare(CLONE_NEWNET);
 }
 

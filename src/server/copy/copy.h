@@ -45,9 +45,9 @@ void copy_bytes(const struct session *session, uint64_t ret_bytes[COPY_WAYS]);
 /* ---- the parts of devices and of a session: copy_state.c ---- */
 
 struct copy_options {
-    bool no_copy_load;     /* no preparation for many copying clients: FUNNEL_NO_COPY_CROWD */
-    bool no_shared_stream; /* FUNNEL_NO_COPY_LANE */
-    bool no_copy_kernel;   /* FUNNEL_NO_COPY_KERNEL */
+    bool no_copy_load;     /* no preparation for many copying clients: FUNNEL_OFF=copy-load */
+    bool no_shared_stream; /* FUNNEL_OFF=shared-copy-stream */
+    bool no_copy_kernel;   /* FUNNEL_OFF=copy-kernel */
 };
 
 /* The server's devices are initialized. 0 or -ENOMEM. */

@@ -31,11 +31,11 @@ static inline void launch_read(struct launch *launch, const struct wire_cuLaunch
     launch->urgent = false;
 }
 
-/* What the FUNNEL_NO_* variables switch off. */
+/* What FUNNEL_OFF switches off. */
 struct launch_options {
-    bool no_batching;      /* FUNNEL_NO_LAUNCH_BATCHING */
-    bool no_fence_kernel;  /* FUNNEL_NO_FENCE_KERNEL */
-    bool no_fence_counter; /* FUNNEL_NO_FENCE_TALLY */
+    bool no_batching;      /* FUNNEL_OFF=launch-batching */
+    bool no_fence_kernel;  /* FUNNEL_OFF=fence-kernel */
+    bool no_fence_counter; /* FUNNEL_OFF=fence-counter */
 };
 
 /* The launch subsystem's part of the server, whose devices, streams and modules are initialized,

@@ -13,7 +13,7 @@
 #include "stream.h"
 
 struct server_launch {
-    bool no_batching; /* every launch goes to the driver by itself: FUNNEL_NO_LAUNCH_BATCHING */
+    bool no_batching; /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
     struct stream_observer stream_observer;
     struct module_observer module_observer;
 };

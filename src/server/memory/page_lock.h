@@ -19,7 +19,7 @@ struct gate;
 #define PAGE_LOCK_CHUNK (8ull << 20)
 
 struct page_lock_options {
-    bool whole;     /* lock each range at once: FUNNEL_NO_LOCK_PIECES */
+    bool whole;     /* lock each range at once: FUNNEL_OFF=lock-chunks */
     bool populates; /* create all pages before they are locked */
 };
 

@@ -45,7 +45,7 @@ struct module_observer {
 };
 
 /* The memory subsystem's part exists. With `keeps_libraries` false each client loads its own
- * libraries: FUNNEL_NO_MODULE_CACHE. 0 or -ENOMEM. */
+ * libraries: FUNNEL_OFF=module-cache. 0 or -ENOMEM. */
 int server_modules_init(struct server *server, bool keeps_libraries);
 void server_modules_fini(struct server *server);
 

@@ -25,14 +25,14 @@ static uint64_t budget_on_one_cpu(void)
 
 static uint64_t budget_with_no_spin(void)
 {
-    setenv("FUNNEL_NO_SPIN", "1", 1);
+    setenv("FUNNEL_OFF", "spin", 1);
     struct spin spin = spin_begin();
     return spin_more(&spin) ? UINT64_MAX : spin_budget_ns();
 }
 
 static uint64_t budget_with_an_empty_switch(void)
 {
-    setenv("FUNNEL_NO_SPIN", "", 1);
+    setenv("FUNNEL_OFF", "", 1);
     return budget_on_one_cpu();
 }
 
@@ -150,7 +150,7 @@ static void test_a_thread_on_the_same_cpu_is_let_go_first(void **state)
 
 int main(void)
 {
-    unsetenv("FUNNEL_NO_SPIN");
+    unsetenv("FUNNEL_OFF");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_few_cpus_spin_shortly),
         cmocka_unit_test(test_shortened_for_as_long_as_it_is_wanted),

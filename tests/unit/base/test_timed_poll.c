@@ -74,7 +74,7 @@ static void test_none_when_switched_off(void **state)
     int status;
 
     if (child == 0) {
-        setenv("FUNNEL_NO_NAPS", "1", 1);
+        setenv("FUNNEL_OFF", "timed-polling", 1);
         struct timed_poll poll = timed_poll_begin();
         _exit(timed_poll_next(&poll, LONGEST) == LONGEST ? 0 : 1);
     }

@@ -104,7 +104,7 @@ static void test_a_child_of_fork_starts_anew(void **state)
 
 static void test_switched_off(void **state)
 {
-    setenv("FUNNEL_NO_COPY_THREADS", "1", 1);
+    setenv("FUNNEL_OFF", "copy-threads", 1);
     copy_team_init();
     assert_int_equal(copy_team_size(), 0);
 }

@@ -60,14 +60,14 @@ static void test_the_chosen_way_around_the_threshold(void **state)
 
 static void test_the_default_streams(void **state)
 {
-    unsetenv("FUNNEL_NO_STREAMING");
+    unsetenv("FUNNEL_OFF");
     streaming_copy_init();
     test_the_chosen_way_around_the_threshold(state);
 }
 
 static void test_switched_off(void **state)
 {
-    setenv("FUNNEL_NO_STREAMING", "1", 1);
+    setenv("FUNNEL_OFF", "streaming-copy", 1);
     streaming_copy_init();
     test_the_chosen_way_around_the_threshold(state);
 }
