@@ -209,8 +209,6 @@ CUresult client_cuGetExportTable(const void **ppExportTable, const CUuuid *pExpo
 {
     CUresult result;
 
-    if (!ppExportTable || !pExportTableId)
-        return CUDA_ERROR_INVALID_VALUE;
     if (memcmp(pExportTableId, &passthrough_signature, sizeof(*pExportTableId)) == 0) {
         *ppExportTable = &passthrough_signature;
         return CUDA_SUCCESS;
@@ -229,8 +227,6 @@ CUresult client_cuGetExportTable(const void **ppExportTable, const CUuuid *pExpo
 CUresult client_cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion,
                                     cuuint64_t flags, CUdriverProcAddressQueryResult *symbolStatus)
 {
-    if (!symbol || !pfn)
-        return CUDA_ERROR_INVALID_VALUE;
     return cudart_get_proc_address(entry_points, entry_point_count, symbol, pfn, cudaVersion, flags,
                                    symbolStatus, CUDA_VERSION);
 }

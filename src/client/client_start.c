@@ -241,8 +241,6 @@ CUresult client_cuInit(unsigned Flags)
  * while cuInit reports the real reason. */
 CUresult client_cuDriverGetVersion(int *driverVersion)
 {
-    if (!driverVersion)
-        return CUDA_ERROR_INVALID_VALUE;
     if (client_decide() == CUDA_SUCCESS && !client)
         return passthrough_driver_version(driverVersion);
     *driverVersion = CUDA_VERSION;

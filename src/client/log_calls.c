@@ -31,8 +31,6 @@ CUresult client_cuLogsUnregisterCallback(CUlogsCallbackHandle callback)
 
 CUresult client_cuLogsCurrent(CUlogIterator *iterator_out, unsigned flags)
 {
-    if (!iterator_out)
-        return CUDA_ERROR_INVALID_VALUE;
     *iterator_out = line_ring_next(&error_lines);
     return CUDA_SUCCESS;
 }
@@ -43,7 +41,7 @@ CUresult client_cuLogsDumpToMemory(CUlogIterator *iterator, char *buffer, size_t
 {
     uint32_t from = iterator ? *iterator : 0, next;
 
-    if (!buffer || !size)
+    if (!buffer)
         return CUDA_ERROR_INVALID_VALUE;
     *size = line_ring_copy(&error_lines, from, buffer, *size, &next);
     if (*size == 0 && next > from)
@@ -58,8 +56,6 @@ CUresult client_cuLogsDumpToFile(CUlogIterator *iterator, const char *pathToFile
     char lines[LINE_RING_LINES * LINE_RING_LENGTH];
     uint32_t next;
 
-    if (!pathToFile)
-        return CUDA_ERROR_INVALID_VALUE;
     size_t size =
         line_ring_copy(&error_lines, iterator ? *iterator : 0, lines, sizeof(lines), &next);
     _cleanup_fd_ int fd = open(pathToFile, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -123,7 +123,7 @@ CUresult affinity_replay(struct context *context)
 
 CUresult client_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
-    if (!pi || type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+    if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device_lookup(dev))
         return CUDA_ERROR_INVALID_DEVICE;
@@ -136,7 +136,7 @@ CUresult client_cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecA
     struct context *context;
     CUresult result = context_enter(&context);
 
-    if (!pExecAffinity || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+    if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;

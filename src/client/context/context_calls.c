@@ -38,8 +38,6 @@ CUresult client_cuCtxSetCurrent(CUcontext ctx)
 
 CUresult client_cuCtxGetCurrent(CUcontext *pctx)
 {
-    if (!pctx)
-        return CUDA_ERROR_INVALID_VALUE;
     *pctx = context_stack_top(&thread_self()->stack);
     return CUDA_SUCCESS;
 }
@@ -49,8 +47,6 @@ CUresult client_cuCtxGetDevice(CUdevice *device)
 {
     struct context *context = context_lookup(context_stack_top(&thread_self()->stack));
 
-    if (!device)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!context)
         return CUDA_ERROR_INVALID_CONTEXT;
     *device = context->device->ordinal;
@@ -63,8 +59,6 @@ CUresult client_cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 
     if (!ctx)
         return client_cuCtxGetDevice(device);
-    if (!device)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!context)
         return CUDA_ERROR_INVALID_CONTEXT;
     *device = context->device->ordinal;
@@ -78,8 +72,6 @@ CUresult client_cuCtxGetFlags(unsigned *flags)
     struct context *context;
     CUresult result = context_current(&context);
 
-    if (!flags)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *flags = context->flags;
     return result;
@@ -113,11 +105,8 @@ CUresult client_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 CUresult client_cuCtxGetApiVersion(CUcontext ctx, unsigned *version)
 {
     struct context *context;
-    CUresult result;
+    CUresult result = context_resolve(ctx, &context);
 
-    if (!version)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = context_resolve(ctx, &context);
     if (result == CUDA_SUCCESS)
         *version = context->version;
     return result;
@@ -128,8 +117,6 @@ CUresult client_cuCtxGetCacheConfig(CUfunc_cache *pconfig)
     struct context *context;
     CUresult result = context_current(&context);
 
-    if (!pconfig)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *pconfig = context->cache;
     return result;
@@ -152,8 +139,6 @@ CUresult client_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
     struct context *context;
     CUresult result = context_current(&context);
 
-    if (!pConfig)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         *pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
     return result;

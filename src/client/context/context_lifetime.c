@@ -54,8 +54,6 @@ CUresult client_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
 
-    if (!pctx)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     CUresult error = device_error(device);
@@ -117,8 +115,6 @@ CUresult client_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned *flags, int *a
 {
     struct device *device = device_lookup(dev);
 
-    if (!flags || !active)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     *flags = device->primary->flags;
@@ -203,7 +199,7 @@ CUresult client_cuCtxAttach(CUcontext *pctx, unsigned int flags)
     struct context *context;
     CUresult result = context_current(&context);
 
-    if (!pctx || flags != 0)
+    if (flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;

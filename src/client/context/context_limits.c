@@ -18,7 +18,7 @@ CUresult client_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
     struct context *context;
     CUresult result = context_current(&context);
 
-    if (!pvalue || (unsigned)limit >= CU_LIMIT_MAX)
+    if ((unsigned)limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;

@@ -10,8 +10,6 @@
 
 CUresult client_cuDeviceGet(CUdevice *device, int ordinal)
 {
-    if (!device)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device_lookup(ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
     *device = ordinal;
@@ -20,8 +18,6 @@ CUresult client_cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult client_cuDeviceGetCount(int *count)
 {
-    if (!count)
-        return CUDA_ERROR_INVALID_VALUE;
     *count = client->device_count;
     return CUDA_SUCCESS;
 }
@@ -42,8 +38,6 @@ CUresult client_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
 
-    if (!uuid)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     memcpy(uuid, device->record->uuid, sizeof(*uuid));
@@ -54,8 +48,6 @@ CUresult client_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
 
-    if (!bytes)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     *bytes = device->record->total_memory;
@@ -65,7 +57,7 @@ CUresult client_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 CUresult client_cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 {
     size_t all;
-    CUresult result = bytes ? client_cuDeviceTotalMem_v2(&all, dev) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = client_cuDeviceTotalMem_v2(&all, dev);
 
     if (result == CUDA_SUCCESS)
         *bytes = all < UINT_MAX ? (unsigned)all : UINT_MAX;
@@ -78,7 +70,7 @@ CUresult client_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevic
 {
     struct device *device = device_lookup(dev);
 
-    if (!pi || attrib < 1 || attrib >= CU_DEVICE_ATTRIBUTE_MAX)
+    if (attrib < 1 || attrib >= CU_DEVICE_ATTRIBUTE_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -106,8 +98,6 @@ CUresult client_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
     unsigned domain = 0, bus, slot, function;
 
-    if (!dev || !pciBusId)
-        return CUDA_ERROR_INVALID_VALUE;
     if (sscanf(pciBusId, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
         domain = 0;
         if (sscanf(pciBusId, "%x:%x", &bus, &slot) != 2)
@@ -130,8 +120,6 @@ CUresult client_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
 
-    if (!major || !minor)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     *major = device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -143,8 +131,6 @@ CUresult client_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
 
-    if (!prop)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     prop->maxThreadsPerBlock = device_attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
@@ -169,7 +155,7 @@ CUresult client_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements,
 {
     struct device *device = device_lookup(dev);
 
-    if (!maxWidthInElements || numChannels == 0 || numChannels > 4)
+    if (numChannels == 0 || numChannels > 4)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;

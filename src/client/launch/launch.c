@@ -331,7 +331,7 @@ ALWAYS_INLINE CUresult launch(const CUlaunchConfig *config, CUfunction f, void *
 CUresult client_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
                                  void **extra)
 {
-    return config ? launch(config, f, kernelParams, extra) : CUDA_ERROR_INVALID_VALUE;
+    return launch(config, f, kernelParams, extra);
 }
 
 CUresult client_cuLaunchKernel(CUfunction f, unsigned gridDimX, unsigned gridDimY,

@@ -50,7 +50,7 @@ CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlo
     struct function *function;
     CUresult result;
 
-    if (!numBlocks || blockSize <= 0 || flags & ~1u)
+    if (blockSize <= 0 || flags & ~1u)
         return CUDA_ERROR_INVALID_VALUE;
     result = function_enter(func, &function);
     if (result != CUDA_SUCCESS)
@@ -75,7 +75,7 @@ CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize,
     CUresult result;
     size_t most;
 
-    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
+    if (numBlocks <= 0 || blockSize <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     result = function_enter(func, &function);
     if (result != CUDA_SUCCESS)
@@ -161,8 +161,6 @@ CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     struct stream *stream;
     CUresult result = enter_config(config, func, &function, &stream);
 
-    if (!numClusters)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     result = wire_cuOccupancyMaxActiveClusters(
@@ -194,8 +192,6 @@ CUresult client_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction 
     struct stream *stream;
     CUresult result = enter_config(config, func, &function, &stream);
 
-    if (!clusterSize)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     result = wire_cuOccupancyMaxPotentialClusterSize(

@@ -57,7 +57,7 @@ CUresult client_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned f
     struct allocation like = {.size = bytesize, .kind = &kind_managed_on_host};
     CUresult result = context_enter_unsafe(&like.context);
 
-    if (!dptr || bytesize == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+    if (bytesize == 0 || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;

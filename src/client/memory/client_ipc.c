@@ -91,8 +91,6 @@ CUresult client_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     struct context *context;
     CUresult result = context_enter(&context);
 
-    if (!pHandle)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     return address_map_find(dptr, &allocation) && allocation.kind->has_ipc_handle
@@ -262,7 +260,7 @@ CUresult client_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle,
     struct context *context;
     CUresult result = context_enter(&context);
 
-    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+    if (Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = ipc_open(context, &handle, &kind_opened, pdptr);
@@ -326,8 +324,6 @@ CUresult client_cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
     struct wire_cuIpcGetEventHandle_reply out;
     CUresult result = client_error();
 
-    if (!pHandle)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     if (!event_is_shared(event))
@@ -344,8 +340,6 @@ CUresult client_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     struct ipc_handle name;
     CUresult result = context_enter(&context);
 
-    if (!phEvent)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     if (!read_handle(&handle, IPC_EVENT, &name))

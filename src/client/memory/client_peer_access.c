@@ -32,8 +32,6 @@ CUresult client_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice
 {
     const struct device *device = device_lookup(dev), *peer = device_lookup(peerDev);
 
-    if (!canAccessPeer)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device || !peer)
         return CUDA_ERROR_INVALID_DEVICE;
     *canAccessPeer = can_reach(device, peer);
@@ -60,7 +58,7 @@ CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib
 {
     const struct device *device = device_lookup(srcDevice), *peer = device_lookup(dstDevice);
 
-    if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+    if (attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
         attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device || !peer || device == peer)

@@ -436,7 +436,7 @@ CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
     uint64_t handle;
     CUresult result = client_error();
 
-    if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    if (poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
     if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         (unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
@@ -471,8 +471,6 @@ CUresult client_cuMemPoolDestroy(CUmemoryPool handle)
 
 CUresult client_cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
 {
-    if (!pool_out)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device_lookup(dev))
         return CUDA_ERROR_INVALID_DEVICE;
     *pool_out = (CUmemoryPool)pools.defaults[dev];
@@ -483,8 +481,6 @@ CUresult client_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
     struct device *device = device_lookup(dev);
 
-    if (!pool)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     *pool = (CUmemoryPool)current_pool(device);

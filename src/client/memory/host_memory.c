@@ -21,7 +21,7 @@ CUresult client_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
     uint64_t address;
     CUresult result = context_enter_unsafe(&like.context);
 
-    if (!pp || bytesize == 0 || Flags & ~(unsigned)HOST_FLAGS)
+    if (bytesize == 0 || Flags & ~(unsigned)HOST_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
@@ -68,7 +68,7 @@ CUresult client_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
     struct context *context;
     CUresult result = context_current(&context);
 
-    if (!pdptr || Flags != 0)
+    if (Flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
@@ -84,8 +84,6 @@ CUresult client_cuMemHostGetFlags(unsigned *pFlags, void *p)
     struct context *context;
     CUresult result = context_current(&context);
 
-    if (!pFlags)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     if (!find_pinned(p, &allocation))

@@ -20,7 +20,7 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     uint64_t address;
     CUresult result = context_enter_unsafe(&context);
 
-    if (!dptr || bytesize == 0)
+    if (bytesize == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
@@ -49,8 +49,7 @@ CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
     size_t pitch = (WidthInBytes + 511) & ~(size_t)511;
     CUresult result;
 
-    if (!dptr || !pPitch || WidthInBytes == 0 || Height == 0 || pitch < WidthInBytes ||
-        pitch > SIZE_MAX / Height)
+    if (WidthInBytes == 0 || Height == 0 || pitch < WidthInBytes || pitch > SIZE_MAX / Height)
         return CUDA_ERROR_INVALID_VALUE;
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
         return CUDA_ERROR_INVALID_VALUE;

@@ -45,7 +45,7 @@ CUresult client_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void 
     struct device *device;
     CUmemoryPool pool;
 
-    if (!pool_out || !cuda_pool_is_descriptor(handleType, flags) ||
+    if (!cuda_pool_is_descriptor(handleType, flags) ||
         pool_token_read((int)(intptr_t)handle, &token))
         return CUDA_ERROR_INVALID_VALUE;
     device = device_with_index(token.device);
@@ -66,8 +66,6 @@ CUresult client_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CU
     struct context *context;
     CUresult result = context_enter(&context);
 
-    if (!shareData_out)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     if (!address_map_find(ptr, &allocation) || allocation.address != ptr ||
@@ -96,8 +94,6 @@ CUresult client_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
     unsigned char handle[POOL_POINTER_SIZE];
     CUresult result = client_error();
 
-    if (!ptr_out || !shareData)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
     if (!pool_sharing_get(pool, &sharing) || !sharing.imported ||
@@ -146,10 +142,10 @@ CUresult client_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map
 CUresult client_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool,
                                    CUmemLocation *location)
 {
-    const struct device *device = location ? device_lookup(location->id) : NULL;
+    const struct device *device = device_lookup(location->id);
     struct pool_sharing sharing;
 
-    if (!flags || !device || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+    if (!device || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
         !pool_sharing_get(memPool, &sharing))
         return CUDA_ERROR_INVALID_VALUE;
     *flags = device == sharing.device || sharing.reached_by >> device->ordinal & 1

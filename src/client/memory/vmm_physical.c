@@ -123,7 +123,7 @@ CUresult client_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     struct device *device;
     CUresult result = check_prop(prop, &device);
 
-    if (!handle || flags)
+    if (flags)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;

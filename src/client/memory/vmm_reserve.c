@@ -98,7 +98,7 @@ CUresult client_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignm
 
     if (alignment < RESERVE_GRANULARITY && (alignment & (alignment - 1)) == 0)
         alignment = RESERVE_GRANULARITY;
-    if (!ptr || size == 0 || size % RESERVE_GRANULARITY || alignment & (alignment - 1) || flags)
+    if (size == 0 || size % RESERVE_GRANULARITY || alignment & (alignment - 1) || flags)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;

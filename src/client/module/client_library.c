@@ -82,7 +82,7 @@ CUresult client_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_op
     struct library *made;
     CUresult result = client_error();
 
-    if (!library || !code || (numLibraryOptions > 0 && !libraryOptions))
+    if (!code || (numLibraryOptions > 0 && !libraryOptions))
         return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = jit_options_read(&options, numJitOptions, jitOptions, jitOptionsValues);
@@ -103,11 +103,8 @@ CUresult client_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
                                       void **libraryOptionValues, unsigned numLibraryOptions)
 {
     void *bytes;
-    CUresult result;
+    CUresult result = image_read_file(fileName, &bytes, NULL);
 
-    if (!library || !fileName)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = image_read_file(fileName, &bytes, NULL);
     if (result != CUDA_SUCCESS)
         return result;
     result = client_cuLibraryLoadData(library, bytes, jitOptions, jitOptionsValues, numJitOptions,
@@ -371,8 +368,6 @@ CUresult client_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary handle, const ch
     struct kernel *kernel;
     CUresult result = client_error();
 
-    if (!pKernel || !name)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!library)
         return CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
@@ -397,7 +392,7 @@ static CUresult kernel_names(CUlibrary handle, char **names, unsigned count, uns
 
 CUresult client_cuLibraryGetKernelCount(unsigned *count, CUlibrary lib)
 {
-    return count ? kernel_names(lib, NULL, 0, count) : CUDA_ERROR_INVALID_VALUE;
+    return kernel_names(lib, NULL, 0, count);
 }
 
 CUresult client_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned numKernels, CUlibrary lib)
@@ -439,11 +434,8 @@ static CUresult current_module(CUlibrary handle, struct module **ret_module)
 CUresult client_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
     struct module *module;
-    CUresult result;
+    CUresult result = current_module(library, &module);
 
-    if (!pMod)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = current_module(library, &module);
     if (result == CUDA_SUCCESS)
         *pMod = (CUmodule)module->handle;
     return result;
@@ -455,7 +447,7 @@ CUresult client_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary l
     struct module *module;
     CUresult result;
 
-    if (!name || (!dptr && !bytes))
+    if (!dptr && !bytes)
         return CUDA_ERROR_INVALID_VALUE;
     result = current_module(library, &module);
     if (result == CUDA_SUCCESS)
@@ -471,7 +463,7 @@ CUresult client_cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary 
     struct module *module;
     CUresult result = client_error();
 
-    if (!name || (!dptr && !bytes))
+    if (!dptr && !bytes)
         return CUDA_ERROR_INVALID_VALUE;
     if (!library)
         return CUDA_ERROR_INVALID_HANDLE;

@@ -58,11 +58,8 @@ static CUresult set_attribute(struct function *function, CUfunction_attribute at
 CUresult client_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct function *function;
-    CUresult result;
+    CUresult result = function_enter(hfunc, &function);
 
-    if (!pi)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = function_enter(hfunc, &function);
     return result != CUDA_SUCCESS ? result : get_attribute(function, attrib, pi);
 }
 
@@ -78,11 +75,8 @@ CUresult client_cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUker
                                      CUdevice dev)
 {
     struct function *function;
-    CUresult result;
+    CUresult result = kernel_on_device(kernel, dev, &function);
 
-    if (!pi)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = kernel_on_device(kernel, dev, &function);
     return result != CUDA_SUCCESS ? result : get_attribute(function, attrib, pi);
 }
 
@@ -140,11 +134,8 @@ CUresult client_cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config
 CUresult client_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 {
     struct function *function;
-    CUresult result;
+    CUresult result = function_enter(hfunc, &function);
 
-    if (!hmod)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = function_enter(hfunc, &function);
     if (result == CUDA_SUCCESS)
         *hmod = (CUmodule)function->module->handle;
     return result;
@@ -154,11 +145,8 @@ CUresult client_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
 CUresult client_cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct function *function;
-    CUresult result;
+    CUresult result = function_enter(hfunc, &function);
 
-    if (!name)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = function_enter(hfunc, &function);
     if (result == CUDA_SUCCESS)
         *name = function->name;
     return result;
@@ -168,8 +156,6 @@ CUresult client_cuKernelGetName(const char **name, CUkernel hfunc)
 {
     struct kernel *kernel = kernel_lookup(hfunc);
 
-    if (!name)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
     *name = kernel->name;
@@ -218,8 +204,6 @@ CUresult client_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
     struct kernel *found = kernel_lookup(kernel);
     CUresult result = context_enter(&context);
 
-    if (!pFunc)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!found)
         return CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS)
@@ -233,8 +217,6 @@ CUresult client_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
     struct kernel *found = kernel_lookup(kernel);
 
-    if (!pLib)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!found)
         return CUDA_ERROR_INVALID_HANDLE;
     *pLib = (CUlibrary)found->library->handle;
@@ -245,11 +227,8 @@ CUresult client_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 CUresult client_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct function *found;
-    CUresult result;
+    CUresult result = function_enter(function, &found);
 
-    if (!state)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = function_enter(function, &found);
     if (result == CUDA_SUCCESS)
         *state = CU_FUNCTION_LOADING_STATE_LOADED;
     return result;

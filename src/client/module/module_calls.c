@@ -52,11 +52,8 @@ CUresult client_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned
 CUresult client_cuModuleLoad(CUmodule *module, const char *fname)
 {
     void *bytes;
-    CUresult result;
+    CUresult result = image_read_file(fname, &bytes, NULL);
 
-    if (!module || !fname)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = image_read_file(fname, &bytes, NULL);
     if (result != CUDA_SUCCESS)
         return result;
     result = load(module, bytes, NULL);
@@ -81,8 +78,6 @@ CUresult client_cuModuleUnload(CUmodule hmod)
 
 CUresult client_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-    if (!mode)
-        return CUDA_ERROR_INVALID_VALUE;
     *mode = CU_MODULE_LAZY_LOADING;
     return CUDA_SUCCESS;
 }
@@ -102,11 +97,8 @@ CUresult client_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
 {
     struct function *function;
     struct module *module;
-    CUresult result;
+    CUresult result = enter_module(hmod, &module);
 
-    if (!hfunc || !name)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = enter_module(hmod, &module);
     if (result == CUDA_SUCCESS)
         result = module_function(module, name, &function);
     if (result == CUDA_SUCCESS)
@@ -117,11 +109,8 @@ CUresult client_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
 CUresult client_cuModuleGetFunctionCount(unsigned *count, CUmodule mod)
 {
     struct module *module;
-    CUresult result;
+    CUresult result = enter_module(mod, &module);
 
-    if (!count)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = enter_module(mod, &module);
     return result != CUDA_SUCCESS ? result : module_kernel_names(module, NULL, 0, count);
 }
 
@@ -157,7 +146,7 @@ CUresult client_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule 
     struct module *module;
     CUresult result;
 
-    if (!name || (!dptr && !bytes))
+    if (!dptr && !bytes)
         return CUDA_ERROR_INVALID_VALUE;
     result = enter_module(hmod, &module);
     if (result == CUDA_SUCCESS)

@@ -160,7 +160,7 @@ CUresult client_cuEventCreate(CUevent *phEvent, unsigned Flags)
     struct event *event;
     CUresult result = context_enter(&context);
 
-    if (!phEvent || Flags & ~(unsigned)EVENT_FLAGS)
+    if (Flags & ~(unsigned)EVENT_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
     if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
         return CUDA_ERROR_INVALID_VALUE;
@@ -514,8 +514,6 @@ CUresult client_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
     struct event *start, *end;
     CUresult result = client_error();
 
-    if (!pMilliseconds)
-        return CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = timed_event(hStart, &start);
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) {

@@ -23,7 +23,7 @@ CUresult client_cuStreamCreateWithPriority(CUstream *phStream, unsigned flags, i
     struct stream *stream;
     CUresult result = context_enter(&context);
 
-    if (!phStream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
+    if (flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;

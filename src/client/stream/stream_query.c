@@ -8,11 +8,8 @@
 CUresult client_cuStreamGetFlags(CUstream hStream, unsigned *flags)
 {
     struct stream *stream;
-    CUresult result;
+    CUresult result = stream_enter(hStream, &stream);
 
-    if (!flags)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = stream_enter(hStream, &stream);
     if (result == CUDA_SUCCESS)
         *flags = stream->flags;
     return result;
@@ -21,11 +18,8 @@ CUresult client_cuStreamGetFlags(CUstream hStream, unsigned *flags)
 CUresult client_cuStreamGetPriority(CUstream hStream, int *priority)
 {
     struct stream *stream;
-    CUresult result;
+    CUresult result = stream_enter(hStream, &stream);
 
-    if (!priority)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = stream_enter(hStream, &stream);
     if (result == CUDA_SUCCESS)
         *priority = stream->priority;
     return result;
@@ -34,11 +28,8 @@ CUresult client_cuStreamGetPriority(CUstream hStream, int *priority)
 CUresult client_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
     struct stream *stream;
-    CUresult result;
+    CUresult result = stream_enter(hStream, &stream);
 
-    if (!streamId)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = stream_enter(hStream, &stream);
     if (result == CUDA_SUCCESS)
         *streamId = stream->id;
     return result;
@@ -47,11 +38,8 @@ CUresult client_cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 CUresult client_cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct stream *stream;
-    CUresult result;
+    CUresult result = stream_enter(hStream, &stream);
 
-    if (!device)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = stream_enter(hStream, &stream);
     if (result == CUDA_SUCCESS)
         *device = stream->device->ordinal;
     return result;
@@ -93,7 +81,7 @@ CUresult client_cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
 {
     struct stream *stream;
 
-    return pctx ? find_with_context(hStream, &stream, pctx) : CUDA_ERROR_INVALID_VALUE;
+    return find_with_context(hStream, &stream, pctx);
 }
 
 CUresult client_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
@@ -112,7 +100,7 @@ CUresult client_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
     struct stream *stream;
     CUresult result;
 
-    if (!value_out || !cuda_stream_attribute_exists(attr))
+    if (!cuda_stream_attribute_exists(attr))
         return CUDA_ERROR_INVALID_VALUE;
     result = stream_enter(hStream, &stream);
     if (result == CUDA_SUCCESS)
@@ -128,7 +116,7 @@ CUresult client_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
     struct stream *stream;
     CUresult result;
 
-    if (!value || !cuda_stream_attribute_exists(attr))
+    if (!cuda_stream_attribute_exists(attr))
         return CUDA_ERROR_INVALID_VALUE;
     result = stream_enter(hStream, &stream);
     if (result == CUDA_SUCCESS)

@@ -13,7 +13,7 @@ CUresult graph_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     CUstreamCaptureMode *own = capture_thread_mode();
     CUstreamCaptureMode before = *own;
 
-    if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    if ((unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
         return CUDA_ERROR_INVALID_VALUE;
     *own = *mode;
     *mode = before;
@@ -230,8 +230,6 @@ CUresult graph_cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *capt
     GRAPH_LOCKED;
     struct capture_stream *stream;
 
-    if (!captureStatus)
-        return CUDA_ERROR_INVALID_VALUE;
     CUresult result = find_to_ask(hStream, &stream);
     if (!result)
         *captureStatus = status_of(stream->capture);

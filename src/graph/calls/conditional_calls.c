@@ -12,7 +12,7 @@ CUresult graph_cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_
     struct graph_condition *condition;
     CUcontext context;
 
-    if (!graph || !pHandle_out || flags & ~CU_GRAPH_COND_ASSIGN_DEFAULT)
+    if (!graph || flags & ~CU_GRAPH_COND_ASSIGN_DEFAULT)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_backend.context_locked(ctx, &context);
     if (!result)

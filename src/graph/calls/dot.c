@@ -145,7 +145,7 @@ CUresult graph_cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned i
     const struct graph *graph = graph_get(hGraph);
     struct dot dot = {.flags = flags};
 
-    if (!graph || !path)
+    if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     dot.file = fopen(path, "we");
     if (!dot.file)

@@ -19,7 +19,7 @@ CUresult graph_cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGr
     struct graph *graph = graph_get(hGraph);
     bool has_memory = graph && graph_has_memory(graph);
 
-    if (!graph || !phGraphExec || graph->is_captured_into || graph_has_unused_condition(graph))
+    if (!graph || graph->is_captured_into || graph_has_unused_condition(graph))
         return CUDA_ERROR_INVALID_VALUE;
     if ((has_memory || graph_has_conditional(graph)) &&
         graph_exec_get((CUgraphExec)(uintptr_t)graph->exec))
@@ -89,9 +89,6 @@ static CUgraphInstantiateResult why(CUgraph graph, CUresult result)
 CUresult graph_cuGraphInstantiateWithParams(CUgraphExec *phGraphExec, CUgraph hGraph,
                                             CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
 {
-    if (!instantiateParams)
-        return CUDA_ERROR_INVALID_VALUE;
-
     CUresult result =
         graph_cuGraphInstantiateWithFlags(phGraphExec, hGraph, instantiateParams->flags);
 
@@ -105,7 +102,7 @@ CUresult graph_cuGraphExecGetFlags(CUgraphExec hGraphExec, cuuint64_t *flags)
     GRAPH_LOCKED;
     const struct graph_exec *exec = graph_exec_get(hGraphExec);
 
-    if (!exec || !flags)
+    if (!exec)
         return CUDA_ERROR_INVALID_VALUE;
     *flags = exec->flags;
     return CUDA_SUCCESS;
@@ -129,7 +126,7 @@ CUresult graph_cuGraphExecKernelNodeSetParams_v2(CUgraphExec hGraphExec, CUgraph
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_kernel(nodeParams, &work);
 
     return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
@@ -139,8 +136,7 @@ CUresult graph_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNod
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result =
-        copyParams ? graph_work_copy_box(copyParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_copy_box(copyParams, ctx, &work);
 
     return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
@@ -151,8 +147,7 @@ CUresult graph_cuGraphExecMemsetNodeSetParams(CUgraphExec hGraphExec, CUgraphNod
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result =
-        memsetParams ? graph_work_fill(memsetParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_fill(memsetParams, ctx, &work);
 
     return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
@@ -162,7 +157,7 @@ CUresult graph_cuGraphExecHostNodeSetParams(CUgraphExec hGraphExec, CUgraphNode 
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_host(nodeParams, &work);
 
     return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }
@@ -213,8 +208,6 @@ CUresult graph_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNod
 {
     struct graph_work work;
 
-    if (!nodeParams)
-        return CUDA_ERROR_INVALID_VALUE;
     if (nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
         return set_child(hGraphExec, hNode, nodeParams->graph.graph);
     GRAPH_LOCKED;
@@ -237,7 +230,7 @@ CUresult graph_cuGraphNodeGetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
     GRAPH_LOCKED;
     const struct graph_node *node = graph_exec_clone(graph_exec_get(hGraphExec), hNode);
 
-    if (!node || !isEnabled || !can_be_disabled(node))
+    if (!node || !can_be_disabled(node))
         return CUDA_ERROR_INVALID_VALUE;
     *isEnabled = !node->disabled;
     return CUDA_SUCCESS;
@@ -263,7 +256,7 @@ CUresult graph_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph,
     struct graph_exec *exec = graph_exec_get(hGraphExec);
     const struct graph *graph = graph_get(hGraph);
 
-    if (!exec || !graph || !resultInfo || graph->is_captured_into)
+    if (!exec || !graph || graph->is_captured_into)
         return CUDA_ERROR_INVALID_VALUE;
     return graph_exec_update(exec, exec->graph, graph, resultInfo);
 }

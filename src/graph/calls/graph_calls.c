@@ -9,7 +9,7 @@
 
 CUresult graph_cuGraphCreate(CUgraph *phGraph, unsigned int flags)
 {
-    if (!phGraph || flags)
+    if (flags)
         return CUDA_ERROR_INVALID_VALUE;
     GRAPH_LOCKED;
     const struct graph *graph = graph_new(true);
@@ -37,7 +37,7 @@ CUresult graph_cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
     const struct graph *graph = graph_get(originalGraph);
     struct graph *clone;
 
-    if (!graph || !phGraphClone)
+    if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     if (graph_has_memory(graph) || graph_has_conditional(graph))
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -71,7 +71,7 @@ CUresult graph_cuGraphNodeFindInClone(CUgraphNode *phNode, CUgraphNode hOriginal
     const struct graph *graph = graph_get(hClonedGraph);
     const struct graph_node *found = original && graph ? find_clone(graph, original->handle) : NULL;
 
-    if (!found || !phNode)
+    if (!found)
         return CUDA_ERROR_INVALID_VALUE;
     *phNode = graph_node_handle(found);
     return CUDA_SUCCESS;
@@ -128,7 +128,7 @@ CUresult graph_cuGraphGetNodes(CUgraph hGraph, CUgraphNode *nodes, size_t *numNo
     GRAPH_LOCKED;
     const struct graph *graph = graph_get(hGraph);
 
-    if (!graph || !numNodes)
+    if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = {.first = nodes, .capacity = *numNodes};
     list_for_each (struct graph_node, node, &graph->nodes, in_graph)
@@ -141,7 +141,7 @@ CUresult graph_cuGraphGetRootNodes(CUgraph hGraph, CUgraphNode *rootNodes, size_
     GRAPH_LOCKED;
     const struct graph *graph = graph_get(hGraph);
 
-    if (!graph || !numRootNodes)
+    if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = {.first = rootNodes, .capacity = *numRootNodes};
     list_for_each (struct graph_node, node, &graph->nodes, in_graph) {
@@ -157,7 +157,7 @@ CUresult graph_cuGraphGetEdges_v2(CUgraph hGraph, CUgraphNode *from, CUgraphNode
     GRAPH_LOCKED;
     const struct graph *graph = graph_get(hGraph);
 
-    if (!graph || !numEdges || !from != !to || (edgeData && !from))
+    if (!graph || !from != !to || (edgeData && !from))
         return CUDA_ERROR_INVALID_VALUE;
     struct answer answer = {.first = from, .second = to, .data = edgeData, .capacity = *numEdges};
     list_for_each (struct graph_node, node, &graph->nodes, in_graph) {

@@ -51,7 +51,7 @@ CUresult graph_cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAttr
     GRAPH_LOCKED;
     const struct graph_kernel *kernel = kernel_of(hNode);
 
-    if (!kernel || !value_out || !can_be_told(attr))
+    if (!kernel || !can_be_told(attr))
         return CUDA_ERROR_INVALID_VALUE;
     const CUlaunchAttributeValue *value = graph_kernel_attribute(kernel, attr);
     memset(value_out, 0, sizeof(*value_out));
@@ -68,7 +68,7 @@ CUresult graph_cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttr
     GRAPH_LOCKED;
     struct graph_kernel *kernel = kernel_of(hNode);
 
-    if (!kernel || !value || !is_possible(attr, value))
+    if (!kernel || !is_possible(attr, value))
         return CUDA_ERROR_INVALID_VALUE;
     return graph_kernel_set_attribute(kernel, attr, value);
 }

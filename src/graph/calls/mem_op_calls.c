@@ -8,7 +8,7 @@ CUresult graph_cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_mem_ops(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_mem_ops(nodeParams, &work);
 
     return result ? result
                   : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
@@ -20,7 +20,7 @@ CUresult graph_cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode,
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
 
-    if (!node || !nodeParams_out)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *nodeParams_out = (CUDA_BATCH_MEM_OP_NODE_PARAMS){
         .ctx = node->work.context,
@@ -35,7 +35,7 @@ CUresult graph_cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_mem_ops(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_mem_ops(nodeParams, &work);
 
     return result ? result : graph_node_set(hNode, &work);
 }
@@ -45,7 +45,7 @@ CUresult graph_cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgrap
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_mem_ops(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_mem_ops(nodeParams, &work);
 
     return result ? result : graph_exec_node_set(hGraphExec, hNode, &work);
 }

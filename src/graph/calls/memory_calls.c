@@ -9,8 +9,7 @@ CUresult graph_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result =
-        nodeParams ? graph_work_allocate(nodeParams, NULL, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_allocate(nodeParams, NULL, &work);
 
     if (!result)
         result = graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
@@ -25,7 +24,7 @@ CUresult graph_cuGraphMemAllocNodeGetParams(CUgraphNode hNode,
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
 
-    if (!node || !params_out)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *params_out = node->work.memory->params;
     return CUDA_SUCCESS;
@@ -48,7 +47,7 @@ CUresult graph_cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEM_FREE);
 
-    if (!node || !dptr_out)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *dptr_out = node->work.memory->params.dptr;
     return CUDA_SUCCESS;

@@ -31,7 +31,7 @@ CUresult graph_cuGraphAddKernelNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_kernel(nodeParams, &work);
 
     return result ? result
                   : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
@@ -41,9 +41,6 @@ CUresult graph_cuGraphAddKernelNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                     const CUgraphNode *dependencies, size_t numDependencies,
                                     const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-    if (!nodeParams)
-        return CUDA_ERROR_INVALID_VALUE;
-
     const CUDA_KERNEL_NODE_PARAMS params = newer(nodeParams);
 
     return graph_cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies,
@@ -55,7 +52,7 @@ CUresult graph_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_KERNEL);
 
-    if (!node || !nodeParams)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *nodeParams = graph_kernel_params(&node->work);
     return CUDA_SUCCESS;
@@ -64,8 +61,7 @@ CUresult graph_cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE
 CUresult graph_cuGraphKernelNodeGetParams(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
     CUDA_KERNEL_NODE_PARAMS params;
-    CUresult result =
-        nodeParams ? graph_cuGraphKernelNodeGetParams_v2(hNode, &params) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_cuGraphKernelNodeGetParams_v2(hNode, &params);
 
     if (result)
         return result;
@@ -88,7 +84,7 @@ CUresult graph_cuGraphKernelNodeSetParams_v2(CUgraphNode hNode,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_kernel(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_kernel(nodeParams, &work);
 
     return result ? result : graph_node_set(hNode, &work);
 }
@@ -96,9 +92,6 @@ CUresult graph_cuGraphKernelNodeSetParams_v2(CUgraphNode hNode,
 CUresult graph_cuGraphKernelNodeSetParams(CUgraphNode hNode,
                                           const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-    if (!nodeParams)
-        return CUDA_ERROR_INVALID_VALUE;
-
     const CUDA_KERNEL_NODE_PARAMS params = newer(nodeParams);
 
     return graph_cuGraphKernelNodeSetParams_v2(hNode, &params);
@@ -107,9 +100,6 @@ CUresult graph_cuGraphKernelNodeSetParams(CUgraphNode hNode,
 CUresult graph_cuGraphExecKernelNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode,
                                               const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams)
 {
-    if (!nodeParams)
-        return CUDA_ERROR_INVALID_VALUE;
-
     const CUDA_KERNEL_NODE_PARAMS params = newer(nodeParams);
 
     return graph_cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &params);
@@ -121,8 +111,7 @@ CUresult graph_cuGraphAddMemcpyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result =
-        copyParams ? graph_work_copy_box(copyParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_copy_box(copyParams, ctx, &work);
 
     return result ? result
                   : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
@@ -133,7 +122,7 @@ CUresult graph_cuGraphMemcpyNodeGetParams(CUgraphNode hNode, CUDA_MEMCPY3D *node
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
 
-    if (!node || !nodeParams)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *nodeParams = node->work.copy;
     return CUDA_SUCCESS;
@@ -145,7 +134,7 @@ CUresult graph_cuGraphMemcpyNodeSetParams(CUgraphNode hNode, const CUDA_MEMCPY3D
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMCPY);
     struct graph_work work;
 
-    if (!node || !nodeParams)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_work_copy_box(nodeParams, node->work.context, &work);
 
@@ -158,8 +147,7 @@ CUresult graph_cuGraphAddMemsetNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result =
-        memsetParams ? graph_work_fill(memsetParams, ctx, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_fill(memsetParams, ctx, &work);
 
     return result ? result
                   : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
@@ -170,7 +158,7 @@ CUresult graph_cuGraphMemsetNodeGetParams(CUgraphNode hNode, CUDA_MEMSET_NODE_PA
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
 
-    if (!node || !nodeParams)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *nodeParams = node->work.fill;
     return CUDA_SUCCESS;
@@ -183,7 +171,7 @@ CUresult graph_cuGraphMemsetNodeSetParams(CUgraphNode hNode,
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_MEMSET);
     struct graph_work work;
 
-    if (!node || !nodeParams)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = graph_work_fill(nodeParams, node->work.context, &work);
 
@@ -196,7 +184,7 @@ CUresult graph_cuGraphAddHostNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_host(nodeParams, &work);
 
     return result ? result
                   : graph_node_add(phGraphNode, hGraph, dependencies, NULL, numDependencies, &work);
@@ -207,7 +195,7 @@ CUresult graph_cuGraphHostNodeGetParams(CUgraphNode hNode, CUDA_HOST_NODE_PARAMS
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_HOST);
 
-    if (!node || !nodeParams)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *nodeParams = node->work.host;
     return CUDA_SUCCESS;
@@ -217,7 +205,7 @@ CUresult graph_cuGraphHostNodeSetParams(CUgraphNode hNode, const CUDA_HOST_NODE_
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_host(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_host(nodeParams, &work);
 
     return result ? result : graph_node_set(hNode, &work);
 }
@@ -239,7 +227,7 @@ CUresult graph_cuGraphChildGraphNodeGetGraph(CUgraphNode hNode, CUgraph *phGraph
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_of(hNode, CU_GRAPH_NODE_TYPE_GRAPH);
 
-    if (!node || !phGraph)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *phGraph = (CUgraph)(uintptr_t)node->work.child->handle;
     return CUDA_SUCCESS;
@@ -380,8 +368,7 @@ CUresult graph_cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph,
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result =
-        nodeParams ? work_of_new(hGraph, nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = work_of_new(hGraph, nodeParams, &work);
 
     if (!result)
         result = graph_node_add(phGraphNode, hGraph, dependencies, dependencyData, numDependencies,
@@ -409,7 +396,7 @@ CUresult graph_cuGraphNodeSetParams(CUgraphNode hNode, CUgraphNodeParams *nodePa
 {
     GRAPH_LOCKED;
     struct graph_work work;
-    CUresult result = nodeParams ? graph_work_any(nodeParams, &work) : CUDA_ERROR_INVALID_VALUE;
+    CUresult result = graph_work_any(nodeParams, &work);
 
     return result ? result : graph_node_set(hNode, &work);
 }
@@ -432,7 +419,7 @@ CUresult graph_cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
     GRAPH_LOCKED;
     const struct graph_node *node = graph_node_get(hNode);
 
-    if (!node || !type)
+    if (!node)
         return CUDA_ERROR_INVALID_VALUE;
     *type = node->work.type;
     return CUDA_SUCCESS;

@@ -193,8 +193,7 @@ void graph_exec_let_go(struct graph_exec *exec)
 CUresult graph_cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destroy,
                                   unsigned int initialRefcount, unsigned int flags)
 {
-    if (!object_out || !destroy || !is_count(initialRefcount) ||
-        flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
+    if (!destroy || !is_count(initialRefcount) || flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
         return CUDA_ERROR_INVALID_VALUE;
     struct user_object *object = calloc(1, sizeof(*object));
     if (!object)

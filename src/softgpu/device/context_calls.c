@@ -86,7 +86,7 @@ CUresult soft_cuCtxAttach(CUcontext *pctx, unsigned int flags)
 {
     struct context *context;
 
-    if (!pctx || flags != 0)
+    if (flags != 0)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_current_locked(&context);
@@ -149,8 +149,6 @@ CUresult soft_cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
     struct context *context;
 
-    if (!version)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_find_locked(ctx, &context);
 
@@ -178,8 +176,6 @@ CUresult soft_cuCtxGetFlags(unsigned int *flags)
 {
     struct context *context;
 
-    if (!flags)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_current_locked(&context);
 
@@ -213,7 +209,7 @@ CUresult soft_cuCtxGetLimit(size_t *pvalue, CUlimit limit)
 {
     struct context *context;
 
-    if (!pvalue || (unsigned)limit >= CU_LIMIT_MAX)
+    if ((unsigned)limit >= CU_LIMIT_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_known(limit))
         return CUDA_ERROR_UNSUPPORTED_LIMIT;
@@ -252,8 +248,6 @@ CUresult soft_cuCtxGetCacheConfig(CUfunc_cache *pconfig)
 {
     struct context *context;
 
-    if (!pconfig)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_current_locked(&context);
 
@@ -280,8 +274,6 @@ CUresult soft_cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
 {
     struct context *context;
 
-    if (!pConfig)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_current_locked(&context);
 

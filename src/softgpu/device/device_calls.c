@@ -11,8 +11,6 @@
 
 CUresult soft_cuDeviceGet(CUdevice *device, int ordinal)
 {
-    if (!device)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device_get(ordinal))
         return CUDA_ERROR_INVALID_DEVICE;
     *device = ordinal;
@@ -21,8 +19,6 @@ CUresult soft_cuDeviceGet(CUdevice *device, int ordinal)
 
 CUresult soft_cuDeviceGetCount(int *count)
 {
-    if (!count)
-        return CUDA_ERROR_INVALID_VALUE;
     *count = devices_count();
     return CUDA_SUCCESS;
 }
@@ -41,8 +37,6 @@ CUresult soft_cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
 {
     struct device *device = device_get(dev);
 
-    if (!uuid)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     *uuid = device->uuid;
@@ -53,8 +47,6 @@ CUresult soft_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
     struct device *device = device_get(dev);
 
-    if (!bytes)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     *bytes = device->memory_size;
@@ -75,7 +67,7 @@ CUresult soft_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice 
 {
     struct device *device = device_get(dev);
 
-    if (!pi || (unsigned)attrib == 0 || (unsigned)attrib >= CU_DEVICE_ATTRIBUTE_MAX)
+    if ((unsigned)attrib == 0 || (unsigned)attrib >= CU_DEVICE_ATTRIBUTE_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -85,8 +77,6 @@ CUresult soft_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice 
 
 CUresult soft_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
-    if (!major || !minor)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device_get(dev))
         return CUDA_ERROR_INVALID_DEVICE;
     *major = SOFT_SM_VERSION / 10;
@@ -96,8 +86,6 @@ CUresult soft_cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 
 CUresult soft_cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
-    if (!prop)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device_get(dev))
         return CUDA_ERROR_INVALID_DEVICE;
     *prop = (CUdevprop){
@@ -137,8 +125,6 @@ CUresult soft_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 {
     unsigned domain = 0, bus, slot;
 
-    if (!dev || !pciBusId)
-        return CUDA_ERROR_INVALID_VALUE;
     if (sscanf(pciBusId, "%x:%x:%x", &domain, &bus, &slot) != 3) {
         domain = 0;
         if (sscanf(pciBusId, "%x:%x", &bus, &slot) != 2)
@@ -156,8 +142,6 @@ CUresult soft_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 CUresult soft_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format,
                                                  unsigned numChannels, CUdevice dev)
 {
-    if (!maxWidthInElements)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device_get(dev))
         return CUDA_ERROR_INVALID_DEVICE;
     *maxWidthInElements = 268435456;
@@ -166,7 +150,7 @@ CUresult soft_cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUa
 
 CUresult soft_cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
-    if (!pi || (unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
+    if ((unsigned)type >= CU_EXEC_AFFINITY_TYPE_MAX)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device_get(dev))
         return CUDA_ERROR_INVALID_DEVICE;

@@ -118,8 +118,6 @@ CUresult soft_cuInit(unsigned int Flags)
 
 CUresult soft_cuDriverGetVersion(int *driverVersion)
 {
-    if (!driverVersion)
-        return CUDA_ERROR_INVALID_VALUE;
     *driverVersion = SOFT_DRIVER_VERSION;
     return CUDA_SUCCESS;
 }

@@ -28,8 +28,6 @@ CUresult soft_cuDeviceGetDevResource(CUdevice device, CUdevResource *resource,
     struct device *found = device_get(device);
     struct sm_set set;
 
-    if (!resource)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!found)
         return CUDA_ERROR_INVALID_DEVICE;
     if (type != CU_DEV_RESOURCE_TYPE_SM)
@@ -44,8 +42,6 @@ CUresult soft_cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, CUdev
     struct context *context;
     struct sm_set set;
 
-    if (!resource)
-        return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_DEV_RESOURCE_TYPE_SM)
         return CUDA_ERROR_INVALID_RESOURCE_TYPE;
     SOFT_LOCKED;
@@ -64,8 +60,6 @@ CUresult soft_cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource,
 {
     struct green *green = soft_get(SOFT_GREEN, hCtx);
 
-    if (!resource)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!green)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (type != CU_DEV_RESOURCE_TYPE_SM)
@@ -87,7 +81,7 @@ CUresult soft_cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource
 {
     struct sm_set set, *kept;
 
-    if (!phDesc || !resources || nbResources == 0)
+    if (!resources || nbResources == 0)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = sm_set_join(resources, nbResources, &set);
     if (result)
@@ -151,7 +145,7 @@ CUresult soft_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevi
     struct green *green;
     CUcontext primary;
 
-    if (!phCtx || flags != CU_GREEN_CTX_DEFAULT_STREAM)
+    if (flags != CU_GREEN_CTX_DEFAULT_STREAM)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
@@ -208,8 +202,6 @@ CUresult soft_cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 {
     struct green *green = soft_get(SOFT_GREEN, hCtx);
 
-    if (!pContext)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!green)
         return CUDA_ERROR_INVALID_CONTEXT;
     *pContext = (CUcontext)green->as_context;
@@ -220,8 +212,6 @@ CUresult soft_cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxI
 {
     struct green *green = soft_get(SOFT_GREEN, greenCtx);
 
-    if (!greenCtxId)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!green)
         return CUDA_ERROR_INVALID_CONTEXT;
     *greenCtxId = green->id;
@@ -250,7 +240,7 @@ CUresult soft_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, un
     struct stream *stream;
     SOFT_LOCKED;
 
-    if (!phStream || flags != CU_STREAM_NON_BLOCKING)
+    if (flags != CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
     green = soft_get(SOFT_GREEN, greenCtx);
     if (!green)

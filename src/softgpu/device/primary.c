@@ -10,8 +10,6 @@ CUresult soft_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     struct device *device = device_get(dev);
 
-    if (!pctx)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     SOFT_LOCKED;
@@ -68,8 +66,6 @@ CUresult soft_cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int 
 {
     struct device *device = device_get(dev);
 
-    if (!flags || !active)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     SOFT_LOCKED;

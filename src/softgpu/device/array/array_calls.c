@@ -96,8 +96,6 @@ CUresult soft_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR
     SOFT_LOCKED;
     struct array *array;
 
-    if (!pHandle || !pAllocateArray)
-        return CUDA_ERROR_INVALID_VALUE;
     CUresult result = array_create_locked(pAllocateArray, SOFT_ARRAY, 1, &array);
     if (!result)
         *pHandle = (CUarray)array->handle;
@@ -106,9 +104,6 @@ CUresult soft_cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR
 
 CUresult soft_cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
 {
-    if (!pAllocateArray)
-        return CUDA_ERROR_INVALID_VALUE;
-
     const CUDA_ARRAY3D_DESCRIPTOR descriptor = {
         .Width = pAllocateArray->Width,
         .Height = pAllocateArray->Height,
@@ -124,8 +119,6 @@ CUresult soft_cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescripto
     SOFT_LOCKED;
     const struct array *array = array_get_locked(hArray);
 
-    if (!pArrayDescriptor)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;
     *pArrayDescriptor = array->descriptor;
@@ -136,8 +129,6 @@ CUresult soft_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, C
 {
     CUDA_ARRAY3D_DESCRIPTOR whole;
 
-    if (!pArrayDescriptor)
-        return CUDA_ERROR_INVALID_VALUE;
     CUresult result = soft_cuArray3DGetDescriptor_v2(&whole, hArray);
     if (!result)
         *pArrayDescriptor =

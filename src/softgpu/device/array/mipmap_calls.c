@@ -21,8 +21,6 @@ CUresult soft_cuMipmappedArrayCreate(CUmipmappedArray *pHandle,
     SOFT_LOCKED;
     struct array *array;
 
-    if (!pHandle || !pMipmappedArrayDesc)
-        return CUDA_ERROR_INVALID_VALUE;
     unsigned most = cuda_array_most_levels(pMipmappedArrayDesc);
     unsigned levels = numMipmapLevels > most ? most : numMipmapLevels ? numMipmapLevels : 1;
     CUresult result = array_create_locked(pMipmappedArrayDesc, SOFT_MIPMAP, levels, &array);
@@ -65,8 +63,6 @@ CUresult soft_cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hM
     struct array *array = array_get_mipmap_locked(hMipmappedArray);
     CUresult result = CUDA_SUCCESS;
 
-    if (!pLevelArray)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!array)
         return CUDA_ERROR_INVALID_HANDLE;
     if (level >= array->level_count)

@@ -15,7 +15,7 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_
 
     if (result)
         return result;
-    if (!pSurfObject || !pResDesc || pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
+    if (pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
         return CUDA_ERROR_INVALID_VALUE;
     struct texture *surface = calloc(1, sizeof(*surface));
     if (!surface)
@@ -45,7 +45,7 @@ CUresult soft_cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfOb
     SOFT_LOCKED;
     const struct texture *surface = texture_find_locked(surfObject, true);
 
-    if (!pResDesc || !surface)
+    if (!surface)
         return CUDA_ERROR_INVALID_VALUE;
     *pResDesc = surface->resource;
     return CUDA_SUCCESS;

@@ -104,8 +104,6 @@ CUresult soft_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DES
 
     if (result)
         return result;
-    if (!pTexObject || !pResDesc || !pTexDesc)
-        return CUDA_ERROR_INVALID_VALUE;
     struct texture *texture = calloc(1, sizeof(*texture));
     if (!texture)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -135,7 +133,7 @@ CUresult soft_cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObje
     SOFT_LOCKED;
     const struct texture *texture = texture_find_locked(texObject, false);
 
-    if (!pResDesc || !texture)
+    if (!texture)
         return CUDA_ERROR_INVALID_VALUE;
     *pResDesc = texture->resource;
     return CUDA_SUCCESS;
@@ -146,7 +144,7 @@ CUresult soft_cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject
     SOFT_LOCKED;
     const struct texture *texture = texture_find_locked(texObject, false);
 
-    if (!pTexDesc || !texture)
+    if (!texture)
         return CUDA_ERROR_INVALID_VALUE;
     *pTexDesc = texture->description;
     return CUDA_SUCCESS;
@@ -158,7 +156,7 @@ CUresult soft_cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDe
     SOFT_LOCKED;
     const struct texture *texture = texture_find_locked(texObject, false);
 
-    if (!pResViewDesc || !texture || !texture->has_view)
+    if (!texture || !texture->has_view)
         return CUDA_ERROR_INVALID_VALUE;
     *pResViewDesc = texture->view;
     return CUDA_SUCCESS;

@@ -29,7 +29,7 @@ CUresult soft_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     struct context *context;
     struct memory *memory;
 
-    if (!pp || (Flags & ~KNOWN_ALLOC_FLAGS))
+    if (Flags & ~KNOWN_ALLOC_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = use_unless_captured_locked(&context);
@@ -131,7 +131,7 @@ CUresult soft_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned
 {
     struct memory *memory;
 
-    if (!pdptr || Flags)
+    if (Flags)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = host_memory_at_locked(p, &memory);
@@ -145,8 +145,6 @@ CUresult soft_cuMemHostGetFlags(unsigned int *pFlags, void *p)
 {
     struct memory *memory;
 
-    if (!pFlags)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = host_memory_at_locked(p, &memory);
 

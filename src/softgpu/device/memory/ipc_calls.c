@@ -61,8 +61,6 @@ CUresult soft_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
     struct context *context;
     CUresult result;
 
-    if (!pHandle)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     result = context_use_locked(&context);
     if (result)
@@ -193,7 +191,7 @@ CUresult soft_cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, u
     struct context *context;
     CUresult result;
 
-    if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
+    if (Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     result = context_use_locked(&context);

@@ -35,8 +35,6 @@ CUresult soft_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 {
     uint64_t address;
 
-    if (!dptr)
-        return CUDA_ERROR_INVALID_VALUE;
     CUresult result = allocate_memory(MEMORY_DEVICE, bytesize, 0, &address);
 
     if (!result)
@@ -92,7 +90,7 @@ CUresult soft_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int
 {
     uint64_t address;
 
-    if (!dptr || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
+    if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = allocate_memory(MEMORY_MANAGED, bytesize, flags, &address);
 
@@ -107,7 +105,7 @@ CUresult soft_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Width
     const size_t unit = 512;
     size_t pitch, size;
 
-    if (!dptr || !pPitch || WidthInBytes == 0 || Height == 0 || WidthInBytes > SIZE_MAX - unit)
+    if (WidthInBytes == 0 || Height == 0 || WidthInBytes > SIZE_MAX - unit)
         return CUDA_ERROR_INVALID_VALUE;
     if (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16)
         return CUDA_ERROR_INVALID_VALUE;

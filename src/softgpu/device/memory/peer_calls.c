@@ -8,8 +8,6 @@
 
 CUresult soft_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
 {
-    if (!canAccessPeer)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device_get(dev) || !device_get(peerDev))
         return CUDA_ERROR_INVALID_DEVICE;
     *canAccessPeer = dev != peerDev;
@@ -19,7 +17,7 @@ CUresult soft_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice p
 CUresult soft_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
                                       CUdevice dstDevice)
 {
-    if (!value || attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
+    if (attrib < CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK ||
         attrib > CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED)
         return CUDA_ERROR_INVALID_VALUE;
     if (!device_get(srcDevice) || !device_get(dstDevice) || srcDevice == dstDevice)

@@ -146,8 +146,6 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
     struct memory *memory;
     struct pool *found;
 
-    if (!dptr)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_work_locked(hStream, &stream);
 
@@ -233,8 +231,6 @@ CUresult soft_cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
 {
     struct device *device = device_get(dev);
 
-    if (!pool_out)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     SOFT_LOCKED;
@@ -246,8 +242,6 @@ CUresult soft_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
     struct device *device = device_get(dev);
 
-    if (!pool)
-        return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
     SOFT_LOCKED;
@@ -278,7 +272,7 @@ CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProp
     struct device *device;
     struct pool *made;
 
-    if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+    if (poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
     if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
         (unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)

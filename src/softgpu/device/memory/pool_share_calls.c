@@ -45,7 +45,7 @@ CUresult soft_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *h
     struct pool_token token;
     struct device *device;
 
-    if (!pool_out || !cuda_pool_is_descriptor(handleType, flags) ||
+    if (!cuda_pool_is_descriptor(handleType, flags) ||
         pool_token_read((int)(intptr_t)handle, &token))
         return CUDA_ERROR_INVALID_VALUE;
     device = device_with_number(token.device);
@@ -63,8 +63,6 @@ CUresult soft_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUde
     struct pool *pool;
     CUresult result;
 
-    if (!shareData_out)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     result = context_use_locked(&context);
     if (result)
@@ -89,8 +87,6 @@ CUresult soft_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
     struct pool *found;
     CUresult result;
 
-    if (!ptr_out || !shareData)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     found = soft_get(SOFT_POOL, pool);
     if (!found || !found->imported || !pool_pointer_read(shareData, &found->token, handle))
@@ -133,11 +129,11 @@ CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool,
                                  CUmemLocation *location)
 {
     const struct pool *found;
-    const struct device *device = location ? device_get(location->id) : NULL;
+    const struct device *device = device_get(location->id);
     SOFT_LOCKED;
 
     found = soft_get(SOFT_POOL, memPool);
-    if (!flags || !found || !device || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+    if (!found || !device || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
     *flags = device == found->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                                      : CU_MEM_ACCESS_FLAGS_PROT_NONE;

@@ -71,7 +71,7 @@ CUresult soft_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignmen
 {
     void *pages = NULL;
 
-    if (!ptr || size == 0 || !is_whole(size) || flags || (alignment & (alignment - 1)))
+    if (size == 0 || !is_whole(size) || flags || (alignment & (alignment - 1)))
         return CUDA_ERROR_INVALID_VALUE;
     if (alignment < GRANULARITY)
         alignment = GRANULARITY;
@@ -184,7 +184,7 @@ CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     struct device *device;
     CUresult result;
 
-    if (!handle || !prop || flags || size == 0 || !is_whole(size))
+    if (flags || size == 0 || !is_whole(size))
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_possible(prop))
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -351,8 +351,7 @@ CUresult soft_cuMemGetAccess(unsigned long long *flags, const CUmemLocation *loc
 {
     const struct memory *memory;
 
-    if (!flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        !device_get(location->id))
+    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE || !device_get(location->id))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     memory = memory_find_locked(ptr);
@@ -440,7 +439,7 @@ CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
     uint64_t size;
     CUresult result;
 
-    if (!handle || shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+    if (shHandleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_ours((int)(uintptr_t)osHandle, &size))
         return CUDA_ERROR_INVALID_VALUE;
@@ -471,7 +470,7 @@ static bool is_anywhere_on_host(const CUmemAllocationProp *prop)
 CUresult soft_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop,
                                             CUmemAllocationGranularity_flags option)
 {
-    if (!granularity || !prop || (unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
+    if ((unsigned)option > CU_MEM_ALLOC_GRANULARITY_RECOMMENDED)
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_anywhere_on_host(prop) && !is_possible(prop))
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -486,8 +485,6 @@ CUresult soft_cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 {
     struct allocation *allocation;
 
-    if (!prop)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     allocation = allocation_get(handle);
     if (!allocation)
@@ -501,8 +498,6 @@ CUresult soft_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, 
     struct memory *memory;
     struct allocation *allocation;
 
-    if (!handle)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     memory = memory_find_locked((uintptr_t)addr);
     if (!memory || memory->kind != MEMORY_MAPPED)

@@ -80,8 +80,6 @@ CUresult soft_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunctio
 {
     struct kernel *kernel;
 
-    if (!pi)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = kernel_find_locked(hfunc, &kernel);
 
@@ -152,8 +150,6 @@ CUresult soft_cuFuncGetModule(CUmodule *hmod, CUfunction hfunc)
     struct function *function;
     struct module *module;
 
-    if (!hmod)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     function = soft_get(SOFT_FUNCTION, hfunc);
     if (!function)
@@ -171,8 +167,6 @@ CUresult soft_cuFuncGetName(const char **name, CUfunction hfunc)
 {
     struct kernel *kernel;
 
-    if (!name)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = kernel_find_locked(hfunc, &kernel);
 
@@ -191,8 +185,6 @@ CUresult soft_cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *par
 {
     struct kernel *kernel;
 
-    if (!paramOffset)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = kernel_find_locked(func, &kernel);
 
@@ -216,8 +208,6 @@ CUresult soft_cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
 {
     struct kernel *kernel;
 
-    if (!state)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = kernel_find_locked(function, &kernel);
 

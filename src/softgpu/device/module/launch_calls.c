@@ -472,7 +472,7 @@ CUresult soft_cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void 
 {
     CUresult result = CUDA_SUCCESS;
 
-    if (!config || (config->numAttrs && !config->attrs) || config->numAttrs > ATTRIBUTES_MAX)
+    if ((config->numAttrs && !config->attrs) || config->numAttrs > ATTRIBUTES_MAX)
         return CUDA_ERROR_INVALID_VALUE;
 
     struct launch_request request = {

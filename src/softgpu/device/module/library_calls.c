@@ -14,7 +14,7 @@ CUresult soft_cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_opti
     struct jit_log log = jit_log_of(numJitOptions, jitOptions, jitOptionsValues);
     struct library *loaded;
 
-    if (!library || !code)
+    if (!code)
         return CUDA_ERROR_INVALID_VALUE;
     CUresult result = library_load(code, &log, &loaded);
 
@@ -36,11 +36,8 @@ CUresult soft_cuLibraryLoadFromFile(CUlibrary *library, const char *fileName,
                                     void **libraryOptionValues, unsigned int numLibraryOptions)
 {
     _cleanup_free_ char *bytes = NULL;
-    CUresult result;
+    CUresult result = file_read(fileName, &bytes, NULL);
 
-    if (!library || !fileName)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = file_read(fileName, &bytes, NULL);
     if (result)
         return result;
     return soft_cuLibraryLoadData(library, bytes, jitOptions, jitOptionsValues, numJitOptions, NULL,
@@ -78,7 +75,7 @@ CUresult soft_cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const cha
     struct library *found;
     int index;
 
-    if (!pKernel || !name || !*name)
+    if (!*name)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     found = soft_get(SOFT_LIBRARY, library);
@@ -92,8 +89,6 @@ CUresult soft_cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
     struct library *found;
 
-    if (!count)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     found = soft_get(SOFT_LIBRARY, lib);
     if (!found)
@@ -134,8 +129,6 @@ CUresult soft_cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
     struct module *module;
 
-    if (!pMod)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = current_module_locked(library, &module);
 
@@ -207,8 +200,6 @@ CUresult soft_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
     struct module *module;
     struct context *context;
 
-    if (!pFunc)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_use_locked(&context);
 
@@ -221,8 +212,6 @@ CUresult soft_cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 {
     struct kernel *found;
 
-    if (!pLib)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     found = soft_get(SOFT_KERNEL, kernel);
     if (!found)

@@ -65,8 +65,6 @@ CUresult soft_cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, vo
 
     if (result)
         return result;
-    if (!stateOut)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     result = context_use_locked(&context);
     job = result ? NULL : calloc(1, sizeof(*job));
@@ -146,11 +144,8 @@ CUresult soft_cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const cha
 {
     _cleanup_free_ char *bytes = NULL;
     size_t size;
-    CUresult result;
+    CUresult result = file_read(path, &bytes, &size);
 
-    if (!path)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = file_read(path, &bytes, &size);
     return result ? result
                   : soft_cuLinkAddData_v2(state, type, bytes, size, path, numOptions, options,
                                           optionValues);
@@ -189,7 +184,7 @@ CUresult soft_cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut
 
     if (!job)
         return CUDA_ERROR_INVALID_HANDLE;
-    if (!cubinOut || !job->code.count)
+    if (!job->code.count)
         return CUDA_ERROR_INVALID_VALUE;
     result = complete_job(job);
     add_time(job, began);

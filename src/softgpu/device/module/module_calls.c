@@ -61,7 +61,7 @@ CUresult soft_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned i
     struct library *library;
     CUresult result;
 
-    if (!module || !image)
+    if (!image)
         return CUDA_ERROR_INVALID_VALUE;
     if ((result = check_context()) || (result = library_load(image, &log, &library)))
         return result;
@@ -107,11 +107,8 @@ CUresult file_read(const char *path, char **ret_bytes, size_t *ret_size)
 CUresult soft_cuModuleLoad(CUmodule *module, const char *fname)
 {
     _cleanup_free_ char *bytes = NULL;
-    CUresult result;
+    CUresult result = file_read(fname, &bytes, NULL);
 
-    if (!module || !fname)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = file_read(fname, &bytes, NULL);
     return result ? result : soft_cuModuleLoadData(module, bytes);
 }
 
@@ -137,7 +134,7 @@ CUresult soft_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *
     struct module *module;
     int index;
 
-    if (!hfunc || !name || !*name)
+    if (!*name)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     module = soft_get(SOFT_MODULE, hmod);
@@ -151,8 +148,6 @@ CUresult soft_cuModuleGetFunctionCount(unsigned int *count, CUmodule mod)
 {
     struct module *module;
 
-    if (!count)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     module = soft_get(SOFT_MODULE, mod);
     if (!module)
@@ -185,7 +180,7 @@ CUresult soft_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hm
     uint64_t address;
     size_t size;
 
-    if (!name || (!dptr && !bytes))
+    if (!dptr && !bytes)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     module = soft_get(SOFT_MODULE, hmod);
@@ -204,8 +199,6 @@ CUresult soft_cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hm
 
 CUresult soft_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
-    if (!mode)
-        return CUDA_ERROR_INVALID_VALUE;
     *mode = CU_MODULE_LAZY_LOADING;
     return CUDA_SUCCESS;
 }

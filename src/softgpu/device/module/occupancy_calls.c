@@ -116,7 +116,7 @@ CUresult soft_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, C
     struct kernel *kernel;
     size_t share, fixed, most;
 
-    if (!dynamicSmemSize || numBlocks <= 0 || blockSize <= 0)
+    if (numBlocks <= 0 || blockSize <= 0)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = find_kernel(func, &context, &kernel);
@@ -157,8 +157,6 @@ CUresult soft_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction fu
     struct stream *stream;
     struct kernel *kernel;
 
-    if (!clusterSize || !config)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = find_with_stream(func, config->hStream, &stream, &kernel);
 
@@ -177,7 +175,7 @@ CUresult soft_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
     struct stream *stream;
     struct kernel *kernel;
 
-    if (!numClusters || !config || (config->numAttrs && !config->attrs))
+    if (config->numAttrs && !config->attrs)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = find_with_stream(func, config->hStream, &stream, &kernel);

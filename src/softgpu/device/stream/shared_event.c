@@ -217,8 +217,6 @@ CUresult soft_cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 {
     struct event *found;
 
-    if (!pHandle)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     found = soft_get(SOFT_EVENT, event);
     if (!found || !found->shared || found->shared->number < 0)
@@ -235,8 +233,6 @@ CUresult soft_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     struct ipc_slot *slot;
     CUresult result;
 
-    if (!phEvent)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     result = context_use_locked(&context);
     if (!result)

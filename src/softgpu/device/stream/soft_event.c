@@ -42,7 +42,7 @@ CUresult soft_cuEventCreate(CUevent *phEvent, unsigned int Flags)
     struct shared_event *shared = NULL;
     const unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
 
-    if (!phEvent || (Flags & ~known))
+    if (Flags & ~known)
         return CUDA_ERROR_INVALID_VALUE;
     if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
         return CUDA_ERROR_INVALID_VALUE;
@@ -246,8 +246,6 @@ CUresult soft_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUeven
     uint64_t start_ns, end_ns;
     CUresult result;
 
-    if (!pMilliseconds)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     if ((result = event_find_locked(hStart, &start)) || (result = event_find_locked(hEnd, &end)))
         return result;

@@ -10,7 +10,7 @@ CUresult soft_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstre
 {
     struct stream *stream;
 
-    if (!value || !cuda_stream_attribute_exists(attr))
+    if (!cuda_stream_attribute_exists(attr))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_find_locked(hStream, &stream);
@@ -27,7 +27,7 @@ CUresult soft_cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr,
 {
     struct stream *stream;
 
-    if (!value || !cuda_stream_attribute_exists(attr))
+    if (!cuda_stream_attribute_exists(attr))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_work_locked(hStream, &stream);

@@ -12,7 +12,7 @@ CUresult soft_cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags,
     struct context *context;
     struct stream *stream;
 
-    if (!phStream || (flags & ~CU_STREAM_NON_BLOCKING))
+    if (flags & ~CU_STREAM_NON_BLOCKING)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = context_use_locked(&context);
@@ -85,8 +85,6 @@ CUresult soft_cuStreamGetPriority(CUstream hStream, int *priority)
 {
     struct stream *stream;
 
-    if (!priority)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_find_locked(hStream, &stream);
 
@@ -99,8 +97,6 @@ CUresult soft_cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 {
     struct stream *stream;
 
-    if (!flags)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_find_locked(hStream, &stream);
 
@@ -127,8 +123,6 @@ CUresult soft_cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
     struct stream *stream;
 
-    if (!device)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_find_locked(hStream, &stream);
 
@@ -167,8 +161,6 @@ CUresult soft_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     struct stream *stream;
 
-    if (!phCtx)
-        return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = stream_find_locked(hStream, &stream);
 
