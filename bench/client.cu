@@ -164,16 +164,16 @@ int steps_for(double seconds, float *out, cudaStream_t stream)
 }
 
 // A thread that never sleeps, and sees at once what a kernel writes into host memory.
-class Witness {
+class Reporter {
   public:
-    Witness()
+    Reporter()
     {
         CHECK(cudaHostAlloc((void **)&word, sizeof(*word), cudaHostAllocMapped));
         *word = 0;
         thread = std::thread([this] { watch(); });
     }
 
-    ~Witness()
+    ~Reporter()
     {
         stop = true;
         thread.join();
@@ -573,16 +573,16 @@ struct Row {
     {
         float *out;
         CHECK(cudaMalloc(&out, 32 * sizeof(float)));
-        Witness witness;
+        Reporter reporter;
         int steps = steps_for(0.005, out, stream);
         Result result;
         auto start = clock_type::now();
         for (unsigned round = 1; seconds_since(start) < limit; round++) {
             fma_kernel<<<1, 32, 0, stream>>>(out, steps);
-            tell_kernel<<<1, 1, 0, stream>>>(witness.word, round);
+            tell_kernel<<<1, 1, 0, stream>>>(reporter.word, round);
             CHECK(cudaStreamSynchronize(stream));
             auto awake = clock_type::now();
-            double late = std::chrono::duration<double>(awake - witness.saw(round)).count();
+            double late = std::chrono::duration<double>(awake - reporter.saw(round)).count();
             result.latencies.push_back((float)std::max(late, 0.0));
             result.units++;
         }
@@ -642,7 +642,7 @@ struct Row {
         return result;
     }
 
-    // A store to an address that nobody has: this program ends by it.
+    // A store to an address without memory ends this program.
     Result fault(double)
     {
         tell_kernel<<<1, 1, 0, stream>>>(nullptr, 1);

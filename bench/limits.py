@@ -167,8 +167,8 @@ class Comparison:
 
     def end_one(self, way, table, role, after):
         """terminate_client, beside a client that is not meant."""
-        witness, victim = way.begin("steady", 600), way.begin(role, 600)
-        witness.go()
+        reporter, victim = way.begin("steady", 600), way.begin(role, 600)
+        reporter.go()
         victim.go()
         if role != "steady":
             victim.answer()  # launched
@@ -179,24 +179,24 @@ class Comparison:
         except NoAnswer as error:
             answer = str(error)
         took = time.monotonic() - began
-        self.tell_end(way, table, f"terminate_client, {after}", (witness, victim),
+        self.tell_end(way, table, f"terminate_client, {after}", (reporter, victim),
                       f"{answer} after {took:.2f} s")
 
     def kill_one(self, way, table):
-        witness, victim = way.begin("steady", 600), way.begin("endless", 600)
-        witness.go()
+        reporter, victim = way.begin("steady", 600), way.begin("endless", 600)
+        reporter.go()
         victim.go()
         victim.answer()
         time.sleep(0.5)
         victim.kill()
-        self.tell_end(way, table, "kill -9, an endless kernel", (witness, None), "-")
+        self.tell_end(way, table, "kill -9, an endless kernel", (reporter, None), "-")
 
     def tell_end(self, way, table, which, clients, answer):
         """What the two report, whether a new client is accepted; then restarts everything."""
-        witness, victim = clients
+        reporter, victim = clients
         reported = self.words_of(victim, 4) if victim else "-"
         new_client = self.new_client(way)
-        going = self.words_of(witness, 1)
+        going = self.words_of(reporter, 1)
         table.add(way, which, answer, reported, "goes on" if going == "nothing" else going, new_client,
                   right=going == "nothing" and new_client == "works")
         way.restart()
@@ -285,16 +285,16 @@ class Comparison:
         """Shares that no client had before, made while others work."""
         for which, percent in (("the whole device", 100), ("a share: 37 %", 37),
                                ("again 37 %", 37)):
-            flood, witness = way.begin("flood", 2), way.begin("steady", 1.2)
+            flood, reporter = way.begin("flood", 2), way.begin("steady", 1.2)
             flood.go()
-            witness.go()
+            reporter.go()
             time.sleep(0.3)
             began = time.monotonic()
             way.ask("sms", **{PERCENT: str(percent)})
             took = time.monotonic() - began
-            count, result, worst = witness.answer()
+            count, result, worst = reporter.answer()
             table.add(way, which, f"{took * 1e3:.0f}", worst, right=result == "0")
-            way.end(flood, witness)
+            way.end(flood, reporter)
 
     # ---- all of it ----
 

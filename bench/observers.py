@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs programs that somebody looks at them: Prometheus each second, or a trace."""
+"""What it costs programs to be observed: by Prometheus each second, or by a trace."""
 import contextlib
 import socket
 import subprocess

@@ -80,20 +80,20 @@ def play_beside_kernel(bench, mode, new_client):
     program = bench.program("client")
     bench.program(new_client[0])
     with clients.Client(mode, [program, "long_kernel", KERNEL_SECONDS]) as kernel, \
-         clients.Client(mode, [program, "launch_sync", KERNEL_SECONDS]) as witness:
-        for client in kernel, witness:
+         clients.Client(mode, [program, "launch_sync", KERNEL_SECONDS]) as reporter:
+        for client in kernel, reporter:
             client.await_ready()
-        for client in kernel, witness:
+        for client in kernel, reporter:
             client.go()
         time.sleep(0.5)
         result_ms = time_new_client(bench, mode, *new_client)
-        reports = [client.report(60) for client in (kernel, witness)]
+        reports = [client.report(60) for client in (kernel, reporter)]
     return {"worst_ms": reports[1]["max_us"] / 1e3, "p50_us": reports[1]["p50_us"],
             "result_ms": result_ms}
 
 
 def beside_kernel(kind, *options):
-    """A kernel of some seconds, a witness of small launches, and a program that starts meanwhile,
+    """A kernel of some seconds, a reporter with small launches, and a program that starts meanwhile,
     in a server that is new to all of them."""
     def run(bench, mode, count, seconds):
         here = modes.Funnel(bench.funnel, bench.device, *options) if options else mode
