@@ -350,20 +350,11 @@ void pool_give(const struct allocation *allocation, struct fence fence)
     });
 }
 
-/* Before it is given back, other memory of that address cannot be told from it. */
-static bool is_pending(uint64_t address)
+bool pool_is_pending(uint64_t address)
 {
     POOLS_LOCKED;
 
     return already_pending_locked(address);
-}
-
-CUresult pool_give_now(const struct allocation *allocation)
-{
-    if (is_pending(allocation->address))
-        return CUDA_ERROR_INVALID_VALUE;
-    memory_give(memory_device_heap(allocation->context->device), allocation->address);
-    return CUDA_SUCCESS;
 }
 
 CUresult pool_give_async(const struct allocation *allocation, struct stream *stream)
@@ -411,10 +402,18 @@ static void describe_pool_memory(const struct allocation *allocation, struct cud
     pointer->pool = (CUmemoryPool)(uintptr_t)allocation->pool;
 }
 
+static CUresult give_pool_memory(const struct allocation *allocation)
+{
+    if (pool_is_pending(allocation->address))
+        return CUDA_ERROR_INVALID_VALUE;
+    memory_give(memory_device_heap(allocation->context->device), allocation->address);
+    return CUDA_SUCCESS;
+}
+
 const struct memory_kind kind_pool = {
     .place = PLACE_DEVICE,
     .movable = true, /* to another allocation of the pool */
-    .free = pool_give_now,
+    .free = give_pool_memory,
     .free_async = pool_give_async,
     .describe = describe_pool_memory,
 };

@@ -27,9 +27,11 @@ CUmemoryPool pool_import(struct device *device, const struct pool_token *token);
 /* Called once while attaching: 0, or -1 when there is no memory for it. */
 int pool_init(void);
 
-/* What cuMemFree() and cuMemFreeAsync() do with memory of a device's heap: it is given back, at
- * once or behind what is on the stream. CUDA_ERROR_INVALID_VALUE after a cuMemFreeAsync(). */
-CUresult pool_give_now(const struct allocation *allocation);
+/* Whether cuMemFreeAsync() has put off the free of the memory at an address. */
+bool pool_is_pending(uint64_t address);
+
+/* cuMemFreeAsync() for memory of a device's heap: it is given back behind the work on the stream.
+ * CUDA_ERROR_INVALID_VALUE when that is pending already. */
 CUresult pool_give_async(const struct allocation *allocation, struct stream *stream);
 
 /* Gives a block of the device's heap, which is of no pool, back behind a fence. The block stays

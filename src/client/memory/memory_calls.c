@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory: cuMemAlloc and cuMemFree, and questions about it. */
+#include <stdlib.h>
+
 #include "client_capture.h"
+#include "client_ipc.h"
 #include "client_memory.h"
 #include "client_pool.h"
 #include "client_prototypes.h"
@@ -59,10 +62,19 @@ CUresult client_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
     return result;
 }
 
+static CUresult give_device_memory(const struct allocation *allocation)
+{
+    if (pool_is_pending(allocation->address))
+        return CUDA_ERROR_INVALID_VALUE;
+    ipc_withdraw(allocation->address);
+    free(heap_give(memory_device_heap(allocation->context->device), allocation->address));
+    return CUDA_SUCCESS;
+}
+
 const struct memory_kind kind_device = {
     .place = PLACE_DEVICE,
     .has_ipc_handle = true,
-    .free = pool_give_now,
+    .free = give_device_memory,
     .free_async = pool_give_async,
 };
 
