@@ -8,6 +8,8 @@
  *     fd SERVER_LOG_FD       a pipe for lines of the log, which never waits (stdout and stderr are
  *                            the same pipe),
  *     fd SERVER_CLAIMS_FD    the table of claims.h,
+ *     fd SERVER_RETURN_FD    a listening socket, at which the next daemon connects after this one
+ *                            has died,
  * already under the uid it serves. The server answers READY, or FAILED and exits. From then
  * on the daemon sends a CLIENT message for every program, with the program's own socket attached,
  * and the server welcomes it there. The daemon gives each client a number, by which the server
@@ -15,7 +17,10 @@
  * (funneld/servers/client_record.h) and never takes from a server.
  *
  * The daemon's end never blocks (it queues), so the server's may. When the daemon's end closes, the
- * server takes no new clients and exits after its last client.
+ * server serves the clients that it has, and waits for the next daemon of the same user. That one
+ * connects, sends CLAIMS and RESUME, and takes this connection's place. The server answers
+ * READY, an ATTACHED or a GONE for each client that the dead daemon may not have heard of, and
+ * RESUMED. It keeps each GONE until the daemon has answered it by NOTED.
  */
 #pragma once
 
@@ -28,13 +33,15 @@
 #include "quota_table.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 4
+#define SERVER_PROTOCOL_VERSION 5
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
+#define SERVER_RETURN_FD 6 /* 5 is claims.h's */
 
 #define SERVER_MAX_DEVICES HELLO_MAX_DEVICES
-#define SERVER_NAME_MAX 72 /* names of servers and namespaces: at most 64 letters, and NUL */
+#define SERVER_CLIENTS_MAX 1024u /* that a server has at a time, and far more than it takes */
+#define SERVER_NAME_MAX 72       /* names of servers and namespaces: at most 64 letters, and NUL */
 
 /* X(NAME, number, member, struct): every message. */
 #define SERVER_MESSAGES(X)                                            \
@@ -48,6 +55,9 @@
     X(SET_QUOTAS, 7, set_quotas, server_set_quotas)                   \
     X(DEPART, 8, depart, server_depart)                               \
     X(SET_TIMESLICE, 9, set_timeslice, server_set_timeslice)          \
+    X(CLAIMS, 10, claims, server_claims)                              \
+    X(RESUME, 11, resume, server_resume)                              \
+    X(CLIENT_NOTED, 12, client_noted, server_client_noted)            \
     /* server to daemon */                                            \
     X(READY, 64, ready, server_ready)                                 \
     X(FAILED, 65, failed, server_failed)                              \
@@ -59,7 +69,8 @@
     X(FAULT, 71, fault, server_fault)                                 \
     X(ABANDONED, 72, abandoned, server_abandoned)                     \
     X(HEARTBEAT, 73, heartbeat, server_heartbeat)                     \
-    X(CLIENT_USAGE, 74, client_usage, server_client_gone)
+    X(CLIENT_USAGE, 74, client_usage, server_client_gone)             \
+    X(RESUMED, 75, resumed, server_resumed)
 
 #define SERVER_MESSAGE_NUMBER(name, number, member, type) SERVER_##name = (number),
 enum server_message { SERVER_MESSAGES(SERVER_MESSAGE_NUMBER) };
@@ -168,6 +179,23 @@ struct server_depart {
 struct server_set_timeslice {
     struct server_header header;
     uint64_t us; /* 0 = what the driver gives */
+};
+
+/* Carries one descriptor, which takes the place of SERVER_CLAIMS_FD; not answered. */
+struct server_claims {
+    struct server_header header;
+};
+
+/* Another daemon has connected: answered by READY, and at last by RESUMED. */
+struct server_resume {
+    struct server_header header;
+};
+
+/* The CLIENT_GONE of that number has been accounted for; not answered. */
+struct server_client_noted {
+    struct server_header header;
+    uint32_t id;
+    uint32_t reserved;
 };
 
 /* ---- server to daemon ---- */
@@ -321,6 +349,15 @@ struct server_heartbeat {
     uint32_t waiting;   /* clients that are in a call while another one is; 0 = text is "" */
     uint32_t waited_ms; /* how long the first of them has been */
     char text[768];     /* the call that has lasted longest, its client, and what it waits for */
+};
+
+/* Every client that the server has now, attached or not. A client that the daemon has a record of
+ * and that is not among them, and of which no GONE came before, has never reached the server. */
+struct server_resumed {
+    struct server_header header;
+    uint32_t leaving; /* 1 = the server ends after its last client, as the dead daemon ordered */
+    uint32_t count;
+    uint32_t client[SERVER_CLIENTS_MAX];
 };
 
 /* In bytes; 0 for a kind that does not exist. */

@@ -22,6 +22,7 @@
 #include "pending_client.h"
 #include "server_process.h"
 #include "service.h"
+#include "takeover.h"
 #include "text.h"
 #include "usage_journal.h"
 
@@ -146,7 +147,7 @@ static void report_unknown_features(void)
         journal("%s", message);
 }
 
-static void announce(struct daemon *daemon, int ready_fd)
+static void announce(struct daemon *daemon)
 {
     journal("Start");
     report_unknown_features();
@@ -155,6 +156,10 @@ static void announce(struct daemon *daemon, int ready_fd)
             daemon->paths.pipe);
     journal("CUDA MPS Control binary version: %d", MPS_BINARY_VERSION);
     journal("Funnel %s, servers use the device: %s", FUNNEL_VERSION, daemon->device);
+}
+
+static void tell_ready(int ready_fd)
+{
     notify("READY=1");
     if (ready_fd >= 0 && write(ready_fd, "", 1) != 1)
         journal("The process that started the daemon is gone");
@@ -213,7 +218,9 @@ int daemon_run(struct daemon *daemon, int ready_fd)
         if (error)
             return fail_metrics(daemon, ready_fd, error);
     }
-    announce(daemon, ready_fd);
+    announce(daemon);
+    takeover_begin(daemon);
+    tell_ready(ready_fd);
     event_base_dispatch(daemon->base);
     http_pages_stop();
     pending_client_close_all(daemon);

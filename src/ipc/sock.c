@@ -223,6 +223,19 @@ static int judge(const struct msghdr *message, size_t fd_count, size_t fd_capaci
     return 0;
 }
 
+/* The end of a peer that has not read all it was sent is told once, as an error, in front of the
+ * messages that it has sent before. */
+static ssize_t receive_behind_reset(int fd, struct msghdr *message)
+{
+    const struct msghdr untouched = *message;
+    ssize_t got = recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    if (got >= 0 || errno != ECONNRESET)
+        return got;
+    *message = untouched;
+    return recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+}
+
 /* One recvmsg() that does not wait. `ret_sender` is not NULL for sockets that ask for it. */
 static ssize_t receive(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
                        size_t *ret_fd_count, pid_t *ret_sender)
@@ -236,7 +249,7 @@ static ssize_t receive(int fd, void *data, size_t capacity, int *ret_fds, size_t
         .msg_control = &control,
         .msg_controllen = CONTROL_FDS + (ret_sender ? CONTROL_SENDER : 0),
     };
-    ssize_t got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t got = receive_behind_reset(fd, &message);
     if (got < 0)
         return -errno;
 

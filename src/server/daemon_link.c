@@ -10,6 +10,7 @@
 
 #include "accounting.h"
 #include "channel_groups.h"
+#include "cleanup.h"
 #include "clock.h"
 #include "code_cache.h"
 #include "fault.h"
@@ -17,18 +18,21 @@
 #include "limits_text.h"
 #include "log.h"
 #include "memory.h"
+#include "next_daemon.h"
 #include "session_life.h"
 #include "sm_share.h"
 #include "sock.h"
 #include "stall.h"
 #include "text.h"
 #include "trace.h"
+#include "window.h"
+#include "window_claim.h"
 
 static void send_message(const struct server *server, const void *message)
 {
     const struct server_header *header = message;
 
-    if (server->life->control_fd < 0)
+    if (server->life->control_fd < 0 || server->life->alone)
         return;
     int error = sock_send(server->life->control_fd, message, header->size, NULL, 0);
     if (error)
@@ -81,34 +85,85 @@ void daemon_link_failed(int control_fd, CUresult status, const char *text)
         sock_send(control_fd, &failed, sizeof(failed), NULL, 0);
 }
 
-void daemon_link_client_attached(struct server *server, const struct session *session)
+static void send_attached(const struct server *server, uint32_t id)
 {
     struct server_client_attached attached;
 
     server_message_init(&attached, SERVER_CLIENT_ATTACHED, 0);
-    attached.id = session->id;
+    attached.id = id;
     send_message(server, &attached);
+}
+
+void daemon_link_client_attached(struct server *server, const struct session *session)
+{
+    send_attached(server, session->id);
+}
+
+static void describe_client(const struct server *server, const struct session *session,
+                            enum server_message kind, CUresult status,
+                            struct server_client_gone *ret_gone)
+{
+    uint64_t used;
+
+    server_message_init(ret_gone, kind, 0);
+    ret_gone->id = session->id;
+    ret_gone->status = (int32_t)status;
+    ret_gone->memory_refused = memory_refusals(session);
+    accounting_usage(session, &ret_gone->usage);
+    for (unsigned i = 0; i < server->devices.count; i++)
+        memory_usage(session, i, &used, &ret_gone->memory_peak[i]);
 }
 
 static void report_client(const struct server *server, const struct session *session,
                           enum server_message kind, CUresult status)
 {
     struct server_client_gone gone;
-    uint64_t used;
 
-    server_message_init(&gone, kind, 0);
-    gone.id = session->id;
-    gone.status = (int32_t)status;
-    gone.memory_refused = memory_refusals(session);
-    accounting_usage(session, &gone.usage);
-    for (unsigned i = 0; i < server->devices.count; i++)
-        memory_usage(session, i, &used, &gone.memory_peak[i]);
+    describe_client(server, session, kind, status, &gone);
     send_message(server, &gone);
+}
+
+/* ---- clients that have gone ---- */
+
+/* A daemon that is killed has not accounted for what it has not read, so a message is kept until
+ * the daemon has answered it. There is one for each client at most, as none comes without a daemon.
+ */
+struct unnoted {
+    struct list link; /* in server->life->unnoted_gone */
+    bool attached;
+    struct server_client_gone gone;
+};
+
+static void send_gone(struct server *server, const struct server_client_gone *gone, bool attached)
+{
+    struct unnoted *unnoted = server->life->keeps_gone ? malloc(sizeof(*unnoted)) : NULL;
+
+    if (unnoted) {
+        unnoted->attached = attached;
+        unnoted->gone = *gone;
+        list_append(&server->life->unnoted_gone, &unnoted->link);
+    }
+    send_message(server, gone);
+}
+
+static void forget_gone(struct server *server, uint32_t id)
+{
+    list_for_each_safe (struct unnoted, unnoted, &server->life->unnoted_gone, link) {
+        if (unnoted->gone.id != id)
+            continue;
+        list_remove(&unnoted->link);
+        free(unnoted);
+        return;
+    }
 }
 
 void daemon_link_client_gone(struct server *server, const struct session *session)
 {
-    report_client(server, session, SERVER_CLIENT_GONE, (CUresult)session->life->end_status);
+    struct server_client_gone gone;
+
+    describe_client(server, session, SERVER_CLIENT_GONE, (CUresult)session->life->end_status,
+                    &gone);
+    send_gone(server, &gone, session->life->announced);
 }
 
 void daemon_link_clients_lost(struct server *server, CUresult status)
@@ -151,7 +206,7 @@ void daemon_link_client_refused(struct server *server, uint32_t id, CUresult sta
     gone.id = id;
     gone.status = (int32_t)status;
     text_copy(gone.text, sizeof(gone.text), text);
-    send_message(server, &gone);
+    send_gone(server, &gone, false);
 }
 
 void daemon_link_abandoned(struct server *server, unsigned clients)
@@ -337,6 +392,53 @@ static void set_limits(struct server *server, const struct server_set_limits *or
     answer_request(server, order->header.request, status);
 }
 
+/* ---- another daemon ---- */
+
+/* The old table stays mapped, because threads of sessions may be reading it. */
+static void take_claims(struct server *server, int fd)
+{
+    struct claims *claims = window_claims_open(fd);
+
+    if (!claims)
+        return;
+    server->life->claims = claims;
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->life->attached && session->window)
+            window_claim_set(claims, &session->life->hello, session->window->base,
+                             session->identity.pid);
+    }
+}
+
+static void tell_of_clients(struct server *server)
+{
+    list_for_each (struct unnoted, unnoted, &server->life->unnoted_gone, link) {
+        if (unnoted->attached)
+            send_attached(server, unnoted->gone.id);
+        send_message(server, &unnoted->gone);
+    }
+    list_for_each (struct session, session, &server->sessions, link)
+        if (session->life->announced)
+            daemon_link_client_attached(server, session);
+    if (server->life->abandoned)
+        daemon_link_abandoned(server, server->life->abandoned);
+}
+
+static void answer_resume(struct server *server, uint32_t request)
+{
+    struct server_resumed resumed;
+
+    daemon_link_ready(server);
+    tell_of_clients(server);
+    server_message_init(&resumed, SERVER_RESUMED, request);
+    resumed.leaving = server->life->leaving;
+    list_for_each (struct session, session, &server->sessions, link)
+        if (resumed.count < SERVER_CLIENTS_MAX)
+            resumed.client[resumed.count++] = session->id;
+    send_message(server, &resumed);
+}
+
+/* ---- messages ---- */
+
 static void dispatch_message(struct server *server, const union server_any *order, int *fd)
 {
     switch (order->header.kind) {
@@ -371,33 +473,56 @@ static void dispatch_message(struct server *server, const union server_any *orde
     case SERVER_DEPART:
         fault_depart();
         break;
+    case SERVER_CLAIMS:
+        take_claims(server, *fd);
+        break;
+    case SERVER_RESUME:
+        answer_resume(server, order->header.request);
+        break;
+    case SERVER_CLIENT_NOTED:
+        forget_gone(server, order->client_noted.id);
+        break;
     default:
         log_line("The daemon sent a message of unknown kind %u", order->header.kind);
     }
 }
 
-static void on_daemon_message(void *context, int control_fd)
+static void on_daemon_gone(struct server *server)
 {
-    struct server *server = context;
+    log_line("The daemon has closed its connection");
+    watch_destroy(steal_pointer(server->life->control_watch));
+    next_daemon_await(server);
+}
+
+/* Whether there was a message. */
+static bool take_message(struct server *server)
+{
     union server_any order;
     _cleanup_fd_ int fd = -1;
     size_t fds = 0;
-    ssize_t size = sock_recv(control_fd, &order, sizeof(order), &fd, 1, &fds, 0);
+    ssize_t size = sock_recv(server->life->control_fd, &order, sizeof(order), &fd, 1, &fds, 0);
 
     if (size == -EAGAIN)
-        return;
-    if (size <= 0) {
-        log_line("The daemon has closed its connection");
-        watch_destroy(server->life->control_watch);
-        server->life->control_watch = NULL;
-        fd_close(&server->life->control_fd);
-        server_leave(server, false);
-        return;
-    }
-    if (!server_message_valid(&order, (size_t)size))
+        return false;
+    if (size <= 0)
+        on_daemon_gone(server);
+    else if (!server_message_valid(&order, (size_t)size))
         log_line("The daemon sent a malformed message (%zd bytes)", size);
     else
         dispatch_message(server, &order, &fd);
+    return size > 0;
+}
+
+static void on_daemon_message(void *context, int control_fd)
+{
+    (void)control_fd;
+    take_message(context);
+}
+
+void daemon_link_drain(struct server *server)
+{
+    while (server->life->control_watch && take_message(server))
+        ;
 }
 
 int daemon_link_start(struct server *server)

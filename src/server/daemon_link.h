@@ -8,6 +8,9 @@
 /* Watches the daemon's socket: 0 or -errno. */
 int daemon_link_start(struct server *server);
 
+/* Handles what has come in so far, without waiting. */
+void daemon_link_drain(struct server *server);
+
 /* The server is ready for clients. */
 void daemon_link_ready(struct server *server);
 

@@ -261,6 +261,7 @@ int server_life_init(struct server *server)
     server->life = calloc(1, sizeof(*server->life));
     if (!server->life)
         return -ENOMEM;
+    list_init(&server->life->unnoted_gone);
     server->life->control_fd = -1;
     server->life->listen_fd = -1;
     return 0;

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "loader.h"
 #include "loop.h"
 #include "server.h"
@@ -27,15 +29,18 @@ struct server_life {
     struct image_reader *image_reader; /* NULL: none, FUNNEL_OFF=sandbox */
     struct ptx_compiler *ptx_compiler; /* NULL: none, the driver compiles: FUNNEL_PTX_COMPILER */
 
-    struct claims *claims; /* NULL: none; window_claim.h */
+    _Atomic(struct claims *) claims; /* NULL: none; window_claim.h */
 
     struct loop *loop;
     struct watch *control_watch;
-    int control_fd;   /* the daemon, or -1 */
-    int listen_fd;    /* with --listen, or -1 */
-    int notify_fd;    /* eventfd: a session has attached, or its thread has ended */
-    bool leaving;     /* accepts no client, and exits after the last one */
-    uint32_t last_id; /* of clients that came by --listen */
+    int control_fd;    /* the daemon, or -1; the number never changes */
+    bool keeps_gone;   /* another daemon may come, and has to hear of clients that have gone */
+    atomic_bool alone; /* the daemon has died, and no other one has come: next_daemon.h */
+    struct list unnoted_gone; /* daemon_link.c */
+    int listen_fd;            /* with --listen, or -1 */
+    int notify_fd;            /* eventfd: a session has attached, or its thread has ended */
+    bool leaving;             /* accepts no client, and exits after the last one */
+    uint32_t last_id;         /* of clients that came by --listen */
     unsigned session_count;
     unsigned abandoned;            /* the last report to the daemon */
     unsigned beats;                /* heartbeats sent */

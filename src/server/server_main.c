@@ -26,6 +26,7 @@
 #include "feature.h"
 #include "image_reader.h"
 #include "log.h"
+#include "next_daemon.h"
 #include "overdue.h"
 #include "ptx_compiler.h"
 #include "quota.h"
@@ -58,7 +59,8 @@ struct options {
     int control_fd;
     int log_fd;
     bool spare;
-    uid_t user; /* to change to, or -1 */
+    uid_t user;       /* to change to, or -1 */
+    uid_t daemon_uid; /* of the process that started the server */
 };
 
 static const char usage[] =
@@ -101,8 +103,11 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
         {"user", required_argument, NULL, 'u'},
         {NULL, 0, NULL, 0},
     };
-    struct options options = {
-        .control_fd = -1, .log_fd = -1, .spare = switch_is_on("FUNNEL_SPARE"), .user = (uid_t)-1};
+    struct options options = {.control_fd = -1,
+                              .log_fd = -1,
+                              .spare = switch_is_on("FUNNEL_SPARE"),
+                              .user = (uid_t)-1,
+                              .daemon_uid = geteuid()};
     int option, error = 0;
 
     while (!error && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -277,6 +282,8 @@ static int start_serving(struct server *server, const struct options *options, c
         error = code_cache_start(server);
     if (!error && server->life->control_fd >= 0)
         error = daemon_link_start(server);
+    if (!error && server->life->control_fd >= 0)
+        error = next_daemon_watch(server, options->daemon_uid);
     if (!error && options->listen_path)
         error = server_listen(server, options->listen_path);
     if (!error && (!loop_watch_signal(server->life->loop, SIGTERM, on_signal, server) ||

@@ -3,7 +3,8 @@
 """A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
 silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
-lie about its clients (liar), to flood its log (flood), to have another process speak for it (puppet),
+lie about its clients (liar), to forget them when a daemon takes it over (forgetful), to flood its log
+(flood), to have another process speak for it (puppet),
 to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), to have contexts of some size
 (FUNNEL_FAKE_OWN_MIB), and to have clients that keep on average so many multiprocessors busy
 (FUNNEL_FAKE_SMS). It writes one JSON line to its log for each message."""
@@ -25,6 +26,7 @@ import wire
 if "--user" in sys.argv:
     os.setresuid(*[int(sys.argv[sys.argv.index("--user") + 1])] * 3)
 control = socket.socket(fileno=3)
+returned = socket.socket(fileno=6)  # where the next daemon connects
 how = os.environ.get("FUNNEL_FAKE", "ready")
 # A rude server tries to write to the terminals of those who look at it.
 RUDE = b"\033[2J\xc2\x9b31m\xe2\x80\xae\xff" if how == "rude" else b""
@@ -33,6 +35,7 @@ sms = float(os.environ.get("FUNNEL_FAKE_SMS", 0))
 since = {}  # number of a client -> when it was first seen
 clients = {}  # socket -> (pid, id, limits)
 stopping = False
+alone = False  # its daemon has died
 
 
 def log(**what):
@@ -57,6 +60,15 @@ def take_device():
         sys.exit(1)
 
 
+def ready():
+    device = wire.DEVICE.pack(GPU_NAME, bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,
+                              0, 1, int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)), 0)
+    second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
+                               0, 0, 0, 0)
+    empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
+    return struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty
+
+
 def start():
     log(event="start", argv=sys.argv, uid=os.getuid(), gid=os.getgid(), groups=os.getgroups(),
         environment=dict(os.environ),
@@ -73,13 +85,32 @@ def start():
         take_device()
     if how == "slow":
         time.sleep(0.5)
-    device = wire.DEVICE.pack(GPU_NAME, bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,
-                              0, 1, int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)), 0)
-    second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
-                               0, 0, 0, 0)
-    empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
     log(event="ready")
-    send(wire.READY, struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty)
+    send(wire.READY, ready())
+
+
+def resumed(count=None, strangers=()):
+    mine = [number for _, number, _ in clients.values()] + list(strangers)
+    return wire.RESUMED_BODY.pack(0, len(mine) if count is None else count, *mine,
+                                  *[0] * (wire.CLIENTS - len(mine)))
+
+
+def on_resume():
+    """A liar has clients that it never got, says that they have used the GPU and have gone, has more
+    clients than fit, and says all of it twice. A forgetful one has none."""
+    send(wire.READY, ready())
+    if how == "liar":
+        for number in (0, 4242, 0xFFFFFFFF):
+            send(wire.CLIENT_ATTACHED, struct.pack("<II", number, 0))
+            send(wire.CLIENT_GONE, gone(number))
+        for _ in range(2):
+            send(wire.RESUMED, resumed(0xFFFFFFFF, (4242, 4243)))
+    elif how == "forgetful":
+        send(wire.RESUMED, wire.RESUMED_BODY.pack(0, 0, *[0] * wire.CLIENTS))
+    else:
+        for _, number, _ in clients.values():
+            send(wire.CLIENT_ATTACHED, struct.pack("<II", number, 0))
+        send(wire.RESUMED, resumed())
 
 
 def on_client(data, descriptor):
@@ -201,18 +232,30 @@ def on_set_limits(body, request):
 
 
 def leave_if_done():
-    if stopping and not clients:
+    """A real one waits some time for the next daemon."""
+    if (stopping or alone) and not clients:
         sys.exit(0)
 
 
+def on_daemon():
+    global control, alone
+    control, _ = returned.accept()
+    alone = False
+    log(event="daemon")
+    selector.register(control, selectors.EVENT_READ)
+
+
 def on_control():
-    global stopping
-    data, control_data, _, _ = control.recvmsg(8192, socket.CMSG_SPACE(4))
+    global stopping, alone
+    try:
+        data, control_data, _, _ = control.recvmsg(8192, socket.CMSG_SPACE(4))
+    except ConnectionResetError:  # the daemon has not read all; what it has sent comes now
+        data, control_data, _, _ = control.recvmsg(8192, socket.CMSG_SPACE(4))
     descriptors = array.array("i")
     for _, _, part in control_data:
         descriptors.frombytes(part)
     if not data:
-        stopping = True
+        alone = True
         selector.unregister(control)
         return leave_if_done()
     _, _, kind, _, request = wire.HEADER.unpack_from(data)
@@ -221,6 +264,8 @@ def on_control():
         on_client(data, descriptors[0])
     elif kind == wire.STATUS:
         on_status(request)
+    elif kind == wire.RESUME:
+        on_resume()
     elif kind == wire.SHUTDOWN:
         stopping = True
         if struct.unpack_from("<I", data, 16)[0]:
@@ -258,9 +303,12 @@ signal.signal(signal.SIGUSR1, fault)
 start()
 selector = selectors.DefaultSelector()
 selector.register(control, selectors.EVENT_READ)
+selector.register(returned, selectors.EVENT_READ)
 while True:
     for key, _ in selector.select():
         if key.fileobj is control:
             on_control()
+        elif key.fileobj is returned:
+            on_daemon()
         elif key.fileobj in clients:
             drop(key.fileobj)

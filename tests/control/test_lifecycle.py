@@ -90,6 +90,7 @@ class Lifecycle(harness.TestCase):
             self.assertEqual(self.mps("quit\n"), [])
 
     def test_servers_of_a_killed_daemon_end(self):
+        """Where no other daemon comes: test_whole.py tests how long a real server waits."""
         self.start()
         client = self.client()
         self.assertEqual(client.welcome(), (0, ""))

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import harness
@@ -256,9 +257,23 @@ class Whole(harness.TestCase):
         os.kill(daemon, signal.SIGKILL)
         wait_until(lambda: not alive(daemon))
         self.start("--device", "soft")
+        self.assertEqual(self.servers(), [server])
+        self.assertEqual([client["pid"] for client in self.status()["clients"]], [process.pid])
         again = self.run_through(*self.program("vector_add"))
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
         self.assertIsNone(process.poll())
+        self.assertEqual(self.mps(f"terminate_client {server} {process.pid}\n"), ["0"])
+        output, _ = process.communicate(timeout=harness.TIMEOUT)
+        self.assertIn("810", output)
+
+    def test_no_other_daemon_comes(self):
+        self.start("--device", "soft", environment={"FUNNEL_DAEMON_WAIT": "1"})
+        process = self.endless()
+        server, daemon = self.servers()[0], self.daemon_pid()
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon))
+        time.sleep(1.5)
+        self.assertTrue(alive(server), "its program goes on")
         process.kill()
         wait_until(lambda: not alive(server), "the end of the server without a daemon")
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as what a server says to the daemon: messages, the lines of its log, and texts of
+ * Any bytes as what a server says to the daemon, also while that takes it over: messages, the lines
+ * of its log, and texts of
  * clients in a line of usage.jsonl. Whatever they are, no client becomes another one, no user is
  * charged for what others' servers say, and a line stays one line.
  */
@@ -71,7 +72,7 @@ static void begin_daemon(void)
 }
 
 /* One whose end was ordered, so that no other server is started in its place. */
-static void begin_server(enum server_state state)
+static void begin_server(enum server_state state, bool resuming)
 {
     memset(&server, 0, sizeof(server));
     memset(usage_totals(), 0, sizeof(struct usage_totals));
@@ -80,7 +81,8 @@ static void begin_server(enum server_state state)
     server.uid = OWNER;
     server.state = state;
     server.dismissed = true;
-    server.connection.fd = server.log.fd = -1;
+    server.connection.fd = server.log.fd = server.process_fd = -1;
+    server.resuming = resuming;
     strcpy(server.name, "uid_4711");
     list_init(&server.requests);
     list_init(&server.records);
@@ -137,7 +139,9 @@ static size_t say(const uint8_t *input, size_t left)
 
 static void say_all(const uint8_t *input, size_t size)
 {
-    begin_server(size && input[0] % 4 == 0 ? SERVER_INITIALIZING : SERVER_ACTIVE);
+    bool starts = size && input[0] % 4 == 0;
+
+    begin_server(starts ? SERVER_INITIALIZING : SERVER_ACTIVE, starts && input[0] % 8 == 0);
     server_connection_handlers.message(&server, input, size);
     for (size_t used = 0; used < size;)
         used += say(input + used, size - used);

@@ -178,6 +178,16 @@ class Recovery(TestCase):
                 self.assertEqual(probe.ask("look"), FINE, probe.said())
                 self.assertEqual(probe.ask("round"), FINE)
 
+    def test_another_daemon_has_come(self):
+        """The next server of the user still knows whose window is whose."""
+        idle = self.probes(2)
+        with open(self.folder + "/pipe/nvidia-cuda-mps-control.pid") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        wait_until(lambda: self.funnel("start", "--device", DEVICE).returncode == 0, "a daemon")
+        self.kill_server()
+        for probe in idle:
+            self.everything_works(probe)
+
     def test_next_server_starts_at_once(self):
         """Before any client asks for it."""
         self.probes(2)

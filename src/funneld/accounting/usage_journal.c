@@ -3,6 +3,7 @@
 #include "usage_journal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "append_file.h"
 #include "clock.h"
+#include "fd.h"
 #include "journal.h"
 #include "text.h"
 #include "usage_sums.h"
@@ -170,13 +172,90 @@ static bool add_line(const struct daemon *daemon, const struct usage_line *line)
 
 void usage_journal_add(const struct daemon *daemon, const char *server,
                        const struct server_ready *ready, const struct server_identity *who,
-                       const struct server_client_gone *gone)
+                       const struct server_client_gone *gone, int64_t ended)
 {
-    const struct usage_line line = {server, ready, who, gone, time(NULL), 1, gone->status != 0};
+    const struct usage_line line = {server, ready, who, gone, ended, 1, gone->status != 0};
 
     add_to_totals(server, who, gone);
     if (!add_line(daemon, &line) && !usage_sums_add(&line))
         lost++;
+}
+
+/* ---- after a daemon that was killed ---- */
+
+#define TAIL_MAX (64u << 10) /* far more than a line takes */
+
+/* The end of the file, with a NUL behind it; NULL when there is none. Its size is the caller's to
+ * know, and the text to free. */
+static char *read_end(int fd, size_t *ret_size, off_t *ret_at)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+    size_t size = end > (off_t)TAIL_MAX ? TAIL_MAX : end > 0 ? (size_t)end : 0;
+    char *text = malloc(size + 1);
+
+    if (!text)
+        return NULL;
+    *ret_at = end - (off_t)size;
+    *ret_size = size;
+    text[size] = '\0';
+    if (size && !pread_all(fd, text, size, *ret_at))
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int open_file(const struct daemon *daemon)
+{
+    char path[PATH_MAX];
+
+    return path_join(daemon->paths.log, FILE_NAME, path, sizeof(path))
+               ? -1
+               : open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+}
+
+void usage_journal_mend(const struct daemon *daemon)
+{
+    _cleanup_fd_ int fd = open_file(daemon);
+    size_t size;
+    off_t at;
+    char *text = fd < 0 ? NULL : read_end(fd, &size, &at);
+
+    if (!text)
+        return;
+    const char *newline = memrchr(text, '\n', size);
+    size_t whole = newline ? (size_t)(newline - text) + 1 : 0;
+    if (whole < size && (newline || at == 0) && ftruncate(fd, at + (off_t)whole))
+        journal("Half a line at the end of " FILE_NAME " cannot be taken back: %s",
+                strerror(errno));
+    free(text);
+}
+
+static bool ends_with(const struct daemon *daemon, struct evbuffer *line)
+{
+    _cleanup_fd_ int fd = open_file(daemon);
+    size_t size = 0, length = evbuffer_get_length(line);
+    off_t at;
+    char *text = fd < 0 ? NULL : read_end(fd, &size, &at);
+    bool ends = text && length && size >= length &&
+                !memcmp(text + size - length, evbuffer_pullup(line, -1), length);
+
+    free(text);
+    return ends;
+}
+
+bool usage_journal_has(const struct daemon *daemon, const char *server,
+                       const struct server_ready *ready, const struct server_identity *who,
+                       const struct server_client_gone *gone, int64_t ended)
+{
+    const struct usage_line line = {server, ready, who, gone, ended, 1, gone->status != 0};
+    struct evbuffer *text = evbuffer_new();
+
+    if (!text)
+        return false;
+    usage_line_add(text, &line);
+    bool has = ends_with(daemon, text);
+    evbuffer_free(text);
+    return has;
 }
 
 void usage_journal_write_rest(const struct daemon *daemon)

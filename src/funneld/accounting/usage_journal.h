@@ -13,11 +13,19 @@
 #include "daemon.h"
 #include "server_protocol.h"
 
-/* A client that had attached to the server with this name and these devices has ended: adds it to
- * the totals, and a line to the journal. */
+/* A client that had attached to the server with this name and these devices has ended at that time
+ * (wall clock, seconds): adds it to the totals, and a line to the journal. */
 void usage_journal_add(const struct daemon *daemon, const char *server,
                        const struct server_ready *ready, const struct server_identity *who,
-                       const struct server_client_gone *gone);
+                       const struct server_client_gone *gone, int64_t ended);
+
+/* Whether that line is the last one of the journal, because a daemon was killed just after it. */
+bool usage_journal_has(const struct daemon *daemon, const char *server,
+                       const struct server_ready *ready, const struct server_identity *who,
+                       const struct server_client_gone *gone, int64_t ended);
+
+/* Takes half a line back that a killed daemon has left at the end. */
+void usage_journal_mend(const struct daemon *daemon);
 
 /* Now and then: writes what has waited. */
 void usage_journal_write_rest(const struct daemon *daemon);

@@ -47,6 +47,7 @@ void run_set_active_thread_percentage(struct console *console, const struct gram
     if (!server)
         return;
     server->limits.sm_centipercent = values->centipercent;
+    server_file_save(server);
     print_percentage(console, &server->limits);
 }
 
@@ -93,8 +94,10 @@ void run_set_device_pinned_mem_limit(struct console *console, const struct gramm
 {
     struct server_process *server = command_server(console, values);
 
-    if (server)
-        set_memory(console, &server->limits, values);
+    if (!server)
+        return;
+    set_memory(console, &server->limits, values);
+    server_file_save(server);
 }
 
 void run_get_default_client_priority(struct console *console, const struct grammar_values *values)

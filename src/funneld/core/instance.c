@@ -84,19 +84,26 @@ static int open_directory(const char *path, mode_t mode, char *reason)
     return error;
 }
 
+static int open_inner(const struct paths *paths, const char *name, mode_t mode, char *reason)
+{
+    char path[PATH_MAX];
+    int error = path_join(paths->pipe, name, path, sizeof(path));
+
+    return error ? error : open_directory(path, mode, reason);
+}
+
 /* Root's daemon serves all users, so all users need access to its socket. */
 static int open_directories(const struct paths *paths, char *reason)
 {
-    char empty[PATH_MAX];
     mode_t mode = geteuid() == 0 ? 0755 : 0700;
     int error = open_directory(paths->pipe, mode, reason);
 
     if (!error)
         error = open_directory(paths->log, mode, reason);
     if (!error)
-        error = path_join(paths->pipe, INSTANCE_EMPTY_NAME, empty, sizeof(empty));
+        error = open_inner(paths, INSTANCE_EMPTY_NAME, 0755, reason);
     if (!error)
-        error = open_directory(empty, 0755, reason);
+        error = open_inner(paths, INSTANCE_SERVERS_NAME, 0700, reason);
     return error;
 }
 

@@ -11,6 +11,9 @@
 #define INSTANCE_PID_NAME "nvidia-cuda-mps-control.pid"
 /* Servers are told that this is the pipe directory: their own driver must find no daemon there. */
 #define INSTANCE_EMPTY_NAME "empty"
+/* What the next daemon has to know of each server, and its socket: funneld/servers/server_file.h.
+ * No server of an operator's has such a name. */
+#define INSTANCE_SERVERS_NAME "funnel.servers"
 
 #define INSTANCE_REASON_MAX 1024
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client_figures.h"
 #include "clock.h"
@@ -26,9 +27,40 @@ struct client_record *client_record_add(struct server_process *server,
     record->identity = *identity;
     record->program = *program;
     record->given_ns = clock_ns();
+    if (!server_file_place_client(record)) {
+        free(record);
+        return NULL;
+    }
     list_append(&server->records, &record->link);
     server->handed_over++;
     return record;
+}
+
+struct client_record *client_record_add_saved(struct server_process *server, unsigned slot,
+                                              const struct saved_client *saved)
+{
+    struct client_record *record = calloc(1, sizeof(*record));
+
+    if (!record)
+        return NULL;
+    *record = (struct client_record){.server = server,
+                                     .id = saved->id,
+                                     .identity = saved->identity,
+                                     .program = saved->program,
+                                     .slot = slot,
+                                     .given_ns = saved->given_ns,
+                                     .ended = saved->ended,
+                                     .attached = saved->attached,
+                                     .last = saved->last};
+    server->file.used[slot / 64] |= 1ull << slot % 64;
+    list_append(&server->records, &record->link);
+    server->handed_over++;
+    return record;
+}
+
+void client_record_save(struct client_record *record)
+{
+    server_file_save_client(record);
 }
 
 struct client_record *client_record_find(struct server_process *server, uint32_t id)
@@ -39,8 +71,9 @@ struct client_record *client_record_find(struct server_process *server, uint32_t
     return NULL;
 }
 
-static void client_record_free(struct client_record *record)
+void client_record_forget(struct client_record *record)
 {
+    server_file_forget_client(record);
     record->server->handed_over--;
     list_remove(&record->link);
     free(record);
@@ -72,6 +105,7 @@ void client_record_note(struct client_record *record, const struct server_client
     bool fits = client_usage_bound(&record->last.usage, &bounds);
     if (!client_memory_bound(record->last.memory_peak, &bounds) || !fits)
         log_impossible(record);
+    client_record_save(record);
 }
 
 bool client_record_complete(struct client_record *record, struct server_status_row *row)
@@ -94,14 +128,32 @@ static void write_down(const struct client_record *record)
 
     if (record->attached)
         usage_journal_add(server->daemon, server->name, &server->ready, &record->identity,
-                          &record->last);
+                          &record->last, record->ended);
+}
+
+/* A daemon that is killed in between leaves a record whose line the next one can tell. */
+static void end(struct client_record *record)
+{
+    record->ended = time(NULL);
+    client_record_save(record);
+    write_down(record);
+    client_record_forget(record);
 }
 
 void client_record_end(struct client_record *record, const struct server_client_gone *message)
 {
     client_record_note(record, message);
-    write_down(record);
-    client_record_free(record);
+    end(record);
+}
+
+void client_record_end_again(struct client_record *record)
+{
+    const struct server_process *server = record->server;
+
+    if (record->attached && !usage_journal_has(server->daemon, server->name, &server->ready,
+                                               &record->identity, &record->last, record->ended))
+        write_down(record);
+    client_record_forget(record);
 }
 
 /* A client that is left has not been reported as gone. */
@@ -119,7 +171,6 @@ void client_records_close(struct server_process *server)
         audit(record);
         record->last.id = record->id;
         record->last.status = FUNNEL_ERROR_MPS_RPC_FAILURE;
-        write_down(record);
-        client_record_free(record);
+        end(record);
     }
 }

@@ -12,11 +12,12 @@
 
 #include "client_program.h"
 #include "list.h"
+#include "server_file.h"
 #include "server_protocol.h"
 
 /* Far more than a server takes clients: one that never reports their end costs no more than this.
  */
-#define CLIENT_RECORDS_MAX 1024u
+#define CLIENT_RECORDS_MAX SERVER_CLIENTS_MAX
 
 struct server_process;
 
@@ -26,7 +27,9 @@ struct client_record {
     uint32_t id; /* never 0, unique in the server's life */
     struct server_identity identity;
     struct client_program program;
+    unsigned slot;         /* where it stands in the server's state file */
     uint64_t given_ns;     /* clock_ns() when the server got it */
+    int64_t ended;         /* wall clock, seconds; 0 = it has not */
     bool attached;         /* the server has said so */
     uint32_t last_request; /* the last question of which the server has sent the client's row */
     struct server_client_gone last; /* what it had used when the server told of it last */
@@ -37,6 +40,13 @@ struct client_record {
 struct client_record *client_record_add(struct server_process *server,
                                         const struct server_identity *identity,
                                         const struct client_program *program);
+
+/* Enters one that an earlier daemon has given to the server: NULL when there is no memory. */
+struct client_record *client_record_add_saved(struct server_process *server, unsigned slot,
+                                              const struct saved_client *saved);
+
+/* The server is about to hear of the client, or has said something of it that must not be lost. */
+void client_record_save(struct client_record *record);
 
 /* The client of that number, or NULL when the server has not been given one. */
 struct client_record *client_record_find(struct server_process *server, uint32_t id);
@@ -50,6 +60,12 @@ bool client_record_complete(struct client_record *record, struct server_status_r
 
 /* The client has gone: its use enters the journal if it had attached. */
 void client_record_end(struct client_record *record, const struct server_client_gone *message);
+
+/* The server has never had the client, or the client's end is in the journal already. */
+void client_record_forget(struct client_record *record);
+
+/* An earlier daemon was killed while it wrote down that the client has gone. */
+void client_record_end_again(struct client_record *record);
 
 /* The server has died, and its clients end with what it told of them last. */
 void client_records_close(struct server_process *server);

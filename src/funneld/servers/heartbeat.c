@@ -98,7 +98,7 @@ static void replace(struct server_process *server, const char *why)
             "its place",
             (int)server->pid, why, server->daemon->stall_timeout_s);
     heartbeat_end(server);
-    kill(server->pid, SIGKILL);
+    server_process_signal(server, SIGKILL);
     server_process_lost(server);
 }
 

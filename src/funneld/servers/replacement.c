@@ -27,7 +27,7 @@ static bool start_new(struct server_process *server)
     struct server_process *another;
     int error;
 
-    if (server->state == SERVER_INITIALIZING)
+    if (!server_process_has_started(server))
         return false;
     server->role = SERVER_REPLACED;
     error = server_process_start_another(server, SERVER_SERVING, &another);
@@ -38,6 +38,8 @@ static bool start_new(struct server_process *server)
         return false;
     }
     another->limits = server->limits;
+    server_file_save(server);
+    server_file_save(another);
     journal("Server %d will take the place of server %d, which ends", (int)another->pid,
             (int)server->pid);
     return true;

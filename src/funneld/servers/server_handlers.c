@@ -15,6 +15,7 @@
 #include "server_process.h"
 #include "service.h"
 #include "standby.h"
+#include "takeover.h"
 #include "text.h"
 #include "timeslice.h"
 #include "usage_totals.h"
@@ -31,6 +32,21 @@ static void begin_serving(struct server_process *server)
     standby_begin(server);
 }
 
+static void activate(struct server_process *server)
+{
+    server->state = SERVER_ACTIVE;
+    if (!server->stopping)
+        evtimer_del(server->deadline);
+    heartbeat_begin(server);
+    server_process_send_quotas(server);
+    if (server->role == SERVER_STANDBY)
+        journal("Standby server %d: Ready", (int)server->pid);
+    else if (server->role == SERVER_REPLACED)
+        server_process_stop(server, false);
+    else
+        begin_serving(server);
+}
+
 /* A server says once what its devices are: the figures of its clients are measured by them. */
 static void on_ready(struct server_process *server, const struct server_ready *ready)
 {
@@ -41,15 +57,17 @@ static void on_ready(struct server_process *server, const struct server_ready *r
         server->ready.device_count = SERVER_MAX_DEVICES;
     for (unsigned i = 0; i < server->ready.device_count; i++)
         server->ready.devices[i].name[sizeof(ready->devices[i].name) - 1] = '\0';
-    server->state = SERVER_ACTIVE;
-    if (!server->stopping)
-        evtimer_del(server->deadline);
-    heartbeat_begin(server);
-    server_process_send_quotas(server);
-    if (server->role == SERVER_STANDBY)
-        journal("Standby server %d: Ready", (int)server->pid);
-    else
-        begin_serving(server);
+    server_file_save_devices(server);
+    if (!server->resuming)
+        activate(server);
+}
+
+static void on_resumed(struct server_process *server, const struct server_resumed *resumed)
+{
+    if (!server->resuming || !server->ready.device_count)
+        return;
+    takeover_resumed(server, resumed);
+    activate(server);
 }
 
 static void on_failed(struct server_process *server, const struct server_failed *failed)
@@ -66,6 +84,9 @@ static struct client_record *find_client(struct server_process *server, uint32_t
 {
     struct client_record *record = client_record_find(server, id);
 
+    /* What the dead daemon has accounted for is told again. */
+    if (!record && server->resuming)
+        return NULL;
     if (!record && !server->has_invented)
         journal(
             "Server %d speaks of a client with id %u, which the daemon has not given to it; what "
@@ -104,6 +125,7 @@ static void on_attached(struct server_process *server, uint32_t id)
     if (!record || record->attached)
         return;
     record->attached = true;
+    client_record_save(record);
     journal("Client %d attached to server %d with id %u", record->identity.pid, (int)server->pid,
             id);
 }
@@ -140,7 +162,17 @@ static void log_gone(const struct server_process *server, pid_t pid,
         journal("Client %d (id %u) of server %d has left", (int)pid, gone->id, (int)server->pid);
 }
 
-static void on_gone(struct server_process *server, const struct server_client_gone *gone)
+/* The server may forget it: it is in the journal, and no record is left. */
+static void send_noted(struct server_process *server, uint32_t id)
+{
+    struct server_client_noted noted;
+
+    server_message_init(&noted, SERVER_CLIENT_NOTED, 0);
+    noted.id = id;
+    connection_send(&server->connection, &noted, sizeof(noted), -1);
+}
+
+static void note_gone(struct server_process *server, const struct server_client_gone *gone)
 {
     struct client_record *record = find_client(server, gone->id);
 
@@ -154,6 +186,12 @@ static void on_gone(struct server_process *server, const struct server_client_go
     if (server->stopping)
         server_process_kill_abandoned(server);
     log_gone(server, pid, gone);
+}
+
+static void on_gone(struct server_process *server, const struct server_client_gone *gone)
+{
+    note_gone(server, gone);
+    send_noted(server, gone->id);
 }
 
 static void on_row(struct server_process *server, struct server_status_row *row)
@@ -212,7 +250,7 @@ static void dispatch(void *owner, const void *data, size_t size)
         journal(
             "Server %d sent a message of %zu bytes that the daemon does not understand; killing it",
             (int)server->pid, size);
-        kill(server->pid, SIGKILL);
+        server_process_signal(server, SIGKILL);
         return;
     }
     memcpy(any, data, size);
@@ -250,6 +288,9 @@ static void dispatch(void *owner, const void *data, size_t size)
         break;
     case SERVER_HEARTBEAT:
         heartbeat_received(server, &any->heartbeat);
+        break;
+    case SERVER_RESUMED:
+        on_resumed(server, &any->resumed);
         break;
     }
 }

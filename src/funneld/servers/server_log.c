@@ -142,21 +142,31 @@ static void on_retry(evutil_socket_t fd, short what, void *context)
 
 /* ---- the life of a log ---- */
 
+/* A server without a file has a pipe that ends with the daemon. */
+static int open_pipe(const struct server_process *server, int ends[2], bool is_new)
+{
+    if (server->file.is_open)
+        return server_file_open_log(server, &ends[0], is_new ? &ends[1] : NULL);
+    return pipe2(ends, O_CLOEXEC | O_NONBLOCK) ? -errno : 0;
+}
+
 int server_log_open(struct server_process *server, int *ret_fd)
 {
     struct server_log *log = &server->log;
-    int ends[2];
+    int ends[2] = {-1, -1};
+    int error = open_pipe(server, ends, ret_fd != NULL);
 
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
-        return -errno;
-    fcntl(ends[1], F_SETPIPE_SZ, PIPE_BYTES);
+    if (error)
+        return error;
+    fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     log->fd = ends[0];
     log->text = malloc(TEXT_MAX + 1);
     log->readable =
         event_new(server->daemon->base, log->fd, EV_READ | EV_PERSIST, on_readable, server);
     log->retry = evtimer_new(server->daemon->base, on_retry, server);
     if (log->text && log->readable && log->retry && !event_add(log->readable, NULL)) {
-        *ret_fd = ends[1];
+        if (ret_fd)
+            *ret_fd = ends[1];
         return 0;
     }
     fd_close(&ends[1]);

@@ -27,7 +27,8 @@ struct server_log {
     bool complained;          /* control.log says that lines wait */
 };
 
-/* 0 with the server's end, which is the caller's, or -errno. */
+/* 0, for a new server with its end, which is the caller's, or -errno. A server that is taken over
+ * has its end: `ret_fd` is NULL then, and what it has logged without a daemon is still there. */
 int server_log_open(struct server_process *server, int *ret_fd);
 
 /* The server has ended, or was not started: writes what is left. May be called again. */

@@ -13,10 +13,12 @@
 #include "connection.h"
 #include "daemon.h"
 #include "heartbeat.h"
+#include "server_file.h"
 #include "server_log.h"
 #include "server_protocol.h"
 
 #define SERVER_DEVICES_MAX 256
+#define SERVER_EXIT_UNKNOWN (-1) /* in the place of a status of wait(2) */
 
 /* Which server a program belongs to, and what is needed to start that server. */
 struct server_route {
@@ -44,7 +46,10 @@ struct server_process {
     struct daemon *daemon;
     struct connection connection;
     struct server_log log;
+    struct server_file file;
     pid_t pid;
+    int process_fd;      /* of the process, where another daemon has started it; else -1 */
+    struct event *ended; /* when that has ended; NULL = it is this daemon's child */
     char name[SERVER_NAME_MAX];
     uid_t uid, owner; /* user_owner.h */
     gid_t gid;
@@ -54,6 +59,7 @@ struct server_process {
     enum server_state state;
     bool stopping;             /* takes no new clients, and ends */
     bool dismissed;            /* somebody has ordered that */
+    bool resuming;             /* taken over, and has not said yet which clients it has */
     bool beside_another;       /* it started while the one before it was ending */
     struct limits limits;      /* for clients that come later */
     struct server_ready ready; /* all zero until it is */
@@ -77,6 +83,21 @@ struct server_process {
 /* The serving one of that name or process (also while it starts or stops), or NULL. */
 struct server_process *server_process_find(const struct daemon *daemon, const char *name);
 struct server_process *server_process_by_pid(const struct daemon *daemon, pid_t pid);
+
+/* One of that name whose place another has taken, and whose process is still there; or NULL. */
+struct server_process *server_process_find_ending(const struct daemon *daemon, const char *name);
+
+/* The record of a server that has no process yet; NULL when there is no memory. It belongs into
+ * daemon->servers. */
+struct server_process *server_process_create(struct daemon *daemon,
+                                             const struct server_route *route,
+                                             enum server_role role);
+
+/* Its clients end with it, and the next daemon will not hear of it. */
+void server_process_free(struct server_process *server);
+
+/* Never reaches a process that has got the number of one that has ended. */
+void server_process_signal(const struct server_process *server, int number);
 
 /* Starts one: 0 with the server in the list; -EUSERS when there are as many as there may be, and
  * all have clients; -EDQUOT, the same of its user; -EAGAIN when its user's have started too often;
@@ -113,17 +134,24 @@ void server_process_stop(struct server_process *server, bool force);
 /* Kills the server if only kernels without an end are left there; returns whether it did. */
 bool server_process_kill_abandoned(struct server_process *server);
 
-/* Ends the server by a signal unless its process exits within the time it is given to stop. */
+/* Ends the server by a signal unless it has started, or its process exits, by then. */
+void server_process_set_deadline(struct server_process *server, int seconds);
+
+/* The same within the time that it is given to stop. */
 void server_process_set_stop_deadline(struct server_process *server);
 
 /* Answers the caller that waits for the start, if any. */
 void server_process_answer_starter(struct server_process *server, bool ready);
 
-/* A child process has exited; true when it was a server of this daemon. */
+/* A process has exited, with SERVER_EXIT_UNKNOWN if it was not a child; true when it was a server
+ * of this daemon. */
 bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status);
 
 /* Tells a server that is ready, or all of them, the quotas that are in force now. */
 void server_process_send_quotas(struct server_process *server);
 void server_process_send_quotas_to_all(struct daemon *daemon);
+
+/* Whether it has been ready, for this daemon or for an earlier one. */
+bool server_process_has_started(const struct server_process *server);
 
 const char *server_process_state_name(const struct server_process *server);

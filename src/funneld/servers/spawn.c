@@ -19,6 +19,7 @@
 #include "fd.h"
 #include "feature.h"
 #include "funnel_errors.h"
+#include "server_file.h"
 #include "server_protocol.h"
 #include "sock.h"
 #include "text.h"
@@ -68,12 +69,13 @@ _Noreturn static void fail(int status, const char *what)
     _exit(127);
 }
 
-/* 0 to 5 get their places, all others are closed. */
-static void arrange_descriptors(int control_fd, int log_fd, int claims_fd)
+/* 0 to 6 get their places, all others are closed. */
+static void arrange_descriptors(int control_fd, int log_fd, int claims_fd, int listen_fd)
 {
     int control = fcntl(control_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
     int log = fcntl(log_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
     int claims = fcntl(claims_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+    int listener = listen_fd < 0 ? -1 : fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     if (control < 0 || log < 0 || claims < 0 || null < 0)
@@ -84,7 +86,9 @@ static void arrange_descriptors(int control_fd, int log_fd, int claims_fd)
     dup2(control, SERVER_CONTROL_FD);
     dup2(log, SERVER_LOG_FD);
     dup2(claims, SERVER_CLAIMS_FD);
-    syscall(SYS_close_range, SERVER_CLAIMS_FD + 1, ~0u, 0);
+    if (listener >= 0)
+        dup2(listener, SERVER_RETURN_FD);
+    syscall(SYS_close_range, SERVER_CLAIMS_FD + (listener < 0 ? 1 : 2), ~0u, 0);
 }
 
 static void restore_signals(void)
@@ -177,7 +181,9 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
     char uid[16];
 
     restore_signals();
-    arrange_descriptors(control_fd, spawn->log_fd, spawn->claims_fd);
+    if (spawn->state_fd >= 0)
+        server_file_enter_process(spawn->state_fd);
+    arrange_descriptors(control_fd, spawn->log_fd, spawn->claims_fd, spawn->listen_fd);
     raise_descriptor_limit();
     drop_client_preload();
     leave_network();

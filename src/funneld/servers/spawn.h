@@ -16,6 +16,8 @@ struct spawn {
     gid_t gid;
     int log_fd;
     int claims_fd; /* claim_table.h */
+    int listen_fd; /* of the server, and ... */
+    int state_fd;  /* ... its file: server_file.h; -1 = there are none */
 };
 
 /* Starts it: 0 or -errno. What goes wrong after the fork comes as SERVER_FAILED over *ret_fd, the

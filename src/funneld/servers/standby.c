@@ -141,6 +141,8 @@ bool standby_take_over(struct server_process *server)
     server->role = SERVER_REPLACED;
     standby->role = SERVER_SERVING;
     standby->limits = server->limits;
+    server_file_save(server);
+    server_file_save(standby);
     journal("Server %d takes the place of server %d: it has stood by, and %s", (int)standby->pid,
             (int)server->pid,
             standby->state == SERVER_ACTIVE ? "is ready" : "will be ready sooner than a new one");

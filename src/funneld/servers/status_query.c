@@ -103,7 +103,9 @@ static void send_request(struct status_report *report, struct server_process *se
     struct response_handler handler = {on_row, on_end, report};
     struct server_status message;
 
-    if (server->state == SERVER_INITIALIZING || heartbeat_is_stopped(server))
+    bool reads = server->state != SERVER_INITIALIZING || server->resuming;
+
+    if (!reads || heartbeat_is_stopped(server))
         finish_one(report->query);
     else
         pending_request_send(server, &message, SERVER_STATUS, STATUS_TIMEOUT_S, &handler);

@@ -257,6 +257,25 @@ static void test_a_closed_peer(void **state)
     assert_true(sock_hung_up(-1));
 }
 
+/* What it has sent is there, although it has not read what it was sent. */
+static void test_the_last_words_of_a_closed_peer(void **state)
+{
+    int ends[2];
+    char buffer[8];
+
+    assert_int_equal(sock_pair(ends), 0);
+    assert_int_equal(sock_send(ends[0], "unread", 6, NULL, 0), 0);
+    assert_int_equal(sock_send(ends[1], "one", 3, NULL, 0), 0);
+    assert_int_equal(sock_send(ends[1], "two", 3, NULL, 0), 0);
+    close(ends[1]);
+    assert_int_equal(sock_recv(ends[0], buffer, sizeof(buffer), NULL, 0, NULL, 0), 3);
+    assert_memory_equal(buffer, "one", 3);
+    assert_int_equal(sock_recv(ends[0], buffer, sizeof(buffer), NULL, 0, NULL, -1), 3);
+    assert_memory_equal(buffer, "two", 3);
+    assert_int_equal(sock_recv(ends[0], buffer, sizeof(buffer), NULL, 0, NULL, -1), 0);
+    close(ends[0]);
+}
+
 static void test_a_peer_that_does_not_read(void **state)
 {
     static char data[32768];
@@ -346,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_a_waiting_receiver_gets_a_late_message),
         cmocka_unit_test(test_a_closed_peer),
+        cmocka_unit_test(test_the_last_words_of_a_closed_peer),
         cmocka_unit_test(test_a_peer_that_does_not_read),
         cmocka_unit_test(test_refused_sends),
         cmocka_unit_test(test_peer),

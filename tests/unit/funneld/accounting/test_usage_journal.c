@@ -40,7 +40,7 @@ static void add_of(uint32_t uid, uint32_t owner)
         .pid = 100, .uid = uid, .owner = owner, .command = "./program"};
     const struct server_client_gone gone = {.id = 1, .usage.launches = 1, .usage.gpu_ns = {1000}};
 
-    usage_journal_add(&daemon_state, "night", &ready, &who, &gone);
+    usage_journal_add(&daemon_state, "night", &ready, &who, &gone, 1000);
 }
 
 static void add(uint32_t uid)
@@ -139,14 +139,58 @@ static void test_more_than_may_wait(void **state)
     assert_int_equal(look_for(0).clients, many);
 }
 
+static void append_text(const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/log/usage.jsonl", folder);
+    FILE *file = fopen(path, "a");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static bool has(uint32_t uid, uint64_t launches, int64_t ended)
+{
+    const struct server_identity who = {
+        .pid = 100, .uid = uid, .owner = uid, .command = "./program"};
+    const struct server_client_gone gone = {
+        .id = 1, .usage.launches = launches, .usage.gpu_ns = {1000}};
+
+    return usage_journal_has(&daemon_state, "night", &ready, &who, &gone, ended);
+}
+
+/* A daemon that is killed just after it has written a line leaves that to the next one. */
+static void test_a_line_that_is_there(void **state)
+{
+    assert_false(has(0, 1, 1000));
+    add(OTHER);
+    add(0);
+    assert_true(has(0, 1, 1000));
+    assert_false(has(OTHER, 1, 1000));
+    assert_false(has(0, 2, 1000));
+    assert_false(has(0, 1, 1001));
+}
+
+static void test_half_a_line(void **state)
+{
+    usage_journal_mend(&daemon_state);
+    add(0);
+    append_text("{\"since\":17,\"uid\":0,\"laun");
+    assert_false(has(0, 1, 1000));
+    usage_journal_mend(&daemon_state);
+    assert_true(has(0, 1, 1000));
+    usage_journal_mend(&daemon_state);
+    assert_int_equal(look_for(0).lines, 1);
+}
+
 int main(void)
 {
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        WITH_FOLDER(test_a_user_has_a_share),
-        WITH_FOLDER(test_subordinate_users_share_it),
-        WITH_FOLDER(test_lines_wait_for_the_disk),
-        WITH_FOLDER(test_more_than_may_wait),
+        WITH_FOLDER(test_a_user_has_a_share),      WITH_FOLDER(test_subordinate_users_share_it),
+        WITH_FOLDER(test_lines_wait_for_the_disk), WITH_FOLDER(test_more_than_may_wait),
+        WITH_FOLDER(test_a_line_that_is_there),    WITH_FOLDER(test_half_a_line),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
