@@ -51,6 +51,12 @@ class Words(unittest.TestCase):
             for program in re.findall(r"=-?/[\w/]+/bin/([\w-]+)", path.read_text()):
                 self.assertTrue(os.path.exists(os.path.join(BUILD, "bin", program)), program)
 
+    def test_servers_outlive_the_daemon(self):
+        """systemd would end them, and remove the directory by which the next daemon finds them."""
+        for path in UNITS.glob("*.service"):
+            self.assertIn("\nKillMode=process\n", path.read_text(), path.name)
+        self.assertIn("\nRuntimeDirectoryPreserve=restart\n", (UNITS / "funnel.service").read_text())
+
     def test_readme_names_them(self):
         text = README.read_text()
         for path in UNITS.glob("*.service"):
