@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program on a terminal of its own, and what that shows: as much of a VT100 as ncurses uses for
-TERM=vt100, which is cursor movement, scrolling, erasing and attributes."""
+"""A program on a terminal of its own, and what that shows: as much as ncurses uses for TERM=vt100 and
+TERM=xterm-256color, which is cursor movement, scrolling, erasing, repetition, attributes and eight colors."""
+import codecs
 import fcntl
+import html
 import os
 import pty
 import re
@@ -10,14 +12,21 @@ import struct
 import termios
 import time
 
-SEQUENCE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[^[()]")
+SEQUENCE = re.compile(r"\x1b\[([0-9;?!>]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[^[()]")
+
+COLORS = ["#5c6770", "#f0716f", "#8cc265", "#e5c07b", "#6cb0f0", "#c792ea", "#56c7d0", "#d5dde5"]
+FOREGROUND, BACKGROUND, REVERSED = "#d5dde5", "#10171e", "#c8d3dc"
+WIDTH, HEIGHT = 8, 18  # of a letter, in a picture
 
 
 class Terminal:
-    def __init__(self, command, environment, rows=24, columns=100):
+    def __init__(self, command, environment, rows=24, columns=100, kind="vt100"):
         self.rows, self.columns = rows, columns
         self.cells = [[" "] * columns for _ in range(rows)]
         self.reverse = [[False] * columns for _ in range(rows)]
+        self.colors = [[None] * columns for _ in range(rows)]
+        self.color = None
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.row = self.column = self.top = 0
         self.bottom = rows - 1  # of the region that scrolls
         self.reversed = False
@@ -25,7 +34,7 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
-            os.execve(command[0], command, {**environment, "TERM": "vt100"})
+            os.execve(command[0], command, {**environment, "TERM": kind})
 
     # ---- what the program writes ----
 
@@ -36,7 +45,7 @@ class Terminal:
             data = os.read(self.fd, 65536)
         except OSError:  # the program has ended
             return False
-        self.take(self.rest + data.decode(errors="replace"))
+        self.take(self.rest + self.decoder.decode(data))
         return bool(data)
 
     def take(self, text):
@@ -66,11 +75,15 @@ class Terminal:
             self.column = min(self.column, self.columns - 1)
             self.cells[self.row][self.column] = letter
             self.reverse[self.row][self.column] = self.reversed
+            self.colors[self.row][self.column] = self.color
             self.column += 1
+
+    def tables(self):
+        return (self.cells, " "), (self.reverse, False), (self.colors, None)
 
     def go_down(self):
         if self.row == self.bottom:
-            for table, empty in ((self.cells, " "), (self.reverse, False)):
+            for table, empty in self.tables():
                 del table[self.top]
                 table.insert(self.bottom, [empty] * self.columns)
         else:
@@ -78,17 +91,17 @@ class Terminal:
 
     def go_up(self):
         if self.row == self.top:
-            for table, empty in ((self.cells, " "), (self.reverse, False)):
+            for table, empty in self.tables():
                 del table[self.bottom]
                 table.insert(self.top, [empty] * self.columns)
         else:
             self.row = max(self.row - 1, 0)
 
     def obey(self, parameters, letter):
-        numbers = [int(n) for n in parameters.strip("?").split(";") if n]
-        first = numbers[0] if numbers else 0
-        if not letter:
+        if not letter or re.search("[?!>]", parameters):
             return
+        numbers = [int(n) for n in parameters.split(";") if n]
+        first = numbers[0] if numbers else 0
         if letter == "H":
             self.row = min(max(first, 1), self.rows) - 1
             self.column = min(max(numbers[1] if len(numbers) > 1 else 1, 1), self.columns) - 1
@@ -96,6 +109,15 @@ class Terminal:
             down, right = {"A": (-1, 0), "B": (1, 0), "C": (0, 1), "D": (0, -1)}[letter]
             self.row = min(max(self.row + down * max(first, 1), 0), self.rows - 1)
             self.column = min(max(self.column + right * max(first, 1), 0), self.columns - 1)
+        elif letter == "G":
+            self.column = min(max(first, 1), self.columns) - 1
+        elif letter == "d":
+            self.row = min(max(first, 1), self.rows) - 1
+        elif letter == "b":
+            for _ in range(first):
+                self.put(self.cells[self.row][self.column - 1])
+        elif letter == "X":
+            self.erase(self.row, range(self.column, min(self.column + first, self.columns)))
         elif letter == "K":
             span = range(self.column + 1) if first == 1 else range(self.column, self.columns)
             self.erase(self.row, span)
@@ -107,12 +129,24 @@ class Terminal:
             self.top = max(first, 1) - 1
             self.bottom = min(numbers[1] if len(numbers) > 1 else self.rows, self.rows) - 1
         elif letter == "m":
-            self.reversed = 7 in numbers
+            self.set_attributes(numbers or [0])
+
+    def set_attributes(self, numbers):
+        for number in numbers:
+            if number in (0, 27):
+                self.reversed = False
+            if number in (0, 39):
+                self.color = None
+            if number == 7:
+                self.reversed = True
+            if 30 <= number <= 37:
+                self.color = number - 30
 
     def erase(self, row, span):
         for column in span:
             self.cells[row][column] = " "
             self.reverse[row][column] = False
+            self.colors[row][column] = None
 
     # ---- what it shows ----
 
@@ -122,6 +156,38 @@ class Terminal:
     def highlighted(self):
         """Lines in reverse video."""
         return [line for line, marks in zip(self.lines(), self.reverse) if marks[0]]
+
+    def runs(self, row):
+        """Stretches of one look: (column, text, color, whether reversed)."""
+        column = 0
+        while column < self.columns:
+            look = self.colors[row][column], self.reverse[row][column]
+            end = column
+            while end < self.columns and (self.colors[row][end], self.reverse[row][end]) == look:
+                end += 1
+            yield column, "".join(self.cells[row][column:end]), *look
+            column = end
+
+    def svg(self):
+        """What is shown, as a picture."""
+        shapes = []
+        for row in range(self.rows):
+            y = 12 + row * HEIGHT
+            for column, text, color, reverse in self.runs(row):
+                x = 8 + column * WIDTH
+                if reverse:
+                    shapes.append(f'<rect x="{x}" y="{y}" width="{len(text) * WIDTH}" '
+                                  f'height="{HEIGHT}" fill="{REVERSED}"/>')
+                fill = BACKGROUND if reverse else FOREGROUND if color is None else COLORS[color]
+                if text.strip():
+                    shapes.append(f'<text x="{x}" y="{y + 13}" fill="{fill}" xml:space="preserve" '
+                                  f'textLength="{len(text.rstrip()) * WIDTH}">'
+                                  f'{html.escape(text.rstrip())}</text>')
+        size = f'width="{self.columns * WIDTH + 16}" height="{self.rows * HEIGHT + 24}"'
+        return ("<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
+                f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="monospace" '
+                f'font-size="13">\n<rect {size} rx="6" fill="{BACKGROUND}"/>\n' +
+                "\n".join(shapes) + "\n</svg>\n")
 
     def wait(self, condition, seconds=60):
         """Until the condition holds for what is shown; else what was shown."""

@@ -142,7 +142,7 @@ class Top(harness.TestCase):
 
         def is_sorted():
             rows[:] = self.tree()
-            groups = [row.split("  ", 1)[-1].strip().split()[0] for row in rows][::2]
+            groups = [row.split()[2] for row in rows][::2]
             return groups == ["worker:", "slow:"]
 
         wait_until(is_sorted, "the faster program first")
@@ -167,6 +167,11 @@ class Top(harness.TestCase):
                              *arguments], self.environment, **size)
         terminal.wait_for("q quit")
         return terminal
+
+    def open_colored(self, columns, locale, *arguments):
+        self.environment["LC_ALL"] = locale
+        return self.open("--sort", "pid", "--delay", "0.2", *arguments, columns=columns,
+                         kind="xterm-256color")
 
     def quit(self, terminal):
         terminal.type("q")
@@ -198,6 +203,83 @@ class Top(harness.TestCase):
         terminal.wait_for("q quit")
         terminal.type("t")
         terminal.wait_for(": 2 programs")
+        self.quit(terminal)
+
+    def assert_aligned(self, terminal, title):
+        """Figures end where their title does, and stand whole."""
+        titles, *rows = [line for line in terminal.lines()
+                         if re.match(rf"PID |{self.slow} |{self.busy} ", line)]
+        self.assertEqual(len(rows), 2)
+        end = titles.index(title) + len(title)
+        for row in rows:
+            self.assertRegex(row[:end], r"\S$", row)
+            self.assertEqual(row[end], " ", row)
+
+    def test_widths(self):
+        for columns in (80, 120, 200):
+            terminal = self.open_colored(columns, "C.UTF-8")
+            terminal.wait(lambda t: sum("\u2588" in line for line in t.lines()) >= 3)
+            terminal.wait(lambda t: len(self.rows_of(t)) == 2)
+            lines = terminal.lines()
+            self.assertRegex(lines[1],
+                             r"^GPU 0 .*SM \[[^]]*\] +[0-9.]+%  MEM \[[^]]*\] .*iB of .*iB$")
+            self.assertRegex(lines[2], "^user  \u25a0 \\w+")
+            for title in ("MEMORY", "SM%", "LAUNCH/S", "SMS"):
+                self.assert_aligned(terminal, title)
+            text = "\n".join(lines)
+            for command in ("n_body -n 4096 -r 100000000", "n_body -n 256 -r 100000000"):
+                self.assertIn(command[:22], text)  # the folder is left out before it is cut
+            self.assertEqual("SINCE" in text, columns == 200)
+            self.assertEqual("MEM BAR" in text, columns > 80)
+            self.assertRegex(lines[-1], r"k end$")
+            self.quit(terminal)
+
+    def test_ascii(self):
+        terminal = self.open_colored(80, "C")
+        terminal.wait(lambda t: sum("#####" in line for line in t.lines()) >= 3)
+        self.assertTrue("\n".join(terminal.lines()).isascii())
+        self.quit(terminal)
+
+    def test_graph_of_the_selected_program(self):
+        terminal = self.open_colored(100, "C.UTF-8")
+        first, second = sorted([self.slow, self.busy])
+        terminal.wait_for(f"Program {first}, SM%")
+        terminal.type("\x1bOB")  # down
+        terminal.wait_for(f"Program {second}, SM%")
+        self.quit(terminal)
+
+    def test_colors(self):
+        """One for each user, or for each group where programs are shown by group, and a legend."""
+        def colors():
+            return {text.split()[-1]: color for row, line in enumerate(terminal.lines())
+                    if line.startswith(("user  ", "group  "))
+                    for _, text, color, _ in terminal.runs(row)
+                    if color is not None and text.strip() != "\u25a0"}
+
+        terminal = self.open_colored(120, "C.UTF-8")
+        terminal.wait(lambda t: len(colors()) == 1)
+        terminal.type("tt")
+        terminal.wait(lambda t: {"slow", "worker"} <= set(colors()))
+        self.assertEqual(len({colors()["slow"], colors()["worker"]}), 2)
+        self.quit(terminal)
+
+    def test_mouse(self):
+        terminal = self.open_colored(100, "C.UTF-8")
+        first, second = sorted([self.slow, self.busy])
+        terminal.wait(lambda t: self.selects(t, first))
+
+        def click(text):
+            row, line = next((row, line) for row, line in enumerate(terminal.lines())
+                             if re.search(text, line))
+            column = re.search(text, line).start()
+            terminal.type(f"\x1b[<0;{column + 1};{row + 1}M\x1b[<0;{column + 1};{row + 1}m")
+
+        click(rf"^{second} ")
+        terminal.wait(lambda t: self.selects(t, second))
+        click("^PID")  # it is sorted by that column, and reverses
+        terminal.wait(lambda t: self.rows_of(t) == [second, first] and self.selects(t, second))
+        click("LAUNCH/S")
+        terminal.wait_for("[launch_rate")
         self.quit(terminal)
 
     @staticmethod

@@ -113,6 +113,16 @@ const struct command_server *snapshot_server_of(const struct snapshot *snapshot,
     return &snapshot->servers[0];
 }
 
+const struct command_client *snapshot_find_client(const struct snapshot *snapshot,
+                                                  const struct command_client *client)
+{
+    for (unsigned i = 0; snapshot && i < snapshot->client_count; i++)
+        if (snapshot->clients[i].server_pid == client->server_pid &&
+            snapshot->clients[i].row.id == client->row.id)
+            return &snapshot->clients[i];
+    return NULL;
+}
+
 const char *snapshot_state_name(const struct command_server *server)
 {
     if (server->pid == 0)

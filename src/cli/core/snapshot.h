@@ -30,6 +30,10 @@ void snapshot_fini(struct snapshot *snapshot);
 const struct command_server *snapshot_server_of(const struct snapshot *snapshot,
                                                 const struct command_client *client);
 
+/* The same client in another snapshot (NULL: in none); NULL where it is not. */
+const struct command_client *snapshot_find_client(const struct snapshot *snapshot,
+                                                  const struct command_client *client);
+
 const char *snapshot_state_name(const struct command_server *server);
 const char *snapshot_driver_name(uint32_t driver);
 uint64_t snapshot_memory_of(const struct command_client *client);

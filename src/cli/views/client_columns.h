@@ -14,7 +14,7 @@ struct client_column {
     unsigned least; /* columns of a terminal */
     unsigned
         dispensed; /* where the terminal is narrow, columns of higher numbers go first; 0: none */
-    bool number;   /* sorted by value, the largest first, and aligned to the right in top */
+    bool number;   /* sorted by value, the largest first, and aligned to the right */
     void (*format)(const struct client_row *row, char cell[COLUMN_CELL]);
     double (*value)(const struct client_row *row); /* NULL: sorted by its text */
 };

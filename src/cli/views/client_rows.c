@@ -13,16 +13,6 @@
 
 /* ---- one client ---- */
 
-static const struct command_client *find_before(const struct snapshot *before,
-                                                const struct command_client *client)
-{
-    for (unsigned i = 0; before && i < before->client_count; i++)
-        if (before->clients[i].server_pid == client->server_pid &&
-            before->clients[i].row.id == client->row.id)
-            return &before->clients[i];
-    return NULL;
-}
-
 /* The lowest limit of the devices that it uses; of all devices before it uses any. */
 static uint64_t least_limit(const struct server_status_row *row)
 {
@@ -105,7 +95,7 @@ static void make_row(struct client_row *row, const struct snapshot *now,
                                .copied_bytes = server_usage_copied(&client->row.usage),
                                .call_ms = client->row.call_ms};
     add_memory(row);
-    add_rates(row, find_before(before, client), seconds);
+    add_rates(row, snapshot_find_client(before, client), seconds);
     name_group(row, grouping);
 }
 

@@ -2,6 +2,8 @@
 /* See client_table.h. */
 #include "client_table.h"
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,7 +12,7 @@
 #include "text.h"
 
 #define LINE_CAPACITY 2048
-#define LAST_LEAST 12 /* of the last column, where others are left out for it */
+#define LAST_LEAST 24 /* of the last column, where others are left out for it */
 
 unsigned terminal_width(void)
 {
@@ -104,25 +106,59 @@ static void make_fit(char *line, unsigned limit)
     }
 }
 
+/* Where a command does not fit, the folder of its program is what is missed least. */
+static void drop_folder(char *command, unsigned limit)
+{
+    size_t indent = strspn(command, " "), word = indent + strcspn(command + indent, " ");
+    size_t name = word;
+
+    while (name > indent && command[name - 1] != '/')
+        name--;
+    if (width_of(command) > limit && name > indent && name < word)
+        memmove(command + indent, command + name, strlen(command + name) + 1);
+}
+
+/* The columns of the line that are left for the last cell. */
+static unsigned width_of_last(const struct client_table *table)
+{
+    unsigned before = 0;
+
+    for (unsigned i = 0; i + 1 < table->count; i++)
+        before += table->width[i] + 1;
+    return !table->limit ? UINT_MAX : table->limit > before ? table->limit - before : 0;
+}
+
+void client_table_cell(const struct client_table *table, unsigned which,
+                       const struct client_row *row, char ret_cell[COLUMN_CELL])
+{
+    const struct client_column *column = table->columns[which];
+    bool last = which + 1 == table->count;
+    char text[COLUMN_CELL];
+    int blanks;
+
+    if (row)
+        column->format(row, text);
+    else
+        text_copy(text, sizeof(text), column->title);
+    if (last)
+        drop_folder(text, width_of_last(table));
+    blanks = (int)table->width[which] - (int)width_of(text);
+    blanks = blanks > 0 && (column->number || !last) ? blanks : 0;
+    text_format(ret_cell, COLUMN_CELL, "%*s%s%*s", column->number ? blanks : 0, "", text,
+                column->number ? 0 : blanks, "");
+    make_fit(ret_cell, last && table->limit ? width_of_last(table) : 0);
+}
+
 void client_table_format(const struct client_table *table, const struct client_row *row, char *line,
                          size_t capacity)
 {
-    static char cell[COLUMN_CELL];
+    char cell[COLUMN_CELL];
     size_t used = 0;
 
     *line = '\0';
     for (unsigned i = 0; i < table->count && used < capacity; i++) {
-        const struct client_column *column = table->columns[i];
-        int blanks;
-
-        if (row)
-            column->format(row, cell);
-        else
-            text_copy(cell, sizeof(cell), column->title);
-        blanks = (int)table->width[i] - (int)width_of(cell);
-        blanks = i + 1 < table->count && blanks > 0 ? blanks : 0;
-        used += (size_t)snprintf(line + used, capacity - used, "%s%s%*s", i ? " " : "", cell,
-                                 blanks, "");
+        client_table_cell(table, i, row, cell);
+        used += (size_t)snprintf(line + used, capacity - used, "%s%s", i ? " " : "", cell);
     }
     make_fit(line, table->limit);
 }

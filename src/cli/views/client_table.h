@@ -21,6 +21,10 @@ void client_table_init(struct client_table *table, const struct client_column *c
 void client_table_format(const struct client_table *table, const struct client_row *row, char *line,
                          size_t capacity);
 
+/* One cell of it, as wide as its column, numbers at the right. */
+void client_table_cell(const struct client_table *table, unsigned which,
+                       const struct client_row *row, char ret_cell[COLUMN_CELL]);
+
 /* All of them. */
 void client_table_print(const struct client_table *table, const struct client_rows *rows,
                         FILE *out);
