@@ -42,7 +42,7 @@ class Servers(harness.TestCase):
         start, = self.server_events("start")
         self.assertEqual(start["argv"][1:], ["--device", "soft"])
         # 6 is what lists the directory.
-        self.assertEqual(start["descriptors"], [0, 1, 2, 3, 4, 5, 6])
+        self.assertEqual(start["descriptors"], [0, 1, 2, 3, 4, 5, 6, 7])
         empty = start["environment"]["CUDA_MPS_PIPE_DIRECTORY"]
         self.assertEqual(os.listdir(empty), [])
 
