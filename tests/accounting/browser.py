@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page in headless Chromium, which takes commands of the DevTools protocol through a pipe: each
 message is JSON that a NUL ends."""
+import base64
 import json
 import os
 import select
@@ -13,9 +14,9 @@ TIMEOUT = 60
 
 
 class Browser:
-    """Use it with `with`: the page is loaded on entry, and the browser ends on exit."""
+    """Use it with `with`: it has a page on entry, and the browser ends on exit."""
 
-    def __init__(self, folder, url, *options):
+    def __init__(self, folder, url="about:blank", *options):
         commands, self.commands = os.pipe()
         self.answers, answers = os.pipe()
         self.unread, self.last_id, self.session = b"", 0, None
@@ -63,6 +64,30 @@ class Browser:
         target = self.call("Target.createTarget", url=self.url)["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         return self
+
+    def look(self, width=1280, height=900, scheme="light"):
+        """Shows the page as a screen of that size and that scheme of colors does."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.wait(f"innerWidth === {width}")
+
+    def go(self, url, **how):
+        """Loads another page."""
+        self.look(**how)
+        self.call("Page.navigate", url=url)
+        self.wait(f"location.href.startsWith({json.dumps(url)}) && document.readyState !== 'loading'")
+
+    def key(self, name):
+        for kind in "rawKeyDown", "keyUp":
+            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name,
+                      windowsVirtualKeyCode={"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37}[name])
+
+    def picture(self, path):
+        data = self.call("Page.captureScreenshot", format="png")["data"]
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(data))
 
     def __exit__(self, *_):
         os.killpg(self.process.pid, signal.SIGKILL)

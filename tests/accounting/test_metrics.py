@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics and the status page: what is served, to whom, and that bad input does no harm. Against
-promtool, Prometheus and Chromium where they are installed."""
+"""Metrics and what the status page asks for: what is served, to whom, and that bad input does no harm.
+Against promtool and Prometheus where they are installed. test_page.py looks at the page."""
 import contextlib
 import http.client
 import json
@@ -21,7 +21,6 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
 
 import harness  # noqa: E402  (found through the path above)
-from browser import Browser  # noqa: E402
 from harness import wait_until  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -49,9 +48,13 @@ def needs(program):
     return unittest.skipUnless(shutil.which(program), f"{program} is not installed")
 
 
-class MetricsTest(harness.TestCase):
+class ServedTest(harness.TestCase):
+    """A daemon that serves metrics and the page."""
+    variables = {}
+
     def setUp(self):
         super().setUp()
+        self.environment.update(self.variables)
         self.port = start_with_metrics(self)
         self.url = f"http://127.0.0.1:{self.port}"
 
@@ -90,6 +93,14 @@ class MetricsTest(harness.TestCase):
                 answer += part
             return answer
 
+    def restart(self):
+        self.mps("quit -t 0\n")
+        wait_until(lambda: not os.path.exists(self.socket_path), "the end of the first daemon")
+        self.port = start_with_metrics(self, getattr(self, "host", ""))
+        self.url = f"http://127.0.0.1:{self.port}"
+
+
+class MetricsTest(ServedTest):
     # ---- metrics ----
 
     def test_values(self):
@@ -231,6 +242,11 @@ class MetricsTest(harness.TestCase):
         self.assertEqual(self.get(order, method="POST")[0], 401)
         self.assertEqual(self.get(order, token=self.token())[0], 405)
         self.assertIn("NEW CLIENT", self.get("/api/log", token=self.token())[1])
+        log = f"/api/log?server={server['pid']}"
+        self.assertEqual(self.get(log)[0], 401)
+        self.assertIn('"event": "client"', self.get(log, token=self.token())[1])
+        for wrong, status in (("1", 404), ("x", 400), ("-1", 400), ("99999999999", 400)):
+            self.assertEqual(self.get(f"/api/log?server={wrong}", token=self.token())[0], status, wrong)
         self.assertEqual(self.get(order, token=self.token(), method="POST"), (200, '{"status":0}'))
 
     def limits(self):
@@ -272,6 +288,8 @@ class MetricsTest(harness.TestCase):
         for query in "", "?server=x&id=1&pid=1", "?server=1&id=99999999999999999999999&pid=1":
             self.assertEqual(self.get("/api/terminate" + query, token=self.token(),
                                       method="POST")[0], 400)
+        for query in "range=299", "range=x", "range=", "since=-1", "since=x":
+            self.assertEqual(self.get("/api/history?" + query)[0], 400, query)
         self.assertEqual(self.get("/metrics")[0], 200)
 
     def connect(self, count, data, address="127.0.0.1"):
@@ -305,12 +323,6 @@ class MetricsTest(harness.TestCase):
         self.connect(60, b"GET /api/state HTTP/1.1\r\n\r\n")
         self.assertEqual(self.get("/api/history")[0], 503)
         self.assertEqual(self.get("/api/log", token=self.token())[0], 200)
-
-    def restart(self):
-        self.mps("quit -t 0\n")
-        wait_until(lambda: not os.path.exists(self.socket_path), "the end of the first daemon")
-        self.port = start_with_metrics(self, getattr(self, "host", ""))
-        self.url = f"http://127.0.0.1:{self.port}"
 
     def test_others_do_not_take_the_machines_own_places(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -374,60 +386,13 @@ class MetricsTest(harness.TestCase):
         finally:
             os.kill(server, signal.SIGCONT)
 
-    # ---- the page ----
-
-    @needs("chromium")
-    def test_page(self):
-        self.attach()
-        with Browser(self.root, self.url) as page:
-            page.wait("document.body.dataset.ready === '1'")
-            page.wait(f"document.body.textContent.includes('{os.getpid()} · night')")
-            shown = page.value("document.documentElement.outerHTML")
-        self.assertNotIn(os.path.basename(__file__), shown)
-
-    @needs("chromium")
-    def test_operator_sets_limits(self):
-        """With the token the buttons are there, and what is typed arrives."""
-        self.attach()
-        with Browser(self.root, self.url) as page:
-            page.wait("document.body.dataset.ready === '1'")
-            self.assertEqual(page.value("document.querySelectorAll('#clients button').length"), 0)
-            page.value(f"at('token').value = '{self.token()}'; at('operator').requestSubmit()")
-            page.wait("document.querySelectorAll('#clients button').length === 2")
-            page.value("document.querySelector('#clients button').click()")
-            self.assertTrue(page.value("at('limits').open"))
-            page.value("const form = at('limits').firstElementChild; form.share.value = 30;"
-                       "form.memory.value = 64; form.requestSubmit(form.querySelector('[value=set]'))")
-            page.wait("at('clients').textContent.includes('30%, 64 MiB')")
-        self.assertEqual(self.limits(), (30, 64 << 20, 0))
-
-    @needs("chromium")
-    def test_page_fits_every_width(self):
-        """Also with the buttons and the command lines that an operator sees."""
-        self.attach()
-        with Browser(self.root, self.url) as page:
-            page.wait("document.body.dataset.ready === '1'")
-            page.value(f"at('token').value = '{self.token()}'; at('operator').requestSubmit()")
-            page.wait("document.querySelectorAll('#clients button').length === 2")
-            for width in 390, 700, 960, 1000, 1400:
-                page.call("Emulation.setDeviceMetricsOverride", width=width, height=800,
-                          deviceScaleFactor=1, mobile=False)
-                page.wait(f"innerWidth === {width}")
-                self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width)
-                self.assertLessEqual(page.value("at('scroll').scrollWidth"),
-                                     page.value("at('scroll').clientWidth"), width)
-
-    @needs("chromium")
-    def test_page_fits_a_phone(self):
-        self.attach()
-        with Browser(self.root, self.url, "--window-size=400,800") as page:
-            page.wait("document.body.dataset.ready === '1'")
-            self.assertTrue(page.value("document.documentElement.scrollWidth <= innerWidth"))
-
     def test_page_asks_no_other_host(self):
-        _, text = self.get("/")
+        text = self.get("/")[1]
         self.assertIn("<title>Funnel</title>", text)
-        self.assertEqual(re.findall(r"https?://|src=|@import", text), [])
+        self.assertEqual(set(re.findall(r'(?:src|href)="([^"]*)"', text)),
+                         {"#programs", "data:,", "uplot.css", "page.css", "uplot.js", "page.js"})
+        for path in "/page.js", "/page.css":
+            self.assertEqual(re.findall(r"https?://|@import|url\(", self.get(path)[1]), [], path)
 
 
 class AddressTest(harness.TestCase):

@@ -150,11 +150,22 @@ def memory_used(number):
     return (1 << 20) if not sms else (1 + number % 4) << 30
 
 
+def memory_free():
+    """Of each device; only a server whose clients are busy keeps account of it."""
+    used = sum(memory_used(number) for _, number, _ in clients.values())
+    free = [max(0, (1 << 34) - used), 1 << 33] if sms else [0, 0]
+    return struct.pack(f"<{wire.DEVICES}Q", *free, *[0] * (wire.DEVICES - 2))
+
+
+def launches(number):
+    return 7 + int(sms * 10 * (time.monotonic() - since.setdefault(number, time.monotonic())))
+
+
 def usage(number):
     """0.5 s of GPU time, 30 SM seconds, 7 launches, 3 copies of 4096 bytes up. The daemon believes no
     more of a client that has just come. A liar says a year."""
     ms = 10**6 * (365 * 86400 * 2 if how == "liar" else 1)
-    return wire.USAGE.pack(500 * ms, *[0] * 31, 30000 * ms + int(busy_seconds(number) * 10**9), *[0] * 31, 250 * ms, 0, 0, 5000, 64, 7, 3,
+    return wire.USAGE.pack(500 * ms, *[0] * 31, 30000 * ms + int(busy_seconds(number) * 10**9), *[0] * 31, 250 * ms, 0, 0, 5000, 64, launches(number), 3,
                            4096, 0, 0, 1, 500, b"cuModuleLoadData of PID 1" + RUDE)
 
 
@@ -197,11 +208,11 @@ def on_status(request):
     for number, limits in rows * (6000 if how == "endless" else 1):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", memory_used(number),
-                                       *[0] * 31, 2 << 20, *[0] * 31, 5, 33, *[0] * 31)
+                                       *[0] * 31, 2 * memory_used(number), *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) +
-         bytes(8 * wire.DEVICES + wire.CODE_CACHE.size), request)
+         memory_free() + bytes(wire.CODE_CACHE.size), request)
 
 
 def drop(connection, status=0):

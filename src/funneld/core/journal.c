@@ -139,6 +139,13 @@ static int server_paths(const char *directory, const char *name, char folder[PAT
     return error ? error : path_join(folder, "server.log", path, PATH_MAX);
 }
 
+int journal_server_path(const char *directory, const char *name, char path[PATH_MAX])
+{
+    char folder[PATH_MAX];
+
+    return server_paths(directory, name, folder, path);
+}
+
 int journal_append_server(const char *directory, const char *name, uid_t reader, const char *text,
                           size_t size)
 {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,6 +27,9 @@ void journal_set_quota(uint64_t bytes);
 /* Puts control.log, or with a `name` the log of that server, aside as *.old when it has more than
  * `most` bytes; whether it did. Then control.log has to be opened again. */
 bool journal_put_aside(const char *directory, const char *name, uint64_t most);
+
+/* Where journal_append_server() writes: 0 or -ENAMETOOLONG. */
+int journal_server_path(const char *directory, const char *name, char path[PATH_MAX]);
 
 /* Appends lines to the log of a server: <directory>/server.log for that of the daemon's own user,
  * else <directory>/<name>/server.log. Beside the daemon's user, `reader` may read it, whose server

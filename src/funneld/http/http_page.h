@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status page, page.html, as bytes of the program. */
+/* The files of the status page, as bytes of the program. */
 #pragma once
 
 #include <stddef.h>
 
-extern const unsigned char http_page[];
-extern const size_t http_page_size;
+struct http_page_file {
+    const char *path; /* by which the page asks for it */
+    const char *type;
+    const unsigned char *bytes;
+    size_t size;
+};
+
+extern const struct http_page_file http_page_files[];
+extern const size_t http_page_file_count;

@@ -20,6 +20,7 @@
 #include "http_token.h"
 #include "journal.h"
 #include "metrics_text.h"
+#include "server_process.h"
 #include "state_json.h"
 #include "usage_history.h"
 
@@ -75,13 +76,21 @@ static void answer_state(struct http_request *request)
 
 /* ---- the rest ---- */
 
-static void answer_page(struct http_request *request)
+static const struct http_page_file *find_file(const char *path)
+{
+    for (size_t i = 0; i < http_page_file_count; i++)
+        if (!strcmp(http_page_files[i].path, path))
+            return &http_page_files[i];
+    return NULL;
+}
+
+static void answer_file(struct http_request *request, const struct http_page_file *file)
 {
     struct evbuffer *body = evbuffer_new();
 
     if (body)
-        evbuffer_add_reference(body, http_page, http_page_size, NULL, NULL);
-    answer_buffer(request, "text/html; charset=utf-8", body);
+        evbuffer_add_reference(body, file->bytes, file->size, NULL, NULL);
+    answer_buffer(request, file->type, body);
 }
 
 /* range=300, 3600 or 86400, in seconds; since=MILLISECONDS since the epoch, for what is newer. */
@@ -108,14 +117,32 @@ static void answer_history(struct http_request *request)
     answer_buffer(request, TYPE_JSON, body);
 }
 
-/* The end of control.log. */
-static void answer_log(struct http_request *request)
+/* 0 or -errno; -ENOENT where there is no such server. */
+static int find_log(const struct http_request *request, char path[PATH_MAX])
 {
     const struct daemon *daemon = request->context;
-    struct evbuffer *body = evbuffer_new();
+    uint64_t pid;
+
+    if (!http_query_has(request, "server"))
+        return path_join(daemon->paths.log, "control.log", path, PATH_MAX);
+    if (http_query_number(request, "server", &pid) || pid > INT32_MAX)
+        return -EINVAL;
+    const struct server_process *process = server_process_by_pid(daemon, (pid_t)pid);
+    return process ? journal_server_path(daemon->paths.log, process->name, path) : -ENOENT;
+}
+
+/* The end of control.log, or with server=PID of what that server logs. */
+static void answer_log(struct http_request *request)
+{
     char path[PATH_MAX], text[LOG_BYTES];
-    int error = path_join(daemon->paths.log, "control.log", path, sizeof(path));
-    _cleanup_fd_ int fd = error ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    int error = find_log(request, path);
+
+    if (error) {
+        http_answer(request, error == -ENOENT ? 404 : 400, "text/plain", NULL);
+        return;
+    }
+    struct evbuffer *body = evbuffer_new();
+    _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     ssize_t got = pread(fd, text, sizeof(text), size > LOG_BYTES ? size - LOG_BYTES : 0);
 
@@ -131,7 +158,6 @@ static const struct {
     bool is_post, needs_operator;
     void (*answer)(struct http_request *request);
 } routes[] = {
-    {"/", false, false, answer_page},
     {"/metrics", false, false, answer_metrics},
     {"/api/state", false, false, answer_state},
     {"/api/history", false, false, answer_history},
@@ -160,6 +186,11 @@ static void handle(struct http_request *request)
         refuse_host(request);
         return;
     }
+    const struct http_page_file *file = find_file(request->path);
+    if (file && !request->is_post) {
+        answer_file(request, file);
+        return;
+    }
     for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {
         if (strcmp(routes[i].path, request->path))
             continue;
@@ -171,7 +202,7 @@ static void handle(struct http_request *request)
             routes[i].answer(request);
         return;
     }
-    http_answer(request, 404, "text/plain", NULL);
+    http_answer(request, file ? 405 : 404, "text/plain", NULL);
 }
 
 int http_pages_start(struct daemon *daemon, const char *address)

@@ -34,7 +34,8 @@ static int parse_first(char *line, struct http_request *request)
     *target++ = '\0';
     *version = '\0';
     request->is_post = !strcmp(line, "POST");
-    if (!request->is_post && strcmp(line, "GET"))
+    request->is_head = !strcmp(line, "HEAD");
+    if (!request->is_post && !request->is_head && strcmp(line, "GET"))
         return 405;
     return parse_target(target, request);
 }

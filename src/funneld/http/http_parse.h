@@ -8,7 +8,7 @@
 
 /* Reads a head of `size` bytes, which a NUL follows, into the request; changes the text. 0, or the
  * status to refuse it with: 400 for what is no request, a NUL in it, two hosts, or a text that is
- * too long, 405 for other methods than GET and POST. */
+ * too long, 405 for other methods than GET, HEAD and POST. */
 int http_parse(char *text, size_t size, struct http_request *ret_request);
 
 /* Whether the query has NAME=. */

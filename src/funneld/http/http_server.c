@@ -190,8 +190,9 @@ static const char headers[] = "Connection: close\r\n"
                               "X-Content-Type-Options: nosniff\r\n"
                               "Referrer-Policy: no-referrer\r\n"
                               "Content-Security-Policy: default-src 'none'; style-src "
-                              "'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
-                              "img-src data:; frame-ancestors 'none'\r\n\r\n";
+                              "'self'; script-src 'self'; connect-src 'self'; img-src data:; "
+                              "base-uri 'none'; form-action 'none'; "
+                              "frame-ancestors 'none'\r\n\r\n";
 
 void http_answer(struct http_request *request, int status, const char *type, struct evbuffer *body)
 {
@@ -208,9 +209,9 @@ void http_answer(struct http_request *request, int status, const char *type, str
 
     evbuffer_add_printf(output, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s",
                         status, reason, type, size, headers);
-    if (body)
+    if (body && !request->is_head)
         evbuffer_add_buffer(output, body);
-    else
+    else if (!request->is_head)
         evbuffer_add_printf(output, "%s\n", reason);
     discard(connection->stream, connection);
     bufferevent_setcb(connection->stream, discard, on_sent, on_end, connection);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP server for metrics and the status page: GET and POST, one request a connection.
+ * A small HTTP server for metrics and the status page: GET, HEAD and POST, one request a
+ * connection.
  *
  * Every process that reaches the port may connect, so a connection has limits: 8 KiB of request, no
  * body, ten seconds for all of it. The machine itself has 48 connections, and all others have 48:
@@ -19,6 +20,7 @@ struct http_server;
 /* A request that has been read, until it is answered. The texts live as long as it does. */
 struct http_request {
     bool is_post;
+    bool is_head;           /* a GET that is answered without its body */
     char path[128];         /* as it came, without the query */
     char query[256];        /* what follows the ?, "" = nothing */
     char token[80];         /* "Authorization: Bearer TOKEN", "" = none */
