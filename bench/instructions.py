@@ -75,7 +75,7 @@ class Tree:
         try:
             subprocess.run([funnel, "run", "-q", "--", *before, *program], check=True, **quiet)
         finally:
-            subprocess.run([funnel, "stop", "--wait", "--timeout", "20"], **quiet)
+            subprocess.run([funnel, "stop", "--timeout", "20"], check=True, **quiet)
 
 
 def costs(path):
