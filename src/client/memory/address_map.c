@@ -11,7 +11,7 @@
 enum part { PART_DEVICE, PART_HOST, PART_RESERVED, PART_OTHER };
 
 /* Reservations lie above all windows. */
-static enum part part_of(uint64_t address)
+static inline __attribute__((always_inline)) enum part part_of(uint64_t address)
 {
     if (client_in_window(address))
         return address < client->host_base ? PART_DEVICE : PART_HOST;
@@ -26,8 +26,10 @@ static bool find_on_device(uint64_t address, struct allocation *ret_allocation)
 }
 
 /* The registries that may know an address in each part of the address space, in the order in which
- * they are asked. A managed variable is a variable of its module as well. */
-static bool find_in_part(enum part part, uint64_t address, struct allocation *ret_allocation)
+ * they are asked. A managed variable is a variable of its module as well. Inline, because each copy
+ * passes here twice. */
+static inline __attribute__((always_inline)) bool find_in_part(enum part part, uint64_t address,
+                                                               struct allocation *ret_allocation)
 {
     switch (part) {
     case PART_DEVICE:
