@@ -127,11 +127,22 @@ CUresult launch_with(const struct launch *launch, const struct stream *stream,
                                    params_size ? extra : NULL);
 }
 
-void launch_announce(struct stream *stream, const struct function *function)
+static void announce_function(struct stream *stream, const struct function *function)
 {
     function_note_uses(stream->session, function);
     if (function_may_print(function))
         device_printf_begin(stream, function_formats(function));
+}
+
+CUresult launch_begin(struct stream *stream, const struct launch *launches, unsigned count,
+                      uint32_t uses, CUresult result)
+{
+    stream_note_kernel(stream, launches[count - 1].shape.grid);
+    if (result == CUDA_SUCCESS)
+        result = stream_begin_work(stream);
+    for (unsigned i = 0; i < count && uses && result == CUDA_SUCCESS; i++)
+        announce_function(stream, launches[i].function);
+    return result;
 }
 
 CUresult launch_plain(const struct launch *launch, const struct stream *stream)
@@ -157,11 +168,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
                                           in->attributes_size, attributes, &count);
     launch_read(&launch, in, f);
     launch_record(session, 1, in->f, f->name);
-    stream_note_kernel(hStream, launch.shape.grid);
-    if (result == CUDA_SUCCESS)
-        result = stream_begin_work(hStream);
-    if (result == CUDA_SUCCESS && f->uses)
-        launch_announce(hStream, f);
+    result = launch_begin(hStream, &launch, 1, f->uses, result);
     if (result == CUDA_SUCCESS)
         result = launch_with(&launch, hStream, attributes, count);
     return stream_end(hStream, 0, result);

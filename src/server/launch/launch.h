@@ -66,5 +66,7 @@ CUresult launch_with(const struct launch *launch, const struct stream *stream,
                      CUlaunchAttribute *attributes, unsigned count);
 CUresult launch_plain(const struct launch *launch, const struct stream *stream);
 
-/* Before the launch of a kernel with `uses` (function.h), behind stream_begin_work(). */
-void launch_announce(struct stream *stream, const struct function *function);
+/* Before launches of kernels with `uses` (function.h) together: lets the stream begin its work, and
+ * says what the kernels use. A result other than CUDA_SUCCESS is returned. */
+CUresult launch_begin(struct stream *stream, const struct launch *launches, unsigned count,
+                      uint32_t uses, CUresult result);

@@ -163,24 +163,14 @@ static bool fills_device(const struct stream *stream, const struct launch *launc
     return blocks > (uint64_t)sms;
 }
 
-static void announce_all(struct stream *stream, const struct launch *launches, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        launch_announce(stream, launches[i].function);
-}
-
 static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
 {
     if (stream->launch->fence_path_probe.path != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
         fills_device(stream, launch))
         return false;
     launch_record(stream->session, 0, launch->function->handle, launch->function->name);
-    stream_note_kernel(stream, launch->shape.grid);
-    if (stream_begin_work(stream) != CUDA_SUCCESS)
-        return false;
-    if (launch->function->uses)
-        launch_announce(stream, launch->function);
-    return fence_kernel_behind(stream, launch, seq);
+    return launch_begin(stream, launch, 1, launch->function->uses, CUDA_SUCCESS) == CUDA_SUCCESS &&
+           fence_kernel_behind(stream, launch, seq);
 }
 
 /* Makes the launch that was set aside together with its fence: false when there is no such launch,
@@ -219,16 +209,13 @@ bool launch_batch_flush(struct session *session)
     batch->count = 0;
     const struct function *last = batch->launches[count - 1].function;
     launch_record(session, count, last->handle, last->name);
-    stream_note_kernel(batch->stream, batch->launches[count - 1].shape.grid);
 
-    CUresult result = stream_begin_work(batch->stream);
-    if (result == CUDA_SUCCESS && batch->uses)
-        announce_all(batch->stream, batch->launches, count);
-    if (result == CUDA_SUCCESS) {
+    CUresult result =
+        launch_begin(batch->stream, batch->launches, count, batch->uses, CUDA_SUCCESS);
+    if (result == CUDA_SUCCESS)
         launch_all(session, batch->stream, batch->launches, count);
-    } else {
+    else
         session_async_failed(session, "cuLaunchKernelEx", result);
-    }
     stream_count_more(batch->stream, count - 1);
     stream_end(batch->stream, 0, result);
     if (count == 1)

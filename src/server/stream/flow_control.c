@@ -25,6 +25,9 @@
 /* A wait that is shorter says nothing of the time of a submission. */
 #define WAIT_NS_MIN (20 * NS_PER_MS)
 
+/* After this time without progress twice as much may be in flight. */
+#define EXTEND_NS (2 * NS_PER_SEC)
+
 /* One part in so many of the average is replaced by a new time. */
 #define WEIGHT 4
 
@@ -95,7 +98,7 @@ void flow_control_done_since_step(struct flow_control *flow, int32_t count, uint
         set_limit(flow, LIMIT_SUPPOSED);
 }
 
-void flow_control_learn_wait(struct flow_control *flow, int32_t count, uint64_t waited)
+static void learn_wait(struct flow_control *flow, int32_t count, uint64_t waited)
 {
     uint64_t least = count ? waited / (uint64_t)count : 0;
 
@@ -105,10 +108,14 @@ void flow_control_learn_wait(struct flow_control *flow, int32_t count, uint64_t 
     set_limit(flow, FLOW_IN_FLIGHT_NS / least);
 }
 
-void flow_control_extend(struct flow_control *flow)
+bool flow_control_waited(struct flow_control *flow, int32_t count, uint64_t waited)
 {
+    learn_wait(flow, count, waited);
+    if (waited < EXTEND_NS)
+        return false;
     set_limit(flow, 2 * (uint64_t)flow->limit);
     flow->passed_at = 0;
+    return true;
 }
 
 static int32_t more_of(int32_t a, int32_t b)

@@ -49,11 +49,9 @@ void flow_control_done(struct flow_control *flow, int32_t count, uint64_t before
 void flow_control_done_since_step(struct flow_control *flow, int32_t count, uint64_t now);
 
 /* The next checkpoint, behind `count` submissions, has been awaited for this long. Other work on
- * the GPU may be the cause; then later checkpoints tell better. */
-void flow_control_learn_wait(struct flow_control *flow, int32_t count, uint64_t waited);
-
-/* After a timeout: the work in flight may wait for the client's next launch. */
-void flow_control_extend(struct flow_control *flow);
+ * the GPU may be the cause; then later checkpoints tell better. True when twice as much may be in
+ * flight now, because the work there may wait for the client's next launch. */
+bool flow_control_waited(struct flow_control *flow, int32_t count, uint64_t waited);
 
 /* Whether the stream may have more in flight; `is_strict` allows no more than the limit. */
 bool flow_control_has_capacity(const struct flow_control *flow, bool is_strict);

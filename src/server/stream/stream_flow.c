@@ -9,10 +9,6 @@
 #include "stream_state.h"
 #include "suspend.h"
 
-/* The work in flight may wait for what the client gives another stream, or for the client itself.
- * So after this time without progress twice as much may be in flight. */
-#define EXTEND_NS (2 * NS_PER_SEC)
-
 #define SUSPENDED_PAUSE_NS (100 * NS_PER_US)
 
 void stream_flow_init(struct stream *stream)
@@ -135,11 +131,8 @@ static void await_checkpoints(struct stream *stream)
             since = now;
             continue;
         }
-        flow_control_learn_wait(&flow->control, awaited_submissions(flow), now - since);
-        if (now - since >= EXTEND_NS) {
-            flow_control_extend(&flow->control);
+        if (flow_control_waited(&flow->control, awaited_submissions(flow), now - since))
             since = now;
-        }
     }
 }
 
@@ -188,23 +181,6 @@ static void wait_for_capacity(struct stream *stream)
 
 /* ---- steps ---- */
 
-static void step_ahead(struct stream *stream, int32_t submissions, uint64_t now)
-{
-    if (submissions)
-        add_checkpoint(stream, submissions);
-    take_reached(stream, 0, now);
-    if (!stream->flow.count)
-        flow_control_done_since_step(&stream->flow.control, submissions, now);
-    if (!may_be_given_more(stream))
-        wait_for_capacity(stream);
-}
-
-static void step_while_idle(struct stream *stream, int32_t submissions, uint64_t now)
-{
-    flow_control_done_since_step(&stream->flow.control, submissions, now);
-    stream_flow_end(stream);
-}
-
 static void count_burst(struct stream *stream, int32_t submissions)
 {
     struct session_streams *streams = stream->session->streams;
@@ -212,6 +188,19 @@ static void count_burst(struct stream *stream, int32_t submissions)
     flow_control_count_burst(&stream->flow.control, submissions,
                              streams->given_last != stream->word);
     streams->given_last = stream->word;
+}
+
+/* The submissions since the last step; `idle` = the stream has done them all. */
+static void note_submissions(struct stream *stream, int32_t submissions, bool idle, uint64_t now)
+{
+    if (!idle && submissions)
+        add_checkpoint(stream, submissions);
+    if (!idle)
+        take_reached(stream, 0, now);
+    if (idle || !stream->flow.count)
+        flow_control_done_since_step(&stream->flow.control, submissions, now);
+    if (idle)
+        stream_flow_end(stream);
 }
 
 void stream_flow_step(struct stream *stream)
@@ -226,10 +215,9 @@ void stream_flow_step(struct stream *stream)
     if (stream->driver && !session->server->streams->no_flow_control &&
         session_enter(session, stream->device) == CUDA_SUCCESS) {
         uint64_t now = clock_ns();
-        if (idle)
-            step_while_idle(stream, submissions, now);
-        else
-            step_ahead(stream, submissions, now);
+        note_submissions(stream, submissions, idle, now);
+        if (!idle && !may_be_given_more(stream))
+            wait_for_capacity(stream);
         control->stepped_at = now;
     }
     flow_control_step(control, idle);

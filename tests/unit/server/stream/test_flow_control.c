@@ -64,19 +64,19 @@ static void bounds_around_the_average_teach_nothing(void **state)
 
 static void a_wait_teaches_that_submissions_are_long(void **state)
 {
-    flow_control_learn_wait(&flow, 2, 10 * NS_PER_MS);
+    assert_false(flow_control_waited(&flow, 2, 10 * NS_PER_MS));
     assert_int_equal(flow.submission_ns, 0);
-    flow_control_learn_wait(&flow, 2, 20 * NS_PER_MS);
+    assert_false(flow_control_waited(&flow, 2, 20 * NS_PER_MS));
     assert_int_equal(flow.submission_ns, 10 * NS_PER_MS);
     assert_int_equal(flow.limit, 4);
-    flow_control_learn_wait(&flow, 0, NS_PER_SEC);
+    assert_false(flow_control_waited(&flow, 0, NS_PER_SEC));
     assert_int_equal(flow.submission_ns, 10 * NS_PER_MS);
 }
 
 static void after_a_timeout_the_limit_doubles(void **state)
 {
     run_timed(NS_PER_SEC, 3);
-    flow_control_extend(&flow);
+    assert_true(flow_control_waited(&flow, 1, 2 * NS_PER_SEC));
     assert_int_equal(flow.limit, 4);
     assert_int_equal(flow.passed_at, 0);
 }
