@@ -21,7 +21,7 @@ struct work {
     uint32_t count;
 };
 
-static void launch(struct work *work)
+static void launch_kernel(struct work *work)
 {
     void *parameters[] = {&work->memory, &work->memory, &work->memory, &work->count};
 
@@ -30,11 +30,11 @@ static void launch(struct work *work)
 
 static void launch_and_wait(struct work *work)
 {
-    launch(work);
+    launch_kernel(work);
     CHECK(cuStreamSynchronize(NULL));
 }
 
-static void copy(struct work *work)
+static void copy_bytes(struct work *work)
 {
     static const unsigned char bytes[COPY_BYTES];
 
@@ -44,7 +44,7 @@ static void copy(struct work *work)
 static const struct row {
     const char *name;
     void (*call)(struct work *work);
-} rows[] = {{"launch", launch}, {"launch_and_wait", launch_and_wait}, {"copy", copy}};
+} rows[] = {{"launch", launch_kernel}, {"launch_and_wait", launch_and_wait}, {"copy", copy_bytes}};
 
 static const struct row *find_row(const char *name)
 {

@@ -26,7 +26,7 @@
 
 static float data[COUNT] __attribute__((aligned(64)));
 
-static void fill(void)
+static void fill_data(void)
 {
     for (int i = 0; i < COUNT; i++)
         data[i] = (float)i;
@@ -135,7 +135,7 @@ static void *opencl(const char *name)
 #define OPENCL(name, ...) ((int32_t(*)(__VA_ARGS__))opencl(#name))
 #define OPENCL_OBJECT(name, ...) ((cl_object(*)(__VA_ARGS__))opencl(#name))
 
-static void must(int32_t error, const char *what)
+static void check_opencl(int32_t error, const char *what)
 {
     if (error == 0)
         return;
@@ -159,44 +159,46 @@ static void opencl_open(void)
     }
     context = OPENCL_OBJECT(clCreateContext, const intptr_t *, uint32_t, const cl_object *, void *,
                             void *, int32_t *)(NULL, 1, &device, NULL, NULL, &error);
-    must(error, "clCreateContext");
+    check_opencl(error, "clCreateContext");
     queue = OPENCL_OBJECT(clCreateCommandQueue, cl_object, cl_object, uint64_t,
                           int32_t *)(context, device, 0, &error);
-    must(error, "clCreateCommandQueue");
+    check_opencl(error, "clCreateCommandQueue");
     program = OPENCL_OBJECT(clCreateProgramWithSource, cl_object, uint32_t, const char **,
                             const size_t *, int32_t *)(context, 1, &text, NULL, &error);
-    must(error, "clCreateProgramWithSource");
-    must(OPENCL(clBuildProgram, cl_object, uint32_t, const cl_object *, const char *, void *,
-                void *)(program, 1, &device, "", NULL, NULL),
-         "clBuildProgram");
+    check_opencl(error, "clCreateProgramWithSource");
+    check_opencl(OPENCL(clBuildProgram, cl_object, uint32_t, const cl_object *, const char *,
+                        void *, void *)(program, 1, &device, "", NULL, NULL),
+                 "clBuildProgram");
     kernel = OPENCL_OBJECT(clCreateKernel, cl_object, const char *,
                            int32_t *)(program, "fma_kernel", &error);
-    must(error, "clCreateKernel");
+    check_opencl(error, "clCreateKernel");
     buffer = OPENCL_OBJECT(clCreateBuffer, cl_object, uint64_t, size_t, void *,
                            int32_t *)(context, CL_MEM_READ_WRITE, sizeof(data), NULL, &error);
-    must(error, "clCreateBuffer");
-    must(OPENCL(clSetKernelArg, cl_object, uint32_t, size_t, const void *)(kernel, 0, work_size,
-                                                                           &buffer),
-         "clSetKernelArg");
-    must(OPENCL(clSetKernelArg, cl_object, uint32_t, size_t, const void *)(kernel, 1,
-                                                                           sizeof(rounds), &rounds),
-         "clSetKernelArg");
+    check_opencl(error, "clCreateBuffer");
+    check_opencl(OPENCL(clSetKernelArg, cl_object, uint32_t, size_t,
+                        const void *)(kernel, 0, work_size, &buffer),
+                 "clSetKernelArg");
+    check_opencl(OPENCL(clSetKernelArg, cl_object, uint32_t, size_t,
+                        const void *)(kernel, 1, sizeof(rounds), &rounds),
+                 "clSetKernelArg");
 }
 
 static void opencl_run(void)
 {
     size_t global = COUNT, local = 256;
-    must(OPENCL(clEnqueueWriteBuffer, cl_object, cl_object, uint32_t, size_t, size_t, const void *,
-                uint32_t, void *, void *)(queue, buffer, 1, 0, sizeof(data), data, 0, NULL, NULL),
-         "clEnqueueWriteBuffer");
-    must(OPENCL(clEnqueueNDRangeKernel, cl_object, cl_object, uint32_t, const size_t *,
-                const size_t *, const size_t *, uint32_t, void *,
-                void *)(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL),
-         "clEnqueueNDRangeKernel");
-    must(OPENCL(clFinish, cl_object)(queue), "clFinish");
-    must(OPENCL(clEnqueueReadBuffer, cl_object, cl_object, uint32_t, size_t, size_t, void *,
-                uint32_t, void *, void *)(queue, buffer, 1, 0, sizeof(data), data, 0, NULL, NULL),
-         "clEnqueueReadBuffer");
+    check_opencl(OPENCL(clEnqueueWriteBuffer, cl_object, cl_object, uint32_t, size_t, size_t,
+                        const void *, uint32_t, void *,
+                        void *)(queue, buffer, 1, 0, sizeof(data), data, 0, NULL, NULL),
+                 "clEnqueueWriteBuffer");
+    check_opencl(OPENCL(clEnqueueNDRangeKernel, cl_object, cl_object, uint32_t, const size_t *,
+                        const size_t *, const size_t *, uint32_t, void *,
+                        void *)(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL),
+                 "clEnqueueNDRangeKernel");
+    check_opencl(OPENCL(clFinish, cl_object)(queue), "clFinish");
+    check_opencl(OPENCL(clEnqueueReadBuffer, cl_object, cl_object, uint32_t, size_t, size_t, void *,
+                        uint32_t, void *,
+                        void *)(queue, buffer, 1, 0, sizeof(data), data, 0, NULL, NULL),
+                 "clEnqueueReadBuffer");
 }
 
 /* ---- Measuring: as in rates.cu the best run counts, by the clock and by the CPU time spent ----
@@ -209,7 +211,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void run(const char *way, int threads)
+static void run_way(const char *way, int threads)
 {
     if (strcmp(way, "opencl") == 0)
         opencl_run();
@@ -230,10 +232,10 @@ int main(int count, char **words)
     uint64_t end = clock_ns() + (uint64_t)(atof(words[2]) * 1e9);
     bool correct = true;
     do {
-        fill();
+        fill_data();
         uint64_t begin = clock_ns();
         double cpu = cpu_seconds();
-        run(words[1], threads);
+        run_way(words[1], threads);
         best = fmin(best, (double)(clock_ns() - begin) * 1e-9);
         best_cpu = fmin(best_cpu, cpu_seconds() - cpu);
         correct &= is_correct();

@@ -32,7 +32,7 @@ static bool take_or_queue(struct fair_semaphore *semaphore, struct waiter *waite
     return false;
 }
 
-/* What the one before did is seen: partner serve(). */
+/* What the one before did is seen: partner serve_waiter(). */
 static bool is_served(const struct waiter *waiter)
 {
     return atomic_load_explicit(&waiter->served, memory_order_acquire);
@@ -40,7 +40,7 @@ static bool is_served(const struct waiter *waiter)
 
 /* The waiter may be gone as soon as it has seen this, and then the wake has no effect. Partner
  * is_served(). */
-static void serve(struct waiter *waiter)
+static void serve_waiter(struct waiter *waiter)
 {
     atomic_store_explicit(&waiter->served, 1, memory_order_release);
     futex_wake(&waiter->served, 1);
@@ -78,5 +78,5 @@ void fair_semaphore_give(struct fair_semaphore *semaphore)
     struct waiter *next = hand_over(semaphore);
 
     if (next)
-        serve(next);
+        serve_waiter(next);
 }

@@ -27,7 +27,7 @@ static uint32_t chunk_count(const struct handles *handles)
     return (handles->limit + HANDLE_CHUNK_ENTRIES - 1) / HANDLE_CHUNK_ENTRIES;
 }
 
-/* Pairs with the releases in publish() and retire(). */
+/* Pairs with the releases in publish_entry() and retire(). */
 static uint64_t load_handle(const struct handle_entry *entry)
 {
     return atomic_load_explicit(&entry->handle, memory_order_acquire);
@@ -35,7 +35,7 @@ static uint64_t load_handle(const struct handle_entry *entry)
 
 /* The object is stored with release too: a reader that sees it also sees that the entry's former
  * handle has ended. */
-static void publish(struct handle_entry *entry, uint64_t handle, void *object)
+static void publish_entry(struct handle_entry *entry, uint64_t handle, void *object)
 {
     atomic_store_explicit(&entry->object, object, memory_order_release);
     atomic_store_explicit(&entry->handle, handle, memory_order_release);
@@ -136,7 +136,7 @@ uint64_t handles_add(struct handles *handles, unsigned type, void *object)
     struct handle_entry *entry = handles_entry(handles, index);
     entry->generation = entry->generation % GENERATION_MAX + 1;
     uint64_t handle = compose(type, entry->generation, index);
-    publish(entry, handle, object);
+    publish_entry(entry, handle, object);
     handles->count++;
     return handle;
 }
@@ -154,7 +154,7 @@ int handles_put(struct handles *handles, uint64_t handle, void *object)
         return -ENOMEM;
     if (load_handle(entry) != 0)
         return -EEXIST;
-    publish(entry, handle, object);
+    publish_entry(entry, handle, object);
     handles->count++;
     return 0;
 }

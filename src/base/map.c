@@ -29,7 +29,7 @@ static struct map_entry *place_of(const struct map *map, uint64_t key)
     return &map->entries[at];
 }
 
-static int grow(struct map *map)
+static int grow_map(struct map *map)
 {
     struct map bigger = {.capacity = map->capacity ? map->capacity * 2 : MAP_FIRST_CAPACITY};
     bigger.entries = calloc(bigger.capacity, sizeof(*bigger.entries));
@@ -60,7 +60,7 @@ int map_put(struct map *map, uint64_t key, void *value)
     if (map_get(map, key))
         return -EEXIST;
     if ((map->count + 1) * 4 > map->capacity * 3) {
-        int rc = grow(map);
+        int rc = grow_map(map);
         if (rc < 0)
             return rc;
     }

@@ -27,7 +27,7 @@ static size_t size_of(CUcoredumpSettings setting)
     return setting == CU_COREDUMP_GENERATION_FLAGS ? sizeof(unsigned) : 1;
 }
 
-static CUresult get(CUcoredumpSettings setting, void *value, size_t *size)
+static CUresult get_setting(CUcoredumpSettings setting, void *value, size_t *size)
 {
     size_t wanted = size_of(setting);
 
@@ -47,7 +47,7 @@ static bool is_zero(const unsigned char *value, size_t size)
 }
 
 /* Only what asks for nothing is taken. */
-static CUresult set(CUcoredumpSettings setting, const void *value, const size_t *size)
+static CUresult set_setting(CUcoredumpSettings setting, const void *value, const size_t *size)
 {
     size_t wanted = size_of(setting);
     bool fits = size && (is_text(setting) ? *size <= wanted : *size == wanted);
@@ -62,20 +62,20 @@ static CUresult set(CUcoredumpSettings setting, const void *value, const size_t 
 
 CUresult client_cuCoredumpGetAttribute(CUcoredumpSettings attrib, void *value, size_t *size)
 {
-    return get(attrib, value, size);
+    return get_setting(attrib, value, size);
 }
 
 CUresult client_cuCoredumpGetAttributeGlobal(CUcoredumpSettings attrib, void *value, size_t *size)
 {
-    return get(attrib, value, size);
+    return get_setting(attrib, value, size);
 }
 
 CUresult client_cuCoredumpSetAttribute(CUcoredumpSettings attrib, void *value, size_t *size)
 {
-    return set(attrib, value, size);
+    return set_setting(attrib, value, size);
 }
 
 CUresult client_cuCoredumpSetAttributeGlobal(CUcoredumpSettings attrib, void *value, size_t *size)
 {
-    return set(attrib, value, size);
+    return set_setting(attrib, value, size);
 }

@@ -67,7 +67,7 @@ static void *register_unicode(void *domain, const wchar_t *text)
 
 /* ---- marks and ranges ---- */
 
-static void mark(const struct nvtx_attributes *attributes)
+static void mark_event(const struct nvtx_attributes *attributes)
 {
     struct name name;
 
@@ -105,7 +105,7 @@ static int push_unicode(const wchar_t *text)
     return client_range_push(narrow(text, &name));
 }
 
-static uint64_t start(const struct nvtx_attributes *attributes)
+static uint64_t start_range(const struct nvtx_attributes *attributes)
 {
     struct name name;
 
@@ -128,7 +128,7 @@ static uint64_t start_unicode(const wchar_t *text)
 
 static void domain_mark(void *domain, const struct nvtx_attributes *attributes)
 {
-    mark(attributes);
+    mark_event(attributes);
 }
 
 static int domain_push(void *domain, const struct nvtx_attributes *attributes)
@@ -143,7 +143,7 @@ static int domain_pop(void *domain)
 
 static uint64_t domain_start(void *domain, const struct nvtx_attributes *attributes)
 {
-    return start(attributes);
+    return start_range(attributes);
 }
 
 static void domain_end(void *domain, uint64_t number)
@@ -159,10 +159,10 @@ struct replacement {
 };
 
 static const struct replacement core[] = {
-    {NVTX_MARK_EX, (nvtx_function)mark},
+    {NVTX_MARK_EX, (nvtx_function)mark_event},
     {NVTX_MARK_A, (nvtx_function)mark_ascii},
     {NVTX_MARK_W, (nvtx_function)mark_unicode},
-    {NVTX_RANGE_START_EX, (nvtx_function)start},
+    {NVTX_RANGE_START_EX, (nvtx_function)start_range},
     {NVTX_RANGE_START_A, (nvtx_function)start_ascii},
     {NVTX_RANGE_START_W, (nvtx_function)start_unicode},
     {NVTX_RANGE_END, (nvtx_function)client_range_end},
@@ -182,8 +182,8 @@ static const struct replacement core2[] = {
     {NVTX_DOMAIN_REGISTER_STRING_W, (nvtx_function)register_unicode},
 };
 
-static void replace(const struct nvtx_callbacks *callbacks, enum nvtx_module module,
-                    const struct replacement *list, unsigned count)
+static void replace_callbacks(const struct nvtx_callbacks *callbacks, enum nvtx_module module,
+                              const struct replacement *list, unsigned count)
 {
     nvtx_function **table;
     unsigned size;
@@ -202,7 +202,7 @@ int InitializeInjectionNvtx2(nvtx_get_export_table get)
 
     if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
         return 0;
-    replace(callbacks, NVTX_MODULE_CORE, core, sizeof(core) / sizeof(*core));
-    replace(callbacks, NVTX_MODULE_CORE2, core2, sizeof(core2) / sizeof(*core2));
+    replace_callbacks(callbacks, NVTX_MODULE_CORE, core, sizeof(core) / sizeof(*core));
+    replace_callbacks(callbacks, NVTX_MODULE_CORE2, core2, sizeof(core2) / sizeof(*core2));
     return 1;
 }

@@ -97,8 +97,8 @@ static void merge(struct cuda_advice *advice)
 }
 
 /* Makes the pages of a range parts of their own: the first of them, and how many; 0 = no memory. */
-static size_t cut(struct cuda_advice *advice, uint64_t offset, uint64_t size,
-                  struct part **ret_first)
+static size_t cut_parts(struct cuda_advice *advice, uint64_t offset, uint64_t size,
+                        struct part **ret_first)
 {
     uint64_t start = offset & ~(uint64_t)(PAGE - 1);
     uint64_t end = (offset + size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
@@ -122,7 +122,7 @@ static uint64_t bit_of(CUmemLocation location)
     return 1ull << (location.type == CU_MEM_LOCATION_TYPE_DEVICE ? location.id : HOST_BIT);
 }
 
-static void take(struct of_pages *pages, CUmem_advise what, CUmemLocation location)
+static void take_advice(struct of_pages *pages, CUmem_advise what, CUmemLocation location)
 {
     switch (what) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY:
@@ -143,7 +143,7 @@ static void take(struct of_pages *pages, CUmem_advise what, CUmemLocation locati
     }
 }
 
-static CUresult check(CUmem_advise what, CUmemLocation location, int device_count)
+static CUresult check_advice(CUmem_advise what, CUmemLocation location, int device_count)
 {
     switch (what) {
     case CU_MEM_ADVISE_SET_READ_MOSTLY: /* these have no location */
@@ -164,17 +164,17 @@ static CUresult check(CUmem_advise what, CUmemLocation location, int device_coun
 CUresult cuda_advice_take(struct cuda_advice *advice, uint64_t offset, uint64_t size,
                           CUmem_advise what, CUmemLocation location, int device_count)
 {
-    CUresult result = check(what, location, device_count);
+    CUresult result = check_advice(what, location, device_count);
     struct part *first;
     size_t count;
 
     if (result != CUDA_SUCCESS)
         return result;
-    count = cut(advice, offset, size, &first);
+    count = cut_parts(advice, offset, size, &first);
     if (count == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t i = 0; i < count; i++)
-        take(&first[i].pages, what, location);
+        take_advice(&first[i].pages, what, location);
     merge(advice);
     return CUDA_SUCCESS;
 }
@@ -183,7 +183,7 @@ CUresult cuda_advice_prefetched(struct cuda_advice *advice, uint64_t offset, uin
                                 CUmemLocation location)
 {
     struct part *first;
-    size_t count = cut(advice, offset, size, &first);
+    size_t count = cut_parts(advice, offset, size, &first);
 
     if (count == 0)
         return CUDA_ERROR_OUT_OF_MEMORY;

@@ -27,9 +27,9 @@ static bool attributes_cover(const CUmemcpyAttributes *attributes, const size_t 
     return true;
 }
 
-static CUresult check(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes,
-                      size_t count, const CUmemcpyAttributes *attributes, const size_t *indices,
-                      size_t attribute_count, CUstream stream)
+static CUresult check_batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes,
+                            size_t count, const CUmemcpyAttributes *attributes,
+                            const size_t *indices, size_t attribute_count, CUstream stream)
 {
     if (!dsts || !srcs || !sizes || count == 0 || !stream || stream == CU_STREAM_LEGACY ||
         !attributes_cover(attributes, indices, attribute_count, count))
@@ -89,7 +89,8 @@ CUresult cuda_batch_copy(const struct cuda_batch_copier *copier, const CUdevicep
                          size_t attribute_count, size_t *failed, CUstream stream)
 {
     size_t which = SIZE_MAX;
-    CUresult result = check(dsts, srcs, sizes, count, attributes, indices, attribute_count, stream);
+    CUresult result =
+        check_batch(dsts, srcs, sizes, count, attributes, indices, attribute_count, stream);
 
     if (result == CUDA_SUCCESS)
         result = copy_all(copier, dsts, srcs, sizes, count, stream, &which);

@@ -237,8 +237,8 @@ static ssize_t receive_behind_reset(int fd, struct msghdr *message)
 }
 
 /* One recvmsg() that does not wait. `ret_sender` is not NULL for sockets that ask for it. */
-static ssize_t receive(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
-                       size_t *ret_fd_count, pid_t *ret_sender)
+static ssize_t receive_message(int fd, void *data, size_t capacity, int *ret_fds,
+                               size_t fd_capacity, size_t *ret_fd_count, pid_t *ret_sender)
 {
     union control control;
     int fds[FDS_ROOM];
@@ -273,8 +273,8 @@ ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_c
     int no_fds[1];
     uint64_t deadline = deadline_in(timeout_ms);
     ssize_t got;
-    while ((got = receive(fd, data, capacity, ret_fds ? ret_fds : no_fds, ret_fds ? fd_capacity : 0,
-                          &fd_count, NULL)) < 0) {
+    while ((got = receive_message(fd, data, capacity, ret_fds ? ret_fds : no_fds,
+                                  ret_fds ? fd_capacity : 0, &fd_count, NULL)) < 0) {
         if (got == -EINTR)
             continue;
         if (got != -EAGAIN || timeout_ms == 0)
@@ -300,7 +300,7 @@ ssize_t sock_recv_from(int fd, void *data, size_t capacity, pid_t *ret_sender)
 {
     size_t fd_count = 0;
     int no_fds[1];
-    return receive(fd, data, capacity, no_fds, 0, &fd_count, ret_sender);
+    return receive_message(fd, data, capacity, no_fds, 0, &fd_count, ret_sender);
 }
 
 int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)

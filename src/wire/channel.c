@@ -326,7 +326,7 @@ static void keep_waiting(const struct region *from, struct region *to)
         to->slots[slot].state = from->slots[slot].state == REPLY_FREE ? REPLY_FREE : REPLY_WAITING;
 }
 
-static int replace(void *address, size_t size, int fd, off_t offset)
+static int replace_mapping(void *address, size_t size, int fd, off_t offset)
 {
     void *mapped = mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, offset);
     return mapped == MAP_FAILED ? -errno : 0;
@@ -337,10 +337,10 @@ static int replace_mappings(struct channel *channel, int fd)
     unsigned char *data = channel->ring_data;
     size_t ring_bytes = channel->ring.size;
     off_t offset = sizeof(struct region);
-    int rc = replace(data, ring_bytes, fd, offset);
+    int rc = replace_mapping(data, ring_bytes, fd, offset);
     if (rc == 0)
-        rc = replace(data + ring_bytes, ring_bytes, fd, offset);
-    return rc == 0 ? replace(channel->region, sizeof(struct region), fd, 0) : rc;
+        rc = replace_mapping(data + ring_bytes, ring_bytes, fd, offset);
+    return rc == 0 ? replace_mapping(channel->region, sizeof(struct region), fd, 0) : rc;
 }
 
 int channel_reopen(struct channel *channel, int region_fd, size_t region_size, uint32_t ring_bytes)

@@ -10,7 +10,7 @@
 #define STEP 512u
 #define EDGE 4096u
 
-static uint64_t add(uint64_t hash, const unsigned char *at)
+static uint64_t add_word(uint64_t hash, const unsigned char *at)
 {
     uint64_t word;
 
@@ -22,7 +22,7 @@ static uint64_t add(uint64_t hash, const unsigned char *at)
 static uint64_t add_range(uint64_t hash, const unsigned char *bytes, size_t size, size_t step)
 {
     for (size_t at = 0; at + sizeof(uint64_t) <= size; at += step)
-        hash = add(hash, bytes + at);
+        hash = add_word(hash, bytes + at);
     return hash;
 }
 

@@ -44,7 +44,7 @@ CUresult array_check(const CUDA_ARRAY3D_DESCRIPTOR *d)
     return CUDA_SUCCESS;
 }
 
-static CUresult publish(struct array *array, CUresult (*send)(const struct array *array))
+static CUresult publish_array(struct array *array, CUresult (*send)(const struct array *array))
 {
     CUresult result;
 
@@ -71,7 +71,7 @@ CUresult array_create(const struct array *like, CUresult (*send)(const struct ar
     if (!array)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *array = *like;
-    result = publish(array, send);
+    result = publish_array(array, send);
     if (result == CUDA_SUCCESS)
         *ret_handle = array->handle;
     else
@@ -152,7 +152,7 @@ CUresult client_cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor,
 
 /* Planar and sparse arrays, and arrays with deferred mapping, are not supported: this is an
  * ordinary one. */
-static CUresult refuse(const struct array *array)
+static CUresult array_error(const struct array *array)
 {
     return array ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -161,14 +161,14 @@ CUresult client_cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned i
 {
     (void)pPlaneArray;
     (void)planeIdx;
-    return refuse(array_lookup(hArray));
+    return array_error(array_lookup(hArray));
 }
 
 CUresult client_cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
                                            CUarray array)
 {
     (void)sparseProperties;
-    return refuse(array_lookup(array));
+    return array_error(array_lookup(array));
 }
 
 CUresult client_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements,
@@ -176,14 +176,14 @@ CUresult client_cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *mem
 {
     (void)memoryRequirements;
     (void)device;
-    return refuse(array_lookup(array));
+    return array_error(array_lookup(array));
 }
 
 CUresult client_cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties,
                                                     CUmipmappedArray mipmap)
 {
     (void)sparseProperties;
-    return refuse(array_lookup_mipmap(mipmap));
+    return array_error(array_lookup_mipmap(mipmap));
 }
 
 CUresult
@@ -192,7 +192,7 @@ client_cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *mem
 {
     (void)memoryRequirements;
     (void)device;
-    return refuse(array_lookup_mipmap(mipmap));
+    return array_error(array_lookup_mipmap(mipmap));
 }
 
 /* ---- ends ---- */

@@ -37,7 +37,7 @@ static void send_destroy(uint64_t handle)
     channel_unlock(&client->channel);
 }
 
-static bool enter(struct texture *texture)
+static bool enter_object(struct texture *texture)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
@@ -45,8 +45,9 @@ static bool enter(struct texture *texture)
                    texture) == 0;
 }
 
-static CUresult publish(struct texture *texture,
-                        CUresult (*make)(const struct texture *texture, uint64_t *ret_object))
+static CUresult publish_texture(struct texture *texture,
+                                CUresult (*make)(const struct texture *texture,
+                                                 uint64_t *ret_object))
 {
     CUresult result;
 
@@ -54,7 +55,7 @@ static CUresult publish(struct texture *texture,
     if (!texture->handle)
         return CUDA_ERROR_OUT_OF_MEMORY;
     result = make(texture, &texture->object);
-    if (result == CUDA_SUCCESS && enter(texture))
+    if (result == CUDA_SUCCESS && enter_object(texture))
         return CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) {
         send_destroy(texture->handle);
@@ -74,7 +75,7 @@ CUresult texture_create(const struct texture *like,
     if (!texture)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *texture = *like;
-    result = publish(texture, make);
+    result = publish_texture(texture, make);
     if (result == CUDA_SUCCESS)
         *ret_object = texture->object;
     else
@@ -82,7 +83,7 @@ CUresult texture_create(const struct texture *like,
     return result;
 }
 
-static void forget(struct texture *texture)
+static void destroy_texture(struct texture *texture)
 {
     send_destroy(texture->handle);
     handles_remove(&client->handles, WIRE_TEXTURE, texture->handle);
@@ -109,7 +110,7 @@ CUresult texture_destroy(uint64_t object, bool is_surface)
     texture = take_out(context->device, object, is_surface);
     if (!texture)
         return CUDA_ERROR_INVALID_VALUE;
-    forget(texture);
+    destroy_texture(texture);
     return client_sync_error();
 }
 
@@ -148,7 +149,7 @@ void texture_destroy_all(struct context *context)
     struct texture *texture;
 
     while ((texture = take_any(context, false)) != NULL)
-        forget(texture);
+        destroy_texture(texture);
     while ((texture = take_any(context, true)) != NULL)
-        forget(texture);
+        destroy_texture(texture);
 }

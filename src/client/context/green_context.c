@@ -58,7 +58,7 @@ static CUresult create_share(const struct device *device, const struct sm_set *s
 }
 
 /* What has been made so far is the caller's when there is no memory. */
-static bool fill(struct green *green, struct device *device, const struct sm_set *set)
+static bool fill_green(struct green *green, struct device *device, const struct sm_set *set)
 {
     green->set = *set;
     green->set.is_part = false;
@@ -68,7 +68,7 @@ static bool fill(struct green *green, struct device *device, const struct sm_set
     return green->handle != NULL;
 }
 
-static void forget(struct green *green)
+static void free_green(struct green *green)
 {
     if (green->handle)
         handles_remove(&client->handles, CLIENT_GREEN, (uint64_t)green->handle);
@@ -78,7 +78,7 @@ static void forget(struct green *green)
     free(green);
 }
 
-static void announce(struct green *green, uint32_t share)
+static void announce_share(struct green *green, uint32_t share)
 {
     struct context *context = green->context, *primary = context->device->primary;
 
@@ -92,7 +92,8 @@ static void announce(struct green *green, uint32_t share)
     atomic_fetch_add_explicit(&primary->greens, 1, memory_order_release);
 }
 
-static CUresult make(struct device *device, const struct sm_set *set, struct green **ret_green)
+static CUresult make_green(struct device *device, const struct sm_set *set,
+                           struct green **ret_green)
 {
     struct green *green = calloc(1, sizeof(*green));
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -100,13 +101,13 @@ static CUresult make(struct device *device, const struct sm_set *set, struct gre
 
     if (!green)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    if (fill(green, device, set))
+    if (fill_green(green, device, set))
         result = create_share(device, set, &share);
     if (result != CUDA_SUCCESS) {
-        forget(green);
+        free_green(green);
         return result;
     }
-    announce(green, share);
+    announce_share(green, share);
     *ret_green = green;
     return CUDA_SUCCESS;
 }
@@ -120,7 +121,7 @@ CUresult green_create(struct device *device, const struct sm_set *set, struct gr
         return result;
     result = client_error();
     if (result == CUDA_SUCCESS)
-        result = make(device, set, ret_green);
+        result = make_green(device, set, ret_green);
     if (result != CUDA_SUCCESS)
         client_cuDevicePrimaryCtxRelease_v2(device->ordinal);
     return result;

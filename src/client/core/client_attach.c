@@ -47,7 +47,7 @@ struct attempt {
     size_t why_size;
 };
 
-static enum attach_outcome refuse(struct attempt *attempt, CUresult status, const char *why)
+static enum attach_outcome refuse_attach(struct attempt *attempt, CUresult status, const char *why)
 {
     attempt->status = status;
     text_copy(attempt->why, attempt->why_size, why);
@@ -77,8 +77,8 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     int r;
 
     if (!environment_socket_path(path, sizeof(path)))
-        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the path of the pipe directory is too long");
+        return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                             "the path of the pipe directory is too long");
     r = connect_to(attempt, path);
     if (r != 0 && environment_system_socket_path(system_path, sizeof(system_path)) &&
         connect_to(attempt, system_path) == 0)
@@ -86,9 +86,10 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     if (r == 0)
         return ATTACHED;
     if (r == -EPERM)
-        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the process that listens in the pipe directory is neither root's nor this "
-                      "user's; FUNNEL_DAEMON_UID may name its user");
+        return refuse_attach(
+            attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+            "the process that listens in the pipe directory is neither root's nor this "
+            "user's; FUNNEL_DAEMON_UID may name its user");
     text_format(attempt->why, attempt->why_size,
                 "no daemon serves %s (%s); start one with: funnel start", path, strerror(-r));
     attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
@@ -133,8 +134,8 @@ static enum attach_outcome send_hello(struct attempt *attempt)
     const struct hello *hello = &attempt->request.hello;
 
     if (sock_send(attempt->socket, hello, sizeof(*hello), NULL, 0) < 0)
-        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the daemon closed the connection at once");
+        return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                             "the daemon closed the connection at once");
     return ATTACHED;
 }
 
@@ -142,7 +143,7 @@ static enum attach_outcome send_hello(struct attempt *attempt)
 #define ADDRESS_END (UINT64_C(1) << 47)
 #define SIZE_END (UINT64_C(1) << 46)
 
-static bool holds(uint64_t start, uint64_t size, uint64_t address, uint64_t length)
+static bool range_contains(uint64_t start, uint64_t size, uint64_t address, uint64_t length)
 {
     return address >= start && length <= size && address - start <= size - length;
 }
@@ -159,19 +160,21 @@ static bool window_is_valid(const struct attach_offer *offer)
 static bool words_are_valid(const struct attach_offer *offer, uint64_t address, uint32_t count)
 {
     return count > 0 && address % sizeof(uint32_t) == 0 &&
-           holds(offer->gpu_address, offer->gpu_size, address, sizeof(uint32_t) * (uint64_t)count);
+           range_contains(offer->gpu_address, offer->gpu_size, address,
+                          sizeof(uint32_t) * (uint64_t)count);
 }
 
 static bool offer_is_valid(const struct attach_offer *offer)
 {
     return window_is_valid(offer) && offer->gpu_size > 0 &&
-           holds(offer->window_base + offer->device_span, offer->host_span, offer->gpu_address,
-                 offer->gpu_size) &&
+           range_contains(offer->window_base + offer->device_span, offer->host_span,
+                          offer->gpu_address, offer->gpu_size) &&
            words_are_valid(offer, offer->fence_address, offer->fence_count) &&
            words_are_valid(offer, offer->host_wait_address, offer->host_wait_count) &&
            offer->host_wait_count >= offer->fence_count &&
            offer->staging_size >= GPU_REGION_STAGING_SLOT_SIZE &&
-           holds(offer->gpu_address, offer->gpu_size, offer->staging_address, offer->staging_size);
+           range_contains(offer->gpu_address, offer->gpu_size, offer->staging_address,
+                          offer->staging_size);
 }
 
 static enum attach_outcome receive_offer(struct attempt *attempt)
@@ -185,19 +188,19 @@ static enum attach_outcome receive_offer(struct attempt *attempt)
         attempt->fds[i] = -1;
     attempt->lost = bytes == 0 || bytes == -ECONNRESET;
     if (bytes < (ssize_t)sizeof(*welcome) || welcome->magic != WELCOME_MAGIC)
-        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the daemon or its server ended without an answer");
+        return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                             "the daemon or its server ended without an answer");
     welcome->text[sizeof(welcome->text) - 1] = '\0';
     if (welcome->status != 0)
-        return refuse(attempt, (CUresult)welcome->status, welcome->text);
+        return refuse_attach(attempt, (CUresult)welcome->status, welcome->text);
     if (bytes != sizeof(attempt->offer) || fd_count != ATTACH_FDS ||
         !offer_is_valid(&attempt->offer))
-        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the server's offer is not valid; is the server of another release?");
+        return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                             "the server's offer is not valid; is the server of another release?");
     return ATTACHED;
 }
 
-static bool answer(struct attempt *attempt, enum attach_verdict verdict)
+static bool answer_offer(struct attempt *attempt, enum attach_verdict verdict)
 {
     struct attach_reply reply = {.magic = ATTACH_REPLY_MAGIC, .verdict = verdict};
 
@@ -221,11 +224,12 @@ static enum attach_outcome agree_on_window(struct attempt *attempt)
         if (page_reserve(attempt->offer.window_base, window_size(&attempt->offer)))
             return ATTACHED;
         close_descriptors(attempt);
-        if (!answer(attempt, ATTACH_TAKEN))
+        if (!answer_offer(attempt, ATTACH_TAKEN))
             break;
     }
-    return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                  "every range of addresses that the server offered is taken in this process");
+    return refuse_attach(
+        attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+        "every range of addresses that the server offered is taken in this process");
 }
 
 /* ---- what lies in it ---- */
@@ -339,18 +343,18 @@ static int build(struct client *made, struct attempt *attempt)
     return 0;
 }
 
-static enum attach_outcome finish(struct client *made, struct attempt *attempt)
+static enum attach_outcome finish_attach(struct client *made, struct attempt *attempt)
 {
     int r = build(made, attempt);
 
     if (r < 0) {
         munmap((void *)(uintptr_t)attempt->offer.window_base, window_size(&attempt->offer));
-        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the server's shared memory could not be mapped");
+        return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                             "the server's shared memory could not be mapped");
     }
-    if (!answer(attempt, ATTACH_OK))
-        return refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                      "the server ended during the attach");
+    if (!answer_offer(attempt, ATTACH_OK))
+        return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                             "the server ended during the attach");
     return ATTACHED;
 }
 
@@ -370,13 +374,13 @@ static enum attach_outcome try_attach(struct attempt *attempt, struct client **r
     enum attach_outcome outcome = connect_daemon(attempt);
 
     if (outcome == ATTACHED && !made)
-        outcome = refuse(attempt, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
+        outcome = refuse_attach(attempt, CUDA_ERROR_OUT_OF_MEMORY, "out of memory");
     if (outcome == ATTACHED)
         outcome = send_hello(attempt);
     if (outcome == ATTACHED)
         outcome = agree_on_window(attempt);
     if (outcome == ATTACHED)
-        outcome = finish(made, attempt);
+        outcome = finish_attach(made, attempt);
     close_descriptors(attempt);
     if (outcome == ATTACHED) {
         *ret_client = made;
@@ -479,7 +483,7 @@ static bool move_in(struct attempt *attempt)
     return move_gpu_region(attempt) == 0 && move_socket(attempt) == 0 &&
            channel_reopen(&client->channel, attempt->fds[ATTACH_FD_CONTROL],
                           attempt->offer.region_size, attempt->offer.ring_bytes) == 0 &&
-           answer(attempt, ATTACH_OK);
+           answer_offer(attempt, ATTACH_OK);
 }
 
 static bool attach_again_once(struct attempt *attempt)
@@ -487,17 +491,19 @@ static bool attach_again_once(struct attempt *attempt)
     enum attach_outcome outcome = ATTACHED;
 
     if (daemon_connect_trusted(client->request.path, &attempt->socket) != 0)
-        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon does not answer");
+        outcome =
+            refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED, "the daemon does not answer");
     if (outcome == ATTACHED)
         outcome = send_hello(attempt);
     if (outcome == ATTACHED)
         outcome = receive_offer(attempt);
     if (outcome == ATTACHED && (!is_same_place(&attempt->offer) || !are_same_devices(attempt)))
-        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                         "the server has other devices, or another place for the client's memory");
+        outcome =
+            refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                          "the server has other devices, or another place for the client's memory");
     if (outcome == ATTACHED && !move_in(attempt))
-        outcome = refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                         "the server's shared memory could not be mapped");
+        outcome = refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                                "the server's shared memory could not be mapped");
     close_descriptors(attempt);
     fd_close(&attempt->socket);
     return outcome == ATTACHED;

@@ -23,7 +23,7 @@ CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob)
 }
 
 /* The next message with that content, which has at least so many descriptors: 0 or 1. */
-static CUresult receive(uint32_t kind, uint64_t value, size_t least, int *ret_fd)
+static CUresult receive_message(uint32_t kind, uint64_t value, size_t least, int *ret_fd)
 {
     struct socket_message message;
     size_t fd_count;
@@ -44,10 +44,10 @@ static CUresult receive(uint32_t kind, uint64_t value, size_t least, int *ret_fd
 
 CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd)
 {
-    return receive(kind, value, 1, ret_fd);
+    return receive_message(kind, value, 1, ret_fd);
 }
 
 CUresult client_receive_granule(uint64_t address, int *ret_fd)
 {
-    return receive(SOCKET_GRANULE, address, 0, ret_fd);
+    return receive_message(SOCKET_GRANULE, address, 0, ret_fd);
 }

@@ -18,7 +18,7 @@ static pthread_key_t key;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static bool key_made;
 
-static void forget(struct thread *thread)
+static void clear_thread(struct thread *thread)
 {
     context_stack_clear(&thread->stack);
     free(thread->streams);
@@ -35,7 +35,7 @@ static void thread_leave(void *argument)
         thread_exit_hook(thread);
         call_end();
     }
-    forget(thread);
+    clear_thread(thread);
     call_place_give();
 }
 
@@ -55,7 +55,7 @@ void thread_begin_anew(void)
 {
     CUstream default_stream = thread_storage.default_stream;
 
-    forget(&thread_storage);
+    clear_thread(&thread_storage);
     thread_storage.generation = client->generation;
     thread_storage.default_stream = default_stream;
 }

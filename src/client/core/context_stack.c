@@ -11,7 +11,7 @@ void context_stack_clear(struct context_stack *stack)
     *stack = (struct context_stack){0};
 }
 
-static int grow(struct context_stack *stack)
+static int grow_stack(struct context_stack *stack)
 {
     unsigned capacity = stack->capacity ? stack->capacity * 2 : 8;
     CUcontext *items = realloc(stack->items, capacity * sizeof(*items));
@@ -25,7 +25,7 @@ static int grow(struct context_stack *stack)
 
 int context_stack_push(struct context_stack *stack, CUcontext context)
 {
-    if (stack->depth == stack->capacity && grow(stack) < 0)
+    if (stack->depth == stack->capacity && grow_stack(stack) < 0)
         return -ENOMEM;
     stack->items[stack->depth++] = context;
     return 0;

@@ -171,7 +171,7 @@ static CUresult launch_in_phases(const struct graph_exec *exec, struct stream *s
     return result == CUDA_SUCCESS ? event_record_on(plan->behind, stream) : result;
 }
 
-static CUresult launch(const struct graph_exec *exec, struct stream *stream)
+static CUresult launch_exec(const struct graph_exec *exec, struct stream *stream)
 {
     const struct exec_plan *plan = exec->owner;
 
@@ -185,7 +185,7 @@ static CUresult launch_with_memory(const struct graph_exec *exec, struct stream 
     CUresult result = graph_memory_check_launch_locked(exec);
 
     if (result == CUDA_SUCCESS)
-        result = launch(exec, stream);
+        result = launch_exec(exec, stream);
     if (result == CUDA_SUCCESS)
         graph_memory_launched(exec);
     return result;
@@ -193,7 +193,7 @@ static CUresult launch_with_memory(const struct graph_exec *exec, struct stream 
 
 /* What its kernels have pointers into is about to be used. Nothing that the program holds waits for
  * the lock of graphs meanwhile. */
-static void announce(const struct graph_exec *exec)
+static void announce_kernels(const struct graph_exec *exec)
 {
     const struct graph_kernel *kernel;
 
@@ -217,8 +217,8 @@ CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
         return CUDA_ERROR_INVALID_VALUE;
     if (capture_takes_exec_locked(stream, exec, &result))
         return result;
-    announce(exec);
-    return exec->has_memory ? launch_with_memory(exec, stream) : launch(exec, stream);
+    announce_kernels(exec);
+    return exec->has_memory ? launch_with_memory(exec, stream) : launch_exec(exec, stream);
 }
 
 /* ---- uploading ---- */

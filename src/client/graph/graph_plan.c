@@ -23,7 +23,7 @@ static uint32_t phase_behind(const struct plan_node *node)
     return ends_with_step(node) ? node->phase : node->segment;
 }
 
-static void place(struct plan_node *node, uint32_t segment, uint32_t phase)
+static void place_node(struct plan_node *node, uint32_t segment, uint32_t phase)
 {
     node->segment = node->kind == PLAN_UP ? phase + 1 : segment;
     node->phase = node->kind == PLAN_DOWN ? segment : phase;
@@ -53,7 +53,7 @@ uint32_t plan_make(struct plan_node *nodes, uint32_t count, const struct plan_ed
             segment = later(segment, segment_behind(&nodes[edges[edge].from]));
             phase = later(phase, phase_behind(&nodes[edges[edge].from]));
         }
-        place(&nodes[i], segment, phase);
+        place_node(&nodes[i], segment, phase);
         phases = later(phases, 1 + later(plan_in_segment(&nodes[i]) ? nodes[i].segment : 0,
                                          plan_has_step(&nodes[i]) ? nodes[i].phase : 0));
     }

@@ -98,7 +98,7 @@ bool page_map_parse(const char *line, struct page_area *ret_area)
 
 /* ---- all of them ---- */
 
-static void cut(struct page_area *area, uint64_t start, uint64_t end)
+static void cut_area(struct page_area *area, uint64_t start, uint64_t end)
 {
     if (area->start < start) {
         area->offset += start - area->start;
@@ -126,7 +126,7 @@ static int gather(struct reader *reader, uint64_t start, uint64_t end, struct pa
             continue;
         if (count == capacity)
             return -E2BIG;
-        cut(&area, start, end);
+        cut_area(&area, start, end);
         areas[count++] = area;
     }
     *ret_count = count;

@@ -227,7 +227,7 @@ static int move_in(const struct page_area *area)
 
 /* Writes the byte that is there, atomically: the page becomes private to this process. If another
  * thread writes first, that has the same effect. */
-static void touch(volatile char *byte)
+static void dirty_page(volatile char *byte)
 {
     char value = *byte;
 
@@ -244,7 +244,7 @@ static int make_private(const struct page_area *area, int fd, uint64_t offset)
 
     if (r == 0 && madvise((void *)(uintptr_t)area->start, area->size, MADV_POPULATE_WRITE) < 0)
         for (uint64_t at = 0; at < area->size; at += page)
-            touch((volatile char *)(uintptr_t)(area->start + at));
+            dirty_page((volatile char *)(uintptr_t)(area->start + at));
     return r;
 }
 

@@ -94,7 +94,7 @@ struct occupancy_question {
     unsigned flags;
 };
 
-static CUresult answer(const void *context, int block_size, size_t shared, int *ret_blocks)
+static CUresult answer_question(const void *context, int block_size, size_t shared, int *ret_blocks)
 {
     const struct occupancy_question *question = context;
 
@@ -119,7 +119,7 @@ client_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSiz
     device = function->module->context->device;
     return cuda_best_block(
         &(struct cuda_block_search){
-            .blocks = answer,
+            .blocks = answer_question,
             .context = &(struct occupancy_question){function, flags},
             .shared_for = blockSizeToDynamicSMemSize,
             .shared = dynamicSMemSize,

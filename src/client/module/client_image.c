@@ -71,7 +71,7 @@ static bool borrow(struct image *image, const void *bytes, size_t size)
     return true;
 }
 
-static CUresult fill(struct image *image, const void *bytes, size_t size)
+static CUresult fill_image(struct image *image, const void *bytes, size_t size)
 {
     if (!borrow(image, bytes, size) &&
         shm_create_read_only("funnel-image", bytes, size, &image->fd) < 0)
@@ -88,7 +88,7 @@ static CUresult fill_with_inputs(struct image *image, const void *code)
 
     if (error)
         return error == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_IMAGE;
-    return fill(image, bytes, size);
+    return fill_image(image, bytes, size);
 }
 
 /* Without what none of the devices runs, where that can be left out. */
@@ -101,7 +101,7 @@ static CUresult fill_trimmed(struct image *image, const void *bytes, size_t size
         sms[i] = device_compute_capability(&client->devices[i]);
     if (image_trim(bytes, size, sms, (unsigned)client->device_count, &trimmed, &size))
         bytes = trimmed;
-    return fill(image, bytes, size);
+    return fill_image(image, bytes, size);
 }
 
 static CUresult fill_with_code(struct image *image, const void *code)

@@ -126,7 +126,7 @@ static struct module *module_create(struct context *context, struct library *lib
 }
 
 /* Enters the module when the server has loaded it, and frees it otherwise. */
-static CUresult settle(struct module *module, CUresult result, struct module **ret_module)
+static CUresult settle_module(struct module *module, CUresult result, struct module **ret_module)
 {
     if (result != CUDA_SUCCESS) {
         handles_remove(&client->handles, WIRE_MODULE, module->handle);
@@ -154,7 +154,7 @@ CUresult module_load(struct context *context, const struct image *image,
     if (result == CUDA_SUCCESS)
         result = send_load(module, options);
     module->image.wrapper = NULL; /* the program may free it now */
-    return settle(module, result, ret_module);
+    return settle_module(module, result, ret_module);
 }
 
 CUresult module_join(struct context *context, const struct module *twin, struct module **ret_module)
@@ -172,7 +172,7 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
         return CUDA_ERROR_OUT_OF_MEMORY;
     module->has_state = true;
     in.library = module->handle;
-    return settle(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
+    return settle_module(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
 }
 
 /* A module that is not in a list yet is being loaded by a thread that will ask again. */

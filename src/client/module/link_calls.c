@@ -39,7 +39,7 @@ static void write_outputs(const struct link *link, float wall_time, const char *
     jit_wall_time_write(&link->options, wall_time);
 }
 
-static CUresult create(struct context *context, struct link *link)
+static CUresult create_link(struct context *context, struct link *link)
 {
     const struct wire_cuLinkCreate_v2 in = {
         .link = link->handle,
@@ -70,7 +70,7 @@ CUresult client_cuLinkCreate_v2(unsigned numOptions, CUjit_option *options, void
     link->handle = handles_add(&client->handles, WIRE_LINK, link);
     if (!link->handle)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = create(context, link);
+    result = create_link(context, link);
     if (result != CUDA_SUCCESS) {
         handles_remove(&client->handles, WIRE_LINK, link->handle);
         return result;
@@ -150,7 +150,7 @@ static CUresult map_cubin(struct link *link, int fd, uint64_t size)
     return CUDA_SUCCESS;
 }
 
-static CUresult complete(struct link *link)
+static CUresult complete_link(struct link *link)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
     _cleanup_fd_ int fd = -1;
@@ -168,7 +168,7 @@ static CUresult complete(struct link *link)
 CUresult client_cuLinkComplete(CUlinkState state, void **cubinOut, size_t *sizeOut)
 {
     struct link *link = link_lookup(state);
-    CUresult result = link ? complete(link) : CUDA_ERROR_INVALID_HANDLE;
+    CUresult result = link ? complete_link(link) : CUDA_ERROR_INVALID_HANDLE;
 
     if (result != CUDA_SUCCESS)
         return result;

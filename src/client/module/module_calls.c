@@ -9,7 +9,8 @@
 #include "module_function.h"
 #include "recovery_hook.h"
 
-static CUresult load(CUmodule *ret_module, const void *code, const struct jit_options *options)
+static CUresult load_module(CUmodule *ret_module, const void *code,
+                            const struct jit_options *options)
 {
     struct context *context;
     struct module *module;
@@ -32,12 +33,12 @@ static CUresult load(CUmodule *ret_module, const void *code, const struct jit_op
 
 CUresult client_cuModuleLoadData(CUmodule *module, const void *image)
 {
-    return load(module, image, NULL);
+    return load_module(module, image, NULL);
 }
 
 CUresult client_cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 {
-    return load(module, fatCubin, NULL);
+    return load_module(module, fatCubin, NULL);
 }
 
 CUresult client_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned numOptions,
@@ -46,7 +47,7 @@ CUresult client_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned
     struct jit_options read;
     CUresult result = jit_options_read(&read, numOptions, options, optionValues);
 
-    return result != CUDA_SUCCESS ? result : load(module, image, &read);
+    return result != CUDA_SUCCESS ? result : load_module(module, image, &read);
 }
 
 CUresult client_cuModuleLoad(CUmodule *module, const char *fname)
@@ -56,7 +57,7 @@ CUresult client_cuModuleLoad(CUmodule *module, const char *fname)
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = load(module, bytes, NULL);
+    result = load_module(module, bytes, NULL);
     free(bytes);
     return result;
 }

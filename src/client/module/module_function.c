@@ -111,7 +111,7 @@ static struct function *find_locked(struct list *functions, const char *name)
     return NULL;
 }
 
-static void enter(struct function *function)
+static void enter_function(struct function *function)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
@@ -120,7 +120,7 @@ static void enter(struct function *function)
 
 /* A function that was asked for before, or one that was offered, which from then on belongs to the
  * caller alone. */
-static struct function *find(struct module *module, const char *name, bool *ret_offered)
+static struct function *find_function(struct module *module, const char *name, bool *ret_offered)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     struct function *function = find_locked(&module->functions, name);
@@ -211,7 +211,7 @@ static CUresult take_reply(struct function *function,
     return take_facts(function, &facts);
 }
 
-static CUresult ask(struct function *function)
+static CUresult ask_for_kernels(struct function *function)
 {
     uint32_t layout[REPLY_BYTES / 4];
     struct wire_cuLibraryGetKernel in = {.library = function->module->handle,
@@ -242,7 +242,7 @@ static CUresult obtain(struct function *function, bool offered)
     function->handle = handles_add(&client->handles, WIRE_FUNCTION, function);
     if (!function->handle)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return offered ? accept_offer(function) : ask(function);
+    return offered ? accept_offer(function) : ask_for_kernels(function);
 }
 
 /* ---- another server ---- */
@@ -303,7 +303,7 @@ CUresult module_function(struct module *module, const char *name, struct functio
 {
     recovery_consider_move();
     bool offered;
-    struct function *function = find(module, name, &offered);
+    struct function *function = find_function(module, name, &offered);
     CUresult result;
 
     if (function && !offered) {
@@ -319,7 +319,7 @@ CUresult module_function(struct module *module, const char *name, struct functio
         function_destroy(function);
         return result;
     }
-    enter(function);
+    enter_function(function);
     *ret_function = function;
     return CUDA_SUCCESS;
 }

@@ -237,7 +237,7 @@ static CUresult replay_and_resend(const struct recovery_snapshot *snapshot)
 
 /* ---- the move ---- */
 
-static CUresult move(struct recovery_snapshot *snapshot)
+static CUresult move_client(struct recovery_snapshot *snapshot)
 {
     char why[512] = "";
     CUresult result;
@@ -271,7 +271,7 @@ static CUresult move_if_allowed(struct recovery_snapshot *snapshot)
             return snapshot->error;
         check_all(snapshot);
     }
-    result = snapshot->obstacle ? stay(snapshot) : move(snapshot);
+    result = snapshot->obstacle ? stay(snapshot) : move_client(snapshot);
     free(snapshot->messages);
     return result;
 }

@@ -248,7 +248,7 @@ static CUresult wait_by_asking(uint64_t event)
 /* ---- records ---- */
 
 /* Another process that learns of the record from this one's return finds it done. */
-static CUresult settle(const struct event *event, CUresult result)
+static CUresult settle_query(const struct event *event, CUresult result)
 {
     bool done;
 
@@ -257,7 +257,7 @@ static CUresult settle(const struct event *event, CUresult result)
     return ask_server(event->handle, &done);
 }
 
-static CUresult record(struct event *event, struct stream *stream)
+static CUresult record_event(struct event *event, struct stream *stream)
 {
     struct wire_cuEventRecordWithFlags in = {.hEvent = event->handle, .hStream = stream->handle};
     CUresult result;
@@ -269,7 +269,7 @@ static CUresult record(struct event *event, struct stream *stream)
     event->awaited = false;
     result = wire_cuEventRecordWithFlags(&client->channel, &in);
     stream_end();
-    return settle(event, result);
+    return settle_query(event, result);
 }
 
 CUresult event_record_on(CUevent handle, struct stream *stream)
@@ -278,7 +278,7 @@ CUresult event_record_on(CUevent handle, struct stream *stream)
 
     if (!event || event->context->device != stream->device)
         return CUDA_ERROR_INVALID_HANDLE;
-    return record(event, stream);
+    return record_event(event, stream);
 }
 
 CUresult event_record_captured(CUevent handle, struct stream *stream, CUgraphEdgeData data)
@@ -336,7 +336,8 @@ CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigne
         return CUDA_ERROR_INVALID_HANDLE;
     if (capture_takes_record(stream, &event->capture, hEvent, flags, &result))
         return result;
-    return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE : record(event, stream);
+    return flags == CU_EVENT_RECORD_EXTERNAL ? CUDA_ERROR_ILLEGAL_STATE
+                                             : record_event(event, stream);
 }
 
 CUresult client_cuEventRecord(CUevent hEvent, CUstream hStream)

@@ -89,7 +89,7 @@ static void call(const struct job *job, CUresult error)
 }
 
 /* Partner: await_completion(). */
-static void complete(struct completion *completion)
+static void end_completion(struct completion *completion)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&runner.lock);
 
@@ -97,12 +97,12 @@ static void complete(struct completion *completion)
     pthread_cond_broadcast(&runner.ended);
 }
 
-static void run(struct job *job, CUresult error)
+static void run_job(struct job *job, CUresult error)
 {
     call(job, error);
     end_host_wait(job);
     if (job->completion)
-        complete(job->completion);
+        end_completion(job->completion);
     free(job);
 }
 
@@ -127,7 +127,7 @@ static void *run_jobs(void *unused)
         struct job *job = next_job(error);
 
         if (job) {
-            run(job, error);
+            run_job(job, error);
             spin = spin_begin();
         } else if (!spin_more(&spin)) {
             nanosleep(&pause, NULL);

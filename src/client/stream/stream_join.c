@@ -25,7 +25,7 @@ static bool belongs(const struct context *context, const struct context *asked)
            (asked->primary && context->green && context->device == asked->device);
 }
 
-static bool note(struct handles_found *found, const struct stream *stream)
+static bool note_handle(struct handles_found *found, const struct stream *stream)
 {
     if (found->count == found->capacity) {
         unsigned capacity = found->capacity ? 2 * found->capacity : 16;
@@ -48,7 +48,7 @@ static bool find_streams(const struct context *asked, struct handles_found *foun
         if (!belongs(context, asked))
             continue;
         list_for_each (struct stream, stream, &context->streams, link) {
-            if (!note(found, stream))
+            if (!note_handle(found, stream))
                 return false;
         }
     }
@@ -87,7 +87,7 @@ static CUresult refuse_capture(struct stream *stream, CUevent event, struct cont
     return stream_captures(stream) ? capture_check_stream(stream) : CUDA_SUCCESS;
 }
 
-static CUresult prepare(struct context *context)
+static CUresult prepare_joiner(struct context *context)
 {
     struct stream *joiner = context->joiner ? stream_of(context->joiner) : NULL;
 
@@ -116,7 +116,7 @@ static CUresult hold(struct stream *stream, CUevent event, struct context *conte
 }
 
 /* What is captured belongs to no context's work. */
-static CUresult check(struct context *context, CUevent event)
+static CUresult check_event(struct context *context, CUevent event)
 {
     CUresult result = event_check(event);
 
@@ -124,12 +124,12 @@ static CUresult check(struct context *context, CUevent event)
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (result == CUDA_SUCCESS)
         result = with_streams(context, event, refuse_capture);
-    return result == CUDA_SUCCESS ? prepare(context) : result;
+    return result == CUDA_SUCCESS ? prepare_joiner(context) : result;
 }
 
 CUresult stream_record_context(struct context *context, CUevent event)
 {
-    CUresult result = check(context, event);
+    CUresult result = check_event(context, event);
 
     if (result == CUDA_SUCCESS)
         result = with_streams(context, event, join);
@@ -138,7 +138,7 @@ CUresult stream_record_context(struct context *context, CUevent event)
 
 CUresult stream_hold_context(struct context *context, CUevent event)
 {
-    CUresult result = check(context, event);
+    CUresult result = check_event(context, event);
 
     if (result == CUDA_SUCCESS)
         result = with_streams(context, event, hold);
