@@ -6,6 +6,7 @@
  *
  *   copy_rate [MIB]
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +25,8 @@
 struct job {
     void (*copy)(void *, const void *, size_t);
     unsigned char *slots, *memory;
-    unsigned chunks, next;
+    unsigned chunks;
+    atomic_uint next;
     bool upload;
 };
 
@@ -33,7 +35,7 @@ static void copy_chunks(void *context)
     struct job *job = context;
     unsigned at;
 
-    while ((at = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED)) < job->chunks) {
+    while ((at = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->chunks) {
         unsigned char *slot = job->slots + at % SLOTS * SLOT;
         unsigned char *memory = job->memory + (size_t)at * SLOT;
 

@@ -227,7 +227,7 @@ bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *conte
 
 uint32_t ring_unread(const struct ring *ring)
 {
-    uint32_t unread = ring->cursor - load_seen(ring->shared);
+    uint32_t unread = ring_cursor(ring) - load_seen(ring->shared);
     return unread <= ring->size ? unread : 0;
 }
 
@@ -242,15 +242,15 @@ bool ring_is_drained(const struct ring *ring)
  * when what was seen of it before is used up: during a burst it stays with the producer. */
 static int64_t available(struct ring *ring)
 {
-    if (ring->peer == ring->cursor) {
-        uint32_t tail = load_tail(ring->shared), bytes = tail - ring->cursor;
+    if (ring->peer == ring_cursor(ring)) {
+        uint32_t tail = load_tail(ring->shared), bytes = tail - ring_cursor(ring);
         if (bytes > ring->size || bytes % RING_ALIGNMENT != 0)
             return -EPROTO;
         if (tail != ring->peer)
             store_seen(ring->shared, tail);
         ring->peer = tail;
     }
-    return ring->peer - ring->cursor;
+    return ring->peer - ring_cursor(ring);
 }
 
 static bool plausible(uint32_t size, uint32_t capacity, int64_t bytes)
@@ -285,18 +285,18 @@ static void prefetch_next(const struct ring *ring)
 
 static void publish_head(struct ring *ring)
 {
-    ring->published = ring->cursor;
-    store_head(ring->shared, ring->cursor);
-    if (ring->peer - ring->cursor <= ring->size / 2 && take_want_space(ring->shared))
+    ring->published = ring_cursor(ring);
+    store_head(ring->shared, ring_cursor(ring));
+    if (ring->peer - ring_cursor(ring) <= ring->size / 2 && take_want_space(ring->shared))
         futex_wake(&ring->shared->head, 1);
 }
 
 void ring_release(struct ring *ring)
 {
-    uint32_t cursor = ring->cursor + ring->pending;
+    uint32_t cursor = ring_cursor(ring) + ring->pending;
 
-    /* Other threads may look at it: partner channel_server_queued(). */
-    __atomic_store_n(&ring->cursor, cursor, __ATOMIC_RELAXED);
+    /* Partner: ring_cursor() in channel_server_queued(). */
+    atomic_store_explicit(&ring->cursor, cursor, memory_order_relaxed);
     ring->pending = 0;
     if (cursor == ring->peer || cursor - ring->published >= ring->size / 8)
         publish_head(ring);
@@ -313,7 +313,7 @@ static bool kicked(const struct ring *ring)
 /* Whether the consumer has a reason to be awake. */
 static bool ready(const struct ring *ring)
 {
-    return load_tail(ring->shared) != ring->cursor || kicked(ring);
+    return load_tail(ring->shared) != ring_cursor(ring) || kicked(ring);
 }
 
 static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)

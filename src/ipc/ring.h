@@ -39,9 +39,10 @@ _Static_assert(sizeof(struct ring_shared) == 3 * RING_LINE, "one line for each w
 /* One end. Private to its process: a peer cannot change what is kept here. */
 struct ring {
     struct ring_shared *shared;
-    unsigned char *data;     /* `size` bytes, readable a second time right behind */
-    uint32_t size;           /* power of two */
-    uint32_t cursor;         /* our own cursor: tail at the producer, head at the consumer */
+    unsigned char *data; /* `size` bytes, readable a second time right behind */
+    uint32_t size;       /* power of two */
+    /* Our own cursor: tail at the producer, head at the consumer. Other threads may read it. */
+    _Atomic uint32_t cursor;
     uint32_t peer;           /* the other cursor as last seen */
     uint32_t pending;        /* consumer: size of the message that ring_next() gave out */
     uint32_t published;      /* consumer: `head` as last stored; behind the cursor during a burst */
@@ -62,10 +63,16 @@ void ring_format(struct ring_shared *shared);
 void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32_t size,
                bool producer);
 
+/* Our own cursor, as ring_commit() or ring_release() has left it. Any thread may ask. */
+static inline uint32_t ring_cursor(const struct ring *ring)
+{
+    return atomic_load_explicit(&ring->cursor, memory_order_relaxed);
+}
+
 /* Where the message at our cursor is. */
 static inline unsigned char *ring_at_cursor(const struct ring *ring)
 {
-    return ring->data + (ring->cursor & (ring->size - 1));
+    return ring->data + (ring_cursor(ring) & (ring->size - 1));
 }
 
 /* ---- producer; callers take turns by a lock of their own ---- */
@@ -73,7 +80,7 @@ static inline unsigned char *ring_at_cursor(const struct ring *ring)
 /* Free bytes as far as ring->peer tells; none when that makes no sense. */
 static inline uint32_t ring_room(const struct ring *ring)
 {
-    uint32_t used = ring->cursor - ring->peer;
+    uint32_t used = ring_cursor(ring) - ring->peer;
     return used <= ring->size ? ring->size - used : 0;
 }
 
@@ -104,8 +111,10 @@ void ring_wake_consumer(struct ring *ring);
 static inline void ring_commit(struct ring *ring, uint32_t size)
 {
     assert(size % RING_ALIGNMENT == 0 && size <= ring_room(ring));
-    ring->cursor += size;
-    ring_store_tail(ring->shared, ring->cursor);
+    uint32_t tail = ring_cursor(ring) + size;
+
+    atomic_store_explicit(&ring->cursor, tail, memory_order_relaxed);
+    ring_store_tail(ring->shared, tail);
     if (atomic_load_explicit(&ring->shared->sleeping, memory_order_seq_cst) != 0)
         ring_wake_consumer(ring);
 }

@@ -297,7 +297,7 @@ void channel_reply_end(struct channel *channel, int slot)
 /* What was sent so many bytes ago. */
 static const unsigned char *sent_before(const struct ring *ring, uint32_t bytes)
 {
-    return ring->data + ((ring->cursor - bytes) & (ring->size - 1));
+    return ring->data + ((ring_cursor(ring) - bytes) & (ring->size - 1));
 }
 
 uint32_t channel_unread(const struct channel *channel, const unsigned char **ret_messages)

@@ -93,14 +93,15 @@ void channel_server_kick(struct channel_server *server)
 uint32_t channel_server_last_op(const struct channel_server *server, uint32_t *ret_position)
 {
     const struct ring_message *message = (const struct ring_message *)server->message;
+    const _Atomic uint32_t *kind = (const _Atomic uint32_t *)(uintptr_t)&message->kind;
 
-    *ret_position = __atomic_load_n(&server->ring.cursor, __ATOMIC_RELAXED);
-    return channel_kind_op(__atomic_load_n(&message->kind, __ATOMIC_RELAXED));
+    *ret_position = ring_cursor(&server->ring);
+    return channel_kind_op(atomic_load_explicit(kind, memory_order_relaxed));
 }
 
 uint32_t channel_server_queued(const struct channel_server *server, uint32_t *ret_taken)
 {
-    uint32_t taken = __atomic_load_n(&server->ring.cursor, __ATOMIC_RELAXED);
+    uint32_t taken = ring_cursor(&server->ring);
     /* Partner: ring_store_tail(). The client's word may be anything. */
     uint32_t sent = atomic_load_explicit(&server->region->ring.tail, memory_order_relaxed);
 

@@ -42,7 +42,8 @@ class Side:
         """On the software GPU a call waits outside while another stalls (device_sync.h)."""
         if self.passthrough or "lock" not in work.tags:
             return ""
-        return "    if (__atomic_load_n(&soft_device_syncs, __ATOMIC_RELAXED))\n        soft_device_sync_wait();\n"
+        return ("    if (atomic_load_explicit(&soft_device_syncs, memory_order_relaxed))\n"
+                "        soft_device_sync_wait();\n")
 
     def inside(self, call, edge):
         """The client library counts the threads inside it, from its attach on."""

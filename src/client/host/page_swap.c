@@ -10,6 +10,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -231,7 +232,8 @@ static void dirty_page(volatile char *byte)
 {
     char value = *byte;
 
-    __atomic_compare_exchange_n(byte, &value, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    atomic_compare_exchange_strong_explicit((volatile _Atomic char *)byte, &value, value,
+                                            memory_order_relaxed, memory_order_relaxed);
 }
 
 /* Works without holding writers back: the same pages are mapped so that every write makes a private

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on functions and kernels. Most are answered from what came with the function. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "client_library.h"
@@ -29,12 +30,19 @@ static CUresult kernel_on_device(CUkernel handle, CUdevice dev, struct function 
 
 /* ---- attributes ---- */
 
+/* Threads read attributes while another thread sets one: get_attribute() and set_attribute(). */
+static _Atomic int32_t *attribute_word(const struct function *function,
+                                       CUfunction_attribute attribute)
+{
+    return (_Atomic int32_t *)(uintptr_t)&function->attributes[attribute];
+}
+
 static CUresult get_attribute(const struct function *function, CUfunction_attribute attribute,
                               int *ret_value)
 {
     if ((unsigned)attribute >= FUNCTION_ATTRIBUTES)
         return CUDA_ERROR_INVALID_VALUE;
-    *ret_value = __atomic_load_n(&function->attributes[attribute], __ATOMIC_RELAXED);
+    *ret_value = atomic_load_explicit(attribute_word(function, attribute), memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 
@@ -46,12 +54,12 @@ static CUresult set_attribute(struct function *function, CUfunction_attribute at
 
     if ((unsigned)attribute >= FUNCTION_ATTRIBUTES)
         return CUDA_ERROR_INVALID_VALUE;
-    if (__atomic_load_n(&function->attributes[attribute], __ATOMIC_RELAXED) == value)
+    if (atomic_load_explicit(attribute_word(function, attribute), memory_order_relaxed) == value)
         return CUDA_SUCCESS;
     result = wire_cuFuncSetAttribute(&client->channel, &in);
     if (result != CUDA_SUCCESS)
         return result;
-    __atomic_store_n(&function->attributes[attribute], value, __ATOMIC_RELAXED);
+    atomic_store_explicit(attribute_word(function, attribute), value, memory_order_relaxed);
     return CUDA_SUCCESS;
 }
 

@@ -27,7 +27,7 @@ void capture_announce(void);
  * races with its own program. */
 static inline bool stream_captures(const struct stream *stream)
 {
-    return __atomic_load_n(&stream->capture.capture, __ATOMIC_RELAXED);
+    return atomic_load_explicit(&stream->capture.capture, memory_order_relaxed);
 }
 
 /* Whether no capture concerns the stream. */

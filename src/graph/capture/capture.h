@@ -25,7 +25,7 @@ struct capture_tails {
 };
 
 struct capture_stream {
-    struct capture *capture; /* NULL: work is done, not captured */
+    _Atomic(struct capture *) capture; /* NULL: work is done, not captured */
     struct capture_tails tails;
     struct list in_capture;
     bool is_legacy;   /* the owner's word: it cannot be captured, and waits for ... */

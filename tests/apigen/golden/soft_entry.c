@@ -34,7 +34,7 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 {
     if (!soft_ready())
         return soft_not_ready();
-    if (__atomic_load_n(&soft_device_syncs, __ATOMIC_RELAXED))
+    if (atomic_load_explicit(&soft_device_syncs, memory_order_relaxed))
         soft_device_sync_wait();
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUresult answer = soft_cuEventRecord(hEvent, hStream);
@@ -48,7 +48,7 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
 {
     if (!soft_ready())
         return soft_not_ready();
-    if (__atomic_load_n(&soft_device_syncs, __ATOMIC_RELAXED))
+    if (atomic_load_explicit(&soft_device_syncs, memory_order_relaxed))
         soft_device_sync_wait();
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUstream before = soft_default_stream_swap(CU_STREAM_PER_THREAD);

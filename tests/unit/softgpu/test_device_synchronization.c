@@ -33,7 +33,7 @@ static int tear_down(void **state)
 
 static bool is_stalling(void)
 {
-    return __atomic_load_n(&soft_device_syncs, __ATOMIC_RELAXED) > 0;
+    return atomic_load_explicit(&soft_device_syncs, memory_order_relaxed) > 0;
 }
 
 static pthread_t start(void *(*function)(void *))

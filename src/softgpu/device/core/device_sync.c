@@ -7,7 +7,7 @@
 #define BLOCK_PIECES 43u
 #define FIRST_PIECES 34u /* that come with the context */
 
-unsigned soft_device_syncs;
+atomic_uint soft_device_syncs;
 
 static bool like_hardware;
 static pthread_cond_t passed = PTHREAD_COND_INITIALIZER;
@@ -33,7 +33,7 @@ void soft_device_sync_wait(void)
 
 static void count_locked(struct context *context, int change)
 {
-    __atomic_add_fetch(&soft_device_syncs, change, __ATOMIC_RELAXED);
+    atomic_fetch_add_explicit(&soft_device_syncs, (unsigned)change, memory_order_relaxed);
     context->device_syncs += (unsigned)change;
     if (!context->device_syncs)
         pthread_cond_broadcast(&passed);

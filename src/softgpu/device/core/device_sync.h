@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "soft_context.h"
 
 /* Waits for all streams of the context; then its sticky error. Lets go of soft_lock meanwhile. */
@@ -23,5 +25,5 @@ void device_block_give_locked(struct context *context);
 
 /* How many calls stall at the moment; those that take the driver's lock stand aside then. Changed
  * under soft_lock (device_sync.h). */
-extern unsigned soft_device_syncs;
+extern atomic_uint soft_device_syncs;
 void soft_device_sync_wait(void);
