@@ -145,7 +145,7 @@ class Way:
 
     def small_beside_flood(self, priority, seconds):
         """A client that waits for each of its small kernels, beside one of this priority that
-        always has more blocks of 1 ms waiting than the GPU has room for; None = alone. Kernels a
+        always has more blocks of 1 ms waiting than fit on the GPU; None = alone. Kernels a
         second, median and 99th percentile in us."""
         others = []
         if priority:

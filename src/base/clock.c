@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time: one clock for everything, so that times of different processes compare. */
+/* Time: all code uses one clock, so that times of different processes compare. */
 #include "clock.h"
 
 #include <time.h>

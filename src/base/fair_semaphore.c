@@ -32,7 +32,7 @@ static bool take_or_queue(struct fair_semaphore *semaphore, struct waiter *waite
     return false;
 }
 
-/* What the one before did is seen: partner serve_waiter(). */
+/* The thread sees everything that the previous owner did: partner serve_waiter(). */
 static bool is_served(const struct waiter *waiter)
 {
     return atomic_load_explicit(&waiter->served, memory_order_acquire);

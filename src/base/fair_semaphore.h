@@ -16,6 +16,6 @@ struct fair_semaphore {
 /* `count` threads may have it at the same time. Nothing is to be freed in the end. */
 void fair_semaphore_init(struct fair_semaphore *semaphore, unsigned count);
 
-/* Waits until it is the caller's turn, who gives it back. */
+/* Waits for the caller's turn. The caller gives the turn back. */
 void fair_semaphore_take(struct fair_semaphore *semaphore);
 void fair_semaphore_give(struct fair_semaphore *semaphore);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* File descriptors: calls that finish what they began, whatever signals arrive. */
+/* File descriptors: calls that finish in spite of signals. */
 #include "fd.h"
 
 #include <errno.h>

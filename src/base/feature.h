@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What FUNNEL_OFF in the environment switches off: names with commas between them, as in
- * FUNNEL_OFF=recovery,spin. docs/environment.md says what is done instead. One list serves clients,
- * servers and the daemon; each takes no notice of the names of the others.
+ * The features that FUNNEL_OFF in the environment switches off: names with commas between them, as
+ * in FUNNEL_OFF=recovery,spin. docs/environment.md says what is done instead. One list serves
+ * clients, servers and the daemon; each takes no notice of the names of the others.
  */
 #pragma once
 

@@ -73,7 +73,7 @@ int landlock_begin(struct landlock_ruleset *ruleset)
     return ruleset->fd < 0 ? -errno : 0;
 }
 
-/* The kernel refuses rights of directories for what is none. */
+/* The kernel refuses rights of directories for other files. */
 static uint64_t rights_for(const struct landlock_ruleset *ruleset, int fd,
                            enum landlock_rights rights)
 {

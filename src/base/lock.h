@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct lock {
-    _Atomic uint32_t state; /* enum lock_state; the futex of those who wait */
+    _Atomic uint32_t state; /* enum lock_state; the futex of the waiters */
 };
 
 enum lock_state {
@@ -21,10 +21,10 @@ enum lock_state {
 /* Waits until the lock is this thread's. */
 void lock_wait(struct lock *lock);
 
-/* Wakes one of those who sleep. */
+/* Wakes one sleeping waiter. */
 void lock_wake(struct lock *lock);
 
-/* What the holder before did is seen: partner lock_give(). */
+/* The thread sees everything that the previous owner did: partner lock_give(). */
 static inline void lock_take(struct lock *lock)
 {
     uint32_t state = LOCK_FREE;

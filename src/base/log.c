@@ -60,9 +60,9 @@ static bool write_line(int fd, const char *format, va_list arguments)
 {
     char line[LOG_LINE_MAX];
     size_t start = put_stamp(line, sizeof(line));
-    size_t room = sizeof(line) - start - 1;
-    int wanted = vsnprintf(line + start, room, format, arguments);
-    size_t length = wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room - 1;
+    size_t capacity = sizeof(line) - start - 1;
+    int wanted = vsnprintf(line + start, capacity, format, arguments);
+    size_t length = wanted < 0 ? 0 : (size_t)wanted < capacity ? (size_t)wanted : capacity - 1;
     flatten(line + start, length);
     line[start + length] = '\n';
 

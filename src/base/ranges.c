@@ -23,7 +23,7 @@ static size_t count_below(const struct ranges *ranges, uint64_t address)
     return low;
 }
 
-static int make_room(struct ranges *ranges)
+static int ensure_capacity(struct ranges *ranges)
 {
     if (ranges->count < ranges->capacity)
         return 0;
@@ -56,7 +56,7 @@ int ranges_add(struct ranges *ranges, uint64_t start, uint64_t size, void *value
         return -EEXIST;
     if (at < ranges->count && ranges->sorted[at].start - start < size)
         return -EEXIST;
-    int rc = make_room(ranges);
+    int rc = ensure_capacity(ranges);
     if (rc < 0)
         return rc;
 

@@ -27,7 +27,7 @@ void ranges_init(struct ranges *ranges);
 /* Frees the set's own memory, not the values. */
 void ranges_fini(struct ranges *ranges);
 
-/* 0; -EEXIST = touches a range that is there; -EINVAL = empty, or past the end of the address
+/* 0; -EEXIST = overlaps a range of the set; -EINVAL = empty, or past the end of the address
  * space; -ENOMEM. */
 int ranges_add(struct ranges *ranges, uint64_t start, uint64_t size, void *value);
 

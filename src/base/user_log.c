@@ -31,7 +31,8 @@ int user_log_path(char *ret_path, size_t capacity)
     return fits ? 0 : -ENAMETOOLONG;
 }
 
-/* mkdir -p for all before the last part, for this user alone. What fails is noticed later. */
+/* mkdir -p for all before the last part, for this user alone. The open of the log notices a
+ * failure. */
 static void make_directories(const char *path)
 {
     char part[PATH_MAX];

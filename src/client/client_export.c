@@ -68,15 +68,15 @@ static CUresult stream_id(CUcontext handle, CUstream stream_handle, unsigned lon
     return result;
 }
 
-static unsigned list_functions(CUmodule module, CUfunction *ret_functions, unsigned room)
+static unsigned list_functions(CUmodule module, CUfunction *ret_functions, unsigned capacity)
 {
     unsigned count = 0;
     CUresult result;
 
     call_begin();
     result = client_cuModuleGetFunctionCount(&count, module);
-    if (count > room)
-        count = room;
+    if (count > capacity)
+        count = capacity;
     if (result == CUDA_SUCCESS)
         result = client_cuModuleEnumerateFunctions(ret_functions, count, module);
     call_end();

@@ -17,7 +17,7 @@ static bool is_text(CUcoredumpSettings setting)
     return setting == CU_COREDUMP_FILE || setting == CU_COREDUMP_PIPE;
 }
 
-/* Of the setting's value; 0 for what is none. */
+/* The size of the setting's value in bytes; 0 for an unknown setting. */
 static size_t size_of(CUcoredumpSettings setting)
 {
     if (setting < CU_COREDUMP_ENABLE_ON_EXCEPTION || setting >= CU_COREDUMP_MAX)
@@ -46,7 +46,7 @@ static bool is_zero(const unsigned char *value, size_t size)
     return size == 0;
 }
 
-/* Only what asks for nothing is taken. */
+/* The client accepts only values that ask for no core dump. */
 static CUresult set_setting(CUcoredumpSettings setting, const void *value, const size_t *size)
 {
     size_t wanted = size_of(setting);

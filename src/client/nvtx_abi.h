@@ -59,7 +59,7 @@ enum nvtx_message {
     NVTX_MESSAGE_REGISTERED = 3,
 };
 
-/* What the program says of a mark or a range: nvtxEventAttributes_t. */
+/* The program's description of a mark or a range: nvtxEventAttributes_t. */
 struct nvtx_attributes {
     uint16_t version;
     uint16_t size; /* bytes that the program has filled in */

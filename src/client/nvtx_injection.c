@@ -20,7 +20,7 @@ struct name {
     char text[RANGE_NAME_MAX + 1];
 };
 
-/* What is not ASCII is shown as a question mark. */
+/* Characters beyond ASCII are shown as question marks. */
 static const char *narrow(const wchar_t *wide, struct name *name)
 {
     unsigned length = 0;

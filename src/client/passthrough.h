@@ -12,7 +12,7 @@ extern const CUuuid passthrough_signature;
 int passthrough_open(void);
 
 /* Calls that are made before the mode is decided, which the generated entry points therefore do not
- * pass on. From any thread; they return what the driver returns. */
+ * pass on. From any thread; they return the driver's result. */
 CUresult passthrough_init(unsigned flags);
 CUresult passthrough_driver_version(int *ret_version);
 CUresult passthrough_get_export_table(const void **ret_table, const CUuuid *id);

@@ -229,7 +229,7 @@ static int ordinal_of(CUmemLocation location)
     }
 }
 
-/* As many as there is room for, and CU_DEVICE_INVALID behind them. */
+/* As many as fit, and CU_DEVICE_INVALID behind them. */
 static void list_accessors(uint64_t accessed_by, int *ret_list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a program has advised about managed memory, for each page of an allocation, and where it has
- * prefetched it to. What follows from that is the caller's.
+ * prefetched it to. The caller acts on the advice.
  *
  * Offsets and sizes are bytes from the start of the allocation; a range is all of the pages that it
  * touches, and lies in the allocation. The functions take no lock: the caller guards the advice.

@@ -36,7 +36,7 @@ struct cuda_array_bytes cuda_array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *array);
 bool cuda_array_contains(const CUDA_ARRAY3D_DESCRIPTOR *array, uint64_t x, uint64_t y, uint64_t z,
                          uint64_t width, uint64_t height, uint64_t depth);
 
-/* How many levels of mipmaps there are down to a single element, and what each is like. */
+/* The number of mipmap levels down to a single element, and the description of each level. */
 unsigned cuda_array_most_levels(const CUDA_ARRAY3D_DESCRIPTOR *array);
 CUDA_ARRAY3D_DESCRIPTOR cuda_array_level(const CUDA_ARRAY3D_DESCRIPTOR *array, unsigned level);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device can do atomically on memory that is not its own. */
+/* Atomic operations of a device on memory that is not its own. */
 #pragma once
 
 #include "cuda_abi.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be asked of a device, a function, a pointer, a context or the compiler.
+ * Attributes of devices, functions, pointers, contexts and the compiler.
  * The numbers are the ABI; a program built against an older toolkit uses the same ones.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of copies: what CUDA refuses, and what each copy is. Called without a lock, for the
- * copier's functions take what locks they need. Sizes and pitches are bytes. */
+/* Batches of copies: the checks that CUDA makes, and the description of each copy. Called without a
+ * lock, for the copier's functions take what locks they need. Sizes and pitches are bytes. */
 #pragma once
 
 #include "cuda_box.h"

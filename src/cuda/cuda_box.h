@@ -33,11 +33,11 @@ struct cuda_box_rows {
     uint64_t pitch, height;
 };
 
-/* False for what CUDA refuses: an unknown kind of memory, rows that overlap, slices that do. */
+/* False for boxes that CUDA refuses: an unknown kind of memory, overlapping rows or slices. */
 bool cuda_box_rows_of(const struct cuda_box_side *side, const struct cuda_box *box,
                       struct cuda_box_rows *ret_rows);
 
-/* Copies a box on a stream; `sync` adds what CUDA's synchronous calls promise. */
+/* Copies a box on a stream; `sync` adds the guarantees of CUDA's synchronous calls. */
 typedef CUresult (*cuda_box_copier)(const struct cuda_box *box, CUstream stream, bool sync);
 
 /* What the calls of the cuMemcpy2D, cuMemcpy3D and cuMemcpy3DPeer families have in common: they

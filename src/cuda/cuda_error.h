@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and descriptions of CUresult, and what follows from it. The texts are constant; any thread
+/* Names, descriptions and consequences of CUresult. The texts are constant; any thread
  * may ask. */
 #pragma once
 

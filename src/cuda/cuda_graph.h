@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structures of graphs: what each kind of node is given, and what instantiation and update tell.
+ * Structures of graphs: parameters of each kind of node, results of instantiation and update.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #define CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC 1
 #define CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER 2
 
-/* What an edge means beside "after". All zero is the ordinary one. */
+/* The meaning of an edge beside "after". All zero is the ordinary edge. */
 struct CUgraphEdgeData_st {
     unsigned char from_port, to_port, type, reserved[5];
 };

@@ -18,7 +18,7 @@ typedef unsigned int CUdeviceptr_v1;
 typedef int CUdevice_v1;
 typedef CUdevice_v1 CUdevice;
 
-/* Contexts, code and what runs it. */
+/* Contexts, code, streams and events. */
 typedef struct CUctx_st *CUcontext;
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUmod_st *CUmodule;
@@ -38,7 +38,7 @@ typedef struct CUgraphDeviceUpdatableNode_st *CUgraphDeviceNode;
 typedef struct CUuserObject_st *CUuserObject;
 typedef cuuint64_t CUgraphConditionalHandle;
 
-/* Memory that is more than an address, and what textures are made of. */
+/* Memory that is more than an address, and the parts of textures. */
 typedef struct CUarray_st *CUarray;
 typedef struct CUmipmappedArray_st *CUmipmappedArray;
 typedef struct CUtexref_st *CUtexref;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls about managed memory take. */
+/* Arguments of the calls about managed memory. */
 #include "cuda_managed.h"
 
 CUmemLocation cuda_location_of(CUdevice device)

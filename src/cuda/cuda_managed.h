@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls about managed memory take: places, batches of ranges, attachments. */
+/* Arguments of the calls about managed memory: places, batches of ranges, attachments. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,5 +35,5 @@ typedef CUresult cuda_range_function(void *user, CUdeviceptr address, size_t siz
 CUresult cuda_ranges_visit(const struct cuda_ranges *ranges, cuda_range_function *function,
                            void *user);
 
-/* What cuStreamAttachMemAsync takes for all of an allocation of `size` bytes. */
+/* The length that cuStreamAttachMemAsync takes for a whole allocation of `size` bytes. */
 bool cuda_attach_is_valid(CUstream stream, uint64_t size, uint64_t length, unsigned flags);

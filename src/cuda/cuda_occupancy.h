@@ -4,7 +4,7 @@
 
 #include "cuda_abi.h"
 
-/* What is searched, and the limits of kernel and device. */
+/* The subject of the search, and the limits of kernel and device. */
 struct cuda_block_search {
     /* How many blocks of so many threads, each with so many bytes of dynamic shared memory, one
      * multiprocessor holds. An error ends the search. */

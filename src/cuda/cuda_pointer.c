@@ -131,7 +131,7 @@ CUresult cuda_pointer_get(const struct cuda_pointer *pointer, CUpointer_attribut
     return applies(pointer, attribute) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The ranges of what is unknown stay as they are. */
+/* The ranges of unknown attributes stay as they are. */
 static void write_one(const struct cuda_pointer *pointer, CUpointer_attribute attribute,
                       void *ret_data)
 {

@@ -19,7 +19,7 @@ static uint64_t greater(uint64_t one, uint64_t other)
     return one > other ? one : other;
 }
 
-bool cuda_pool_has_room(const struct cuda_pool *pool, uint64_t size)
+bool cuda_pool_has_capacity(const struct cuda_pool *pool, uint64_t size)
 {
     return !pool->most || (size <= pool->most && pool->used <= pool->most - size);
 }
@@ -83,7 +83,7 @@ CUresult cuda_pool_get(const struct cuda_pool *pool, CUmemPool_attribute attribu
     return CUDA_SUCCESS;
 }
 
-/* High-water marks can only be set back to what there is now, by a 0. */
+/* A 0 sets a high-water mark back to the current value; no other value is allowed. */
 static CUresult lower_mark(uint64_t *mark, uint64_t now, cuuint64_t value)
 {
     if (value != 0)

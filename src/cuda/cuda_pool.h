@@ -11,7 +11,7 @@
 
 #include "cuda_abi.h"
 
-/* What a pool reserves at a time, as NVIDIA's driver does. */
+/* The size of one reservation of a pool, as in NVIDIA's driver. */
 #define CUDA_POOL_CHUNK (32ull << 20)
 
 struct cuda_pool {
@@ -25,11 +25,11 @@ struct cuda_pool {
 /* `most` bytes, rounded up to whole chunks, may be in use; 0: as many as there are. */
 void cuda_pool_init(struct cuda_pool *pool, uint64_t most);
 
-bool cuda_pool_has_room(const struct cuda_pool *pool, uint64_t size);
+bool cuda_pool_has_capacity(const struct cuda_pool *pool, uint64_t size);
 void cuda_pool_take(struct cuda_pool *pool, uint64_t size);
 void cuda_pool_give(struct cuda_pool *pool, uint64_t size);
 
-/* Releases what is reserved beyond `keep` bytes and not in use. */
+/* Releases reserved memory beyond `keep` bytes, unless it is in use. */
 void cuda_pool_release(struct cuda_pool *pool, uint64_t keep);
 
 CUresult cuda_pool_get(const struct cuda_pool *pool, CUmemPool_attribute attribute,
@@ -39,7 +39,7 @@ CUresult cuda_pool_set(struct cuda_pool *pool, CUmemPool_attribute attribute, co
 /* Whether a pool can be shared so: as a file descriptor. */
 bool cuda_pool_is_descriptor(CUmemAllocationHandleType type, unsigned long long flags);
 
-/* For cuMemPoolSetAccess(): CUDA_ERROR_INVALID_VALUE for what is no device or no such access,
+/* For cuMemPoolSetAccess(): CUDA_ERROR_INVALID_VALUE for an unknown device or access,
  * CUDA_ERROR_INVALID_DEVICE where a device would lose its own pool. */
 CUresult cuda_pool_check_access(const CUmemAccessDesc *access, bool is_own);
 

@@ -26,7 +26,8 @@ CUresult cuda_retired_set_shared(struct cuda_retired **retired, unsigned bytes);
 CUresult cuda_retired_set_size(struct cuda_retired **retired, unsigned bytes);
 CUresult cuda_retired_set_param(struct cuda_retired **retired, int offset, const void *bytes,
                                 unsigned size);
-/* A copy of what was set, for a grid of this size: the launch itself may wait, without the lock. */
+/* A copy of the parameters, for a grid of this size: the launch itself may wait, without the lock.
+ */
 CUresult cuda_retired_get(struct cuda_retired **retired, int width, int height,
                           struct cuda_retired *ret_copy);
 

@@ -6,7 +6,7 @@
 
 #include "cuda_launch_attributes.h"
 
-/* What is told of a stream for which no policy was set. */
+/* The policy of a stream for which the program has set none. */
 #define NO_POLICY ((CUsynchronizationPolicy)-1)
 
 bool cuda_stream_attribute_exists(CUstreamAttrID attribute)

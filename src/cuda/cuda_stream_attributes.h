@@ -7,7 +7,7 @@
 
 #include "cuda_abi.h"
 
-/* Zeroed: as those of a new stream. */
+/* Zeroed: the attributes of a new stream. */
 struct cuda_stream_attributes {
     CUaccessPolicyWindow window;
     CUsynchronizationPolicy policy; /* 0: none was set */

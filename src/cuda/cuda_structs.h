@@ -194,7 +194,7 @@ typedef union CUstreamBatchMemOpParams_union {
 } CUstreamBatchMemOpParams_v1;
 typedef CUstreamBatchMemOpParams_v1 CUstreamBatchMemOpParams;
 
-/* Virtual memory management: where physical memory lies and who may use it. */
+/* Virtual memory management: the place of physical memory, and its users. */
 typedef struct CUmemLocation_st {
     CUmemLocationType type;
     int id;

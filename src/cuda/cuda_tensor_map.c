@@ -17,7 +17,8 @@ static void copy_entries(void *into, const void *from, size_t count, size_t size
         memcpy(into, from, count * size);
 }
 
-/* Copies what the rank says there is; NULL stands for an array that the call does not have. */
+/* Copies as many elements as the rank says; NULL stands for an array that the call does not have.
+ */
 static bool read_arrays(struct cuda_tensor_map *map, const cuuint64_t *dims,
                         const cuuint64_t *strides, const cuuint32_t *box,
                         const cuuint32_t *element_strides, const int *lower, const int *upper)

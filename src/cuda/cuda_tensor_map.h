@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls cuTensorMapEncode* are given, in one structure, and what of it is valid. */
+/* The arguments of the calls cuTensorMapEncode* in one structure, and their checks. */
 #pragma once
 
 #include <stdbool.h>

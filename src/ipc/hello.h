@@ -4,7 +4,7 @@
  * sends a hello; a program that is turned away, by the daemon or by a server, receives a welcome
  * with a status that is not 0. This file is below wire and control because both ends of both need
  * it: the daemon passes the hello on to a server, and may refuse a client without knowing anything
- * of what follows an attach.
+ * of the messages behind an attach.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 enum hello_kind {
     HELLO_CLIENT = 1,  /* a CUDA program: becomes the client of a server */
-    HELLO_COMMAND = 2, /* a front end: what follows is in control/command_protocol.h */
+    HELLO_COMMAND = 2, /* a front end: its messages are in control/command_protocol.h */
     HELLO_AHEAD = 3,   /* the same of a process that is about to become a CUDA program, whose server
                           starts meanwhile if none runs */
 };
@@ -38,7 +38,7 @@ struct hello_named_limit {
     uint64_t bytes;  /* at most this much memory */
 };
 
-/* What a process asks for itself; it may only tighten what the daemon grants. */
+/* The limits that a process asks for itself. They may only tighten the daemon's. */
 struct hello {
     uint32_t magic;    /* HELLO_MAGIC */
     uint16_t version;  /* HELLO_VERSION */
@@ -54,15 +54,15 @@ struct hello {
     char sm_partition[HELLO_PARTITION_MAX]; /* CUDA_MPS_SM_PARTITION, or "" */
     uint64_t window_base; /* 0; or where a client that lost its server has its memory: it needs this
                              window or none */
-    uint8_t token[HELLO_TOKEN_SIZE]; /* random; with window_base: what it said when it attached,
-                                        which nobody else can know. All zero = none */
+    uint8_t token[HELLO_TOKEN_SIZE]; /* random; with window_base: the token of its attach,
+                                        which no other process can know. All zero = none */
     char command[HELLO_COMMAND_MAX]; /* the command line with its NULs, for people; not trusted.
                                         Reading it in /proc could wait for the process's memory */
 };
 
 #define WELCOME_MAGIC 0x31574e46u /* "FNW1" */
 
-/* The answer. Refused: this alone. Accepted: status 0, and what attach.h defines follows it. */
+/* The answer. Refused: this alone. Accepted: status 0, and the structure of attach.h follows. */
 struct welcome {
     uint32_t magic; /* WELCOME_MAGIC */
     int32_t status; /* a CUresult: 0, or why not */

@@ -7,7 +7,7 @@
  *     .....|msg|message     |msg    |.......|.....|msg|m   first copy goes on in the second, so it
  *     `------------- size -----------------'`---------     is contiguous for both ends.
  *
- * Words, and who writes them:
+ * Words, and their writers:
  *     tail        the producer: bytes published since the beginning, modulo 2^32
  *     head        the consumer: bytes released since the beginning, modulo 2^32
  *     seen        the consumer, before it reads a message: how far it knows that there are some.
@@ -33,13 +33,13 @@
  *
  * No wake-up is lost: each side stores one word and then loads the other's, all four accesses
  * sequentially consistent:
- *     producer   tail := new;   if (sleeping) wake    |  want_space := 1; if (no room) sleep
+ *     producer   tail := new;   if (sleeping) wake    |  want_space := 1; if (no space) sleep
  *     consumer   sleeping := 1; if (no message) sleep |  head := new;     if (want_space) wake
  * In the one total order either the first side's load comes after the second side's store and it
  * wakes, or the second side's load comes after the first side's store and it does not sleep. The
  * sleep itself is a futex that compares the word again. The consumer wakes a producer only once
  * half of the ring is free, so a producer that outruns it does not ping-pong; no message is longer
- * than half of the ring, so half always suffices. A producer that saw no room for it saw more than
+ * than half of the ring, so half always suffices. A producer that saw no space for it saw more than
  * half in use, so the release that crosses the half comes later and sees want_space. The consumer
  * stores `head` only after an eighth of the ring or when it has read all that it saw published, so
  * in a burst neither side waits for the other's cache line; when it goes to sleep, all is released.
@@ -105,7 +105,8 @@ static void set_sleeping(struct ring_shared *shared, uint32_t value)
     atomic_store_explicit(&shared->sleeping, value, memory_order_seq_cst);
 }
 
-/* Consumer, before it reads what it has just seen: partner load_seen(), after its death. */
+/* Consumer, before it reads the bytes that it has just seen: partner load_seen(), after its death.
+ */
 static void store_seen(struct ring_shared *shared, uint32_t tail)
 {
     atomic_store_explicit(&shared->seen, tail, memory_order_release);
@@ -191,10 +192,10 @@ void ring_init(struct ring *ring, struct ring_shared *shared, void *data, uint32
 
 /* ---- producer ---- */
 
-bool ring_find_room(struct ring *ring, uint32_t size)
+bool ring_find_space(struct ring *ring, uint32_t size)
 {
     ring->peer = load_head(ring->shared);
-    return ring_room(ring) >= size;
+    return ring_space(ring) >= size;
 }
 
 /* If it sleeps it is now ours to wake: partner set_sleeping(). */
@@ -211,7 +212,7 @@ static void sleep_for_space(struct ring *ring, uint32_t size)
         futex_wait(&ring->shared->head, ring->peer, SPACE_SLICE_NS);
 }
 
-/* Without a spin: room comes by the eighth of a ring, and there is work for as long as a wake-up
+/* Without a spin: space comes by the eighth of a ring, and there is work for as long as a wake-up
  * takes in the half that is still full then. */
 bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *context), void *context)
 {

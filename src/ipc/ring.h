@@ -19,7 +19,7 @@
 /* Every message begins with this. */
 struct ring_message {
     uint32_t size; /* of the whole message, header included */
-    uint32_t kind; /* what the message is: the ring never reads it */
+    uint32_t kind; /* the kind of the message: the ring never reads it */
 };
 
 /* The shared words, one cache line for each writer. Touched only by ring.c and the functions below.
@@ -36,7 +36,7 @@ struct ring_shared {
 
 _Static_assert(sizeof(struct ring_shared) == 3 * RING_LINE, "one line for each writer");
 
-/* One end. Private to its process: a peer cannot change what is kept here. */
+/* One end. Private to its process: a peer cannot change it. */
 struct ring {
     struct ring_shared *shared;
     unsigned char *data; /* `size` bytes, readable a second time right behind */
@@ -78,20 +78,20 @@ static inline unsigned char *ring_at_cursor(const struct ring *ring)
 /* ---- producer; callers take turns by a lock of their own ---- */
 
 /* Free bytes as far as ring->peer tells; none when that makes no sense. */
-static inline uint32_t ring_room(const struct ring *ring)
+static inline uint32_t ring_space(const struct ring *ring)
 {
     uint32_t used = ring_cursor(ring) - ring->peer;
     return used <= ring->size ? ring->size - used : 0;
 }
 
 /* Reads how far the consumer is by now: whether there is space for so many bytes. */
-bool ring_find_room(struct ring *ring, uint32_t size);
+bool ring_find_space(struct ring *ring, uint32_t size);
 
-/* Room for a message of `size` bytes (multiple of 16, at most half of the ring), or NULL: no room
+/* Space for a message of `size` bytes (multiple of 16, at most half of the ring), or NULL: no space
  * now, or the shared words make no sense. Reserving again without a commit gives the same place. */
 static inline void *ring_reserve(struct ring *ring, uint32_t size)
 {
-    if (size > ring->size / 2 || (ring_room(ring) < size && !ring_find_room(ring, size)))
+    if (size > ring->size / 2 || (ring_space(ring) < size && !ring_find_space(ring, size)))
         return NULL;
     return ring_at_cursor(ring);
 }
@@ -110,7 +110,7 @@ void ring_wake_consumer(struct ring *ring);
  * consumer if it sleeps; the plain look keeps the line shared while the consumer is busy. */
 static inline void ring_commit(struct ring *ring, uint32_t size)
 {
-    assert(size % RING_ALIGNMENT == 0 && size <= ring_room(ring));
+    assert(size % RING_ALIGNMENT == 0 && size <= ring_space(ring));
     uint32_t tail = ring_cursor(ring) + size;
 
     atomic_store_explicit(&ring->cursor, tail, memory_order_relaxed);
@@ -125,7 +125,7 @@ uint32_t ring_unread(const struct ring *ring);
 /* From any thread, and only a hint: whether the consumer has taken all that was published. */
 bool ring_is_drained(const struct ring *ring);
 
-/* For a spin of the producer, which waits for what the consumer does with its messages. */
+/* For a spin of the producer, which waits for the effect of its messages at the consumer. */
 static inline struct spin_cpus ring_producer_cpus(struct ring_shared *shared)
 {
     return (struct spin_cpus){&shared->producer_cpu, &shared->consumer_cpu};

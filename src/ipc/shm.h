@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHM_REPLACE (1u << 0)   /* map over what is at the fixed address; default: refuse */
+#define SHM_REPLACE (1u << 0)   /* replace mappings at the fixed address; default: refuse */
 #define SHM_READ_ONLY (1u << 1) /* map for reading */
 
 /* `size` zero bytes that can never shrink, grow or get other seals: 0 or -errno. The descriptor is
@@ -27,7 +27,7 @@ int shm_map(int fd, size_t size, void *fixed_address, unsigned flags, void **ret
  * -errno. */
 int shm_populate(int fd, size_t size);
 
-/* The same for what is mapped already. -EINVAL where the kernel cannot do it (Linux before 5.14).
+/* The same for an existing mapping. -EINVAL where the kernel cannot do it (Linux before 5.14).
  */
 int shm_populate_mapping(void *address, size_t size);
 

@@ -16,8 +16,8 @@
 #include "clock.h"
 #include "fd.h"
 
-/* Room for one control message of descriptors, aligned as the kernel wants it, and for one before
- * it that says who the sender is, where the socket asks for that. */
+/* Capacity for one control message of descriptors, aligned as the kernel wants it, and for one
+ * before it that says who the sender is, where the socket asks for that. */
 #define CONTROL_FDS CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))
 #define CONTROL_SENDER CMSG_SPACE(sizeof(struct ucred))
 
@@ -27,7 +27,7 @@ union control {
 };
 
 /* More than fit: where no sender comes, descriptors have its place, too. */
-#define FDS_ROOM (sizeof(union control) / sizeof(int))
+#define FDS_MAX (sizeof(union control) / sizeof(int))
 
 static int make_address(const char *path, struct sockaddr_un *ret_address)
 {
@@ -182,7 +182,7 @@ int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_c
     return 0;
 }
 
-/* All descriptors of a received message; there are fewer than FDS_ROOM, for want of room. */
+/* All descriptors of a received message; there are fewer than FDS_MAX, for want of capacity. */
 static size_t take_fds(struct msghdr *message, int *fds)
 {
     size_t count = 0;
@@ -190,8 +190,8 @@ static size_t take_fds(struct msghdr *message, int *fds)
         if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
             continue;
         size_t here = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        if (here > FDS_ROOM - count)
-            here = FDS_ROOM - count;
+        if (here > FDS_MAX - count)
+            here = FDS_MAX - count;
         memcpy(fds + count, CMSG_DATA(h), here * sizeof(int));
         count += here;
     }
@@ -213,7 +213,7 @@ static void close_fds(int *fds, size_t count)
         fd_close(&fds[i]);
 }
 
-/* What is wrong with the message: 0, -EMSGSIZE or -EPROTO. */
+/* Checks the message: 0, -EMSGSIZE or -EPROTO. */
 static int judge(const struct msghdr *message, size_t fd_count, size_t fd_capacity)
 {
     if (message->msg_flags & MSG_TRUNC)
@@ -241,7 +241,7 @@ static ssize_t receive_message(int fd, void *data, size_t capacity, int *ret_fds
                                size_t fd_capacity, size_t *ret_fd_count, pid_t *ret_sender)
 {
     union control control;
-    int fds[FDS_ROOM];
+    int fds[FDS_MAX];
     struct iovec part = {.iov_base = data, .iov_len = capacity};
     struct msghdr message = {
         .msg_iov = &part,

@@ -49,7 +49,7 @@ int sock_ask_sender(int fd);
  * ask, and where the process is in a PID namespace that this one cannot see. */
 ssize_t sock_recv_from(int fd, void *data, size_t capacity, pid_t *ret_sender);
 
-/* Who is at the other end, as the kernel saw it when the connection was made: 0 or -errno. */
+/* The process at the other end, as the kernel saw it when the connection was made: 0 or -errno. */
 int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);
 
 /* A descriptor of the process that made the connection (pidfd_open()), which the caller closes: 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a client and its server begin, and what else they say on the socket.
+/* The handshake of a client and its server, and their other messages on the socket.
  *
  *     client                                server (the daemon passed the socket on)
  *       hello                       ──>
@@ -104,7 +104,7 @@ struct socket_message {
 #define DEVICE_ATTRIBUTES_MAX 192
 #define DEVICE_LIMITS_MAX 16
 
-/* What a client can tell of a device without asking the server. */
+/* The facts of a device that a client knows without a request to the server. */
 struct device_record {
     char name[256];                            /* as cuDeviceGetName */
     uint8_t uuid[16];                          /* as cuDeviceGetUuid */
@@ -112,12 +112,12 @@ struct device_record {
     uint64_t total_memory;                     /* bytes, as cuDeviceTotalMem */
     uint64_t granularity;                      /* of device memory granules, bytes */
     uint64_t limits[DEVICE_LIMITS_MAX];        /* by CUlimit, at the time of the attach */
-    uint64_t limits_known;                     /* bit l: limits[l] is there */
+    uint64_t limits_known;                     /* bit l: limits[l] is known */
     uint32_t peers;                            /* bit d: can reach device d's memory */
     int32_t priority_least, priority_greatest; /* as cuCtxGetStreamPriorityRange */
-    int32_t context_status;        /* what making a context on it answers: 0, or a CUresult */
+    int32_t context_status;        /* the result of creating a context on it: 0, or a CUresult */
     uint32_t atomic_peers;         /* bit d: all its atomics work natively on device d's memory */
     uint32_t partial_atomic_peers; /* bit d: only some of them do */
     int32_t attributes[DEVICE_ATTRIBUTES_MAX];       /* by CUdevice_attribute */
-    uint8_t attributes_known[DEVICE_ATTRIBUTES_MAX]; /* 1: attributes[a] is there */
+    uint8_t attributes_known[DEVICE_ATTRIBUTES_MAX]; /* 1: attributes[a] is known */
 };

@@ -119,7 +119,7 @@ static bool usable(void *context)
     return channel_alive(channel) && channel_error(channel) == CUDA_SUCCESS;
 }
 
-/* The same for those who may wait for another server as well. */
+/* The same for callers that may wait for another server as well. */
 static bool usable_again(struct channel *channel)
 {
     return usable(channel) || (channel->revive && channel->revive());
@@ -152,7 +152,7 @@ static bool usable_meanwhile(void *context)
 }
 
 /* NULL = the server is gone. */
-static struct ring_message *wait_for_room(struct channel *channel, uint32_t whole)
+static struct ring_message *wait_for_space(struct channel *channel, uint32_t whole)
 {
     if (atomic_load_explicit(&channel->gone, memory_order_relaxed))
         return NULL;
@@ -167,7 +167,7 @@ struct ring_message *channel_reserve(struct channel *channel, uint32_t size)
     if (size < sizeof(struct ring_message) || size > CHANNEL_MESSAGE_MAX)
         return NULL;
     uint32_t whole = whole_size(size);
-    struct ring_message *message = wait_for_room(channel, whole);
+    struct ring_message *message = wait_for_space(channel, whole);
     if (!message) {
         channel_break(channel);
         return NULL;
@@ -294,7 +294,7 @@ void channel_reply_end(struct channel *channel, int slot)
 
 /* ---- after the server's death ---- */
 
-/* What was sent so many bytes ago. */
+/* The bytes that the client sent so many bytes ago. */
 static const unsigned char *sent_before(const struct ring *ring, uint32_t bytes)
 {
     return ring->data + ((ring_cursor(ring) - bytes) & (ring->size - 1));
@@ -319,7 +319,7 @@ const void *channel_asked(const struct channel *channel, int slot, struct ring_m
     return sound ? message : NULL;
 }
 
-/* Who waits looks at the same words again. */
+/* The waiters read the same words again. */
 static void keep_waiting(const struct region *from, struct region *to)
 {
     for (uint32_t slot = 0; slot < REPLY_SLOTS; slot++)

@@ -84,13 +84,13 @@ void channel_close(struct channel *channel);
 void channel_lock(struct channel *channel);
 void channel_unlock(struct channel *channel);
 
-/* Room for a command of `size` bytes, header included (8 .. CHANNEL_MESSAGE_MAX): waits while the
+/* Space for a command of `size` bytes, header included (8 .. CHANNEL_MESSAGE_MAX): waits while the
  * ring is full; NULL once the server is gone or the size is out of bounds. The caller holds the
- * lock, writes `kind` and what follows the 8 bytes of header. `size` is rounded up to 16 in the
+ * lock, writes `kind` and the body behind the 8 bytes of header. `size` is rounded up to 16 in the
  * header, and the rounding bytes are 0. */
 struct ring_message *channel_reserve(struct channel *channel, uint32_t size);
 
-/* Sends what channel_reserve() gave out last. */
+/* Sends the last message of channel_reserve(). */
 void channel_commit(struct channel *channel);
 
 /* A reply slot for one synchronous command, to be put into its kind: 0 .. REPLY_SLOTS - 1. Waits
@@ -105,7 +105,7 @@ CUresult channel_reply_wait(struct channel *channel, int slot, const void **ret_
 /* Gives the slot back, answered or never used. CHANNEL_NO_SLOT is allowed. */
 void channel_reply_end(struct channel *channel, int slot);
 
-/* What the server has set: the error that every call reports from now on, or CUDA_SUCCESS. */
+/* The server's sticky error, which every call reports from now on, or CUDA_SUCCESS. */
 static inline CUresult channel_sticky_error(const struct channel *channel)
 {
     return (CUresult)atomic_load_explicit(&channel->region->sticky_error, memory_order_acquire);
@@ -164,7 +164,7 @@ int channel_send_again(struct channel *channel, const unsigned char *messages, u
 /* Every later call reports this. */
 void channel_give_up(struct channel *channel, CUresult error);
 
-/* Puts back what was taken too early. */
+/* Puts the output back that a call has taken too early. */
 void channel_defer_error(struct channel *channel, CUresult error);
 
 /* Whether device output of the program may be waiting: one load. From any thread. */
@@ -174,10 +174,10 @@ static inline bool channel_has_output(const struct channel *channel)
            atomic_load_explicit(&channel->output_seen, memory_order_relaxed);
 }
 
-/* What the server tells each of its clients about all of them. A hint: the reader may be late. */
+/* The server's hints for each client about all of its clients. A hint: the reader may be late. */
 struct channel_load {
     uint32_t copiers; /* how many are copying much, this one perhaps among them */
-    bool lacks_cpus;  /* those at work have more threads than there are CPUs */
+    bool lacks_cpus;  /* the working clients have more threads than there are CPUs */
 };
 
 static inline struct channel_load channel_load(const struct channel *channel)
@@ -213,7 +213,7 @@ static inline bool channel_output_pending(const struct channel *channel)
     return atomic_load_explicit(&channel->region->output_pending, memory_order_acquire);
 }
 
-/* Records that what is there now is going to be taken. One thread at a time does these two. */
+/* Records that a call is about to take the present output. One thread at a time does these two. */
 void channel_mark_output_seen(struct channel *channel);
 
 /* Takes up to `size` bytes of waiting output and returns how many there were. */
@@ -272,20 +272,20 @@ void channel_server_fail(struct channel_server *server, CUresult status);
  * one is kept already. From any thread. */
 void channel_server_defer(struct channel_server *server, CUresult status);
 
-/* Device output of the client: takes what there is room for and returns how much that was. One
+/* Device output of the client: takes as much as fits and returns its size. One
  * thread at a time. */
 size_t channel_server_put_output(struct channel_server *server, enum region_output kind,
                                  const char *bytes, size_t size);
 
-/* Sets what channel_output_pending() tells the client: before the launch of a kernel that may
- * print, and back when what was printed is in an output area. One thread at a time. */
+/* Sets the word that channel_output_pending() reads: before the launch of a kernel that may
+ * print, and back when the output is in an output area. One thread at a time. */
 void channel_server_set_output_pending(struct channel_server *server, bool pending);
 
-/* Sets what channel_move_wanted() tells the client. From any thread. */
+/* Sets the word that channel_move_wanted() reads. From any thread. */
 void channel_server_want_move(struct channel_server *server, bool wanted);
 
-/* Sets what channel_traced() tells the client. From any thread. */
+/* Sets the word that channel_traced() reads. From any thread. */
 void channel_server_set_traced(struct channel_server *server, bool traced);
 
-/* Sets what channel_load() tells the client. From any thread. */
+/* Sets the words that channel_load() reads. From any thread. */
 void channel_server_put_load(struct channel_server *server, struct channel_load load);

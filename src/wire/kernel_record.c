@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of kernels. What a record says of itself is believed only as far as there are bytes. */
+/* Records of kernels. The reader believes the sizes in a record only as far as there are bytes. */
 #include "kernel_record.h"
 
 #include <string.h>

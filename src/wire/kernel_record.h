@@ -12,7 +12,7 @@
 /* One that is larger travels only when it is asked for by name, so each page takes some. */
 #define KERNEL_RECORD_MAX 2048u
 
-/* What is alike for every client. */
+/* The part that is the same for every client. */
 struct kernel_facts {
     const char *name;
     const uint32_t *layout; /* pairs: offset and size of each parameter */
@@ -24,7 +24,7 @@ struct kernel_facts {
 /* Bytes of its record. */
 size_t kernel_record_size(const struct kernel_facts *facts);
 
-/* Writes the record to `target`, which has room for it. */
+/* Writes the record to `target`, which is large enough. */
 void kernel_record_write(const struct kernel_facts *facts, void *target);
 
 /* Reads the record that begins at `source`, on a multiple of 4: false when it does not lie within

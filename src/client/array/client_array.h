@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays, arrays with mipmaps, and the levels of those. */
+/* Arrays, mipmapped arrays and their levels. */
 #pragma once
 
 #include "client_context.h"
@@ -21,17 +21,17 @@ struct array {
 struct array *array_lookup(CUarray handle);
 struct array *array_lookup_mipmap(CUmipmappedArray handle);
 
-/* What is wrong with a description for every device: CUDA_ERROR_INVALID_VALUE or
+/* Checks a description against the limits of all devices: CUDA_ERROR_INVALID_VALUE or
  * CUDA_ERROR_NOT_SUPPORTED. The server's driver checks the rest. */
 CUresult array_check(const CUDA_ARRAY3D_DESCRIPTOR *descriptor);
 
 /* Copies `like`, mints a handle, and has `send` make the array of that handle with the server.
- * CUDA_ERROR_OUT_OF_MEMORY, or what `send` returns. */
+ * CUDA_ERROR_OUT_OF_MEMORY, or the result of `send`. */
 CUresult array_create(const struct array *like, CUresult (*send)(const struct array *array),
                       uint64_t *ret_handle);
 
 /* The work of its device is done. False when another thread has destroyed it. */
 bool array_destroy(uint64_t handle);
 
-/* Destroys those of a context. Its work is done. */
+/* Destroys the arrays of a context, whose work has completed. */
 void array_destroy_all(struct context *context);

@@ -15,7 +15,7 @@ struct texture {
 };
 
 /* Copies `like`, and has `make` make the object with the server, which returns the driver's number.
- * CUDA_ERROR_OUT_OF_MEMORY, or what `make` returns. */
+ * CUDA_ERROR_OUT_OF_MEMORY, or the result of `make`. */
 CUresult texture_create(const struct texture *like,
                         CUresult (*make)(const struct texture *texture, uint64_t *ret_object),
                         uint64_t *ret_object);
@@ -25,7 +25,7 @@ CUresult texture_destroy(uint64_t object, bool is_surface);
 /* A copy of the description of an object: CUDA_ERROR_INVALID_VALUE when there is none. */
 CUresult texture_describe(uint64_t object, bool is_surface, struct texture *ret_texture);
 
-/* Destroys those of a context. Its work is done. */
+/* Destroys the objects of a context, whose work has completed. */
 void texture_destroy_all(struct context *context);
 
 /* Called once while attaching. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices can do atomically on memory of the host and of each other: the server knows. */
+/* Atomic operations of devices on memory of the host and of each other. The server knows them. */
 #include "client.h"
 #include "client_device.h"
 #include "client_prototypes.h"

@@ -57,7 +57,7 @@ static CUresult create_share(const struct device *device, const struct sm_set *s
     return result;
 }
 
-/* What has been made so far is the caller's when there is no memory. */
+/* Without memory, the caller frees the parts that exist so far. */
 static bool fill_green(struct green *green, struct device *device, const struct sm_set *set)
 {
     green->set = *set;
@@ -74,7 +74,7 @@ static void free_green(struct green *green)
         handles_remove(&client->handles, CLIENT_GREEN, (uint64_t)green->handle);
     if (green->context)
         handles_remove(&client->handles, CLIENT_CONTEXT, (uint64_t)green->context->handle);
-    free(green->context); /* nobody has seen it */
+    free(green->context); /* no thread has seen it */
     free(green);
 }
 

@@ -24,7 +24,7 @@
 #include "hello.h"
 #include "list.h"
 
-/* Kinds of handles that stay in the client; those that travel are wire kinds, from 1 up. */
+/* Kinds of handles that stay in the client; handles that travel have wire kinds, from 1 up. */
 enum client_kind {
     CLIENT_CONTEXT = 100,
     CLIENT_LIBRARY = 101,
@@ -49,7 +49,7 @@ struct client {
     uint32_t generation;         /* differs from that of any client before a fork */
     _Atomic uint32_t next_blob;  /* atomic: the last number given to a sent descriptor */
 
-    /* What the server offered. It does not change, and another server has to offer the same. All
+    /* The server's offer. It does not change, and another server has to offer the same. All
      * sizes are in bytes. */
     int driver_version;
     uint64_t window_base, window_end;
@@ -74,7 +74,7 @@ struct client {
 };
 
 /* NULL until attached. Never freed: threads may be inside it. Hidden, so that it is reached without
- * a look into the table of what other libraries might replace. */
+ * a look-up in the table of symbols that other libraries might replace. */
 extern __attribute__((visibility("hidden"))) struct client *client;
 
 /* Whether an address is in the client's window. */
@@ -104,5 +104,5 @@ static inline CUresult client_error(void)
 CUresult client_asked_error(void);
 
 /* client_asked_error() at the end of a call that synchronizes: device printf output is written, and
- * the program sees what kernels wrote to managed variables. */
+ * the program sees the values of managed variables that kernels wrote. */
 CUresult client_sync_error(void);

@@ -96,7 +96,7 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NO_DAEMON : ATTACH_REFUSED;
 }
 
-/* What people shall read of this process: it cannot be longer than the hello has room for. */
+/* The description of this process for operators, cut to the capacity of the hello. */
 static void fill_command(struct hello *hello)
 {
     _cleanup_fd_ int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -232,7 +232,7 @@ static enum attach_outcome agree_on_window(struct attempt *attempt)
         "every range of addresses that the server offered is taken in this process");
 }
 
-/* ---- what lies in it ---- */
+/* ---- the contents of the window ---- */
 
 static int map_gpu_region(struct attempt *attempt)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts: a primary one for each device, and those that programs create. They live in the client
- * alone: the server has one real context on each GPU for all clients. Here a context is the owner
- * of streams, events, modules, arrays and memory; src/client/context ends them with it.
+ * Contexts: a primary one for each device, and the contexts that programs create. They live in the
+ * client alone: the server has one real context on each GPU for all clients. Here a context is the
+ * owner of streams, events, modules, arrays and memory; src/client/context ends them with it.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "client.h"
 
-/* A context whose memory another one may touch, as both were then. */
+/* A context whose memory another one may access, as both were then. */
 struct peer_access {
     CUcontext peer;
     uint64_t peer_epoch, epoch;
@@ -32,7 +32,7 @@ struct context {
     CUgreenCtx green; /* NULL, or how a green context is called; then this owns nothing but streams,
                        * is never active, and is the primary context for all else */
     atomic_uint greens; /* atomic; of a primary one: how many green ones it has */
-    uint64_t joiner;    /* a stream behind those of the context, 0 = none yet: stream_join.c */
+    uint64_t joiner; /* a stream behind all streams of the context, 0 = none yet: stream_join.c */
     uint64_t join_event;
     bool has_barrier;              /* streams that are made have to wait for the joiner */
     struct stream *_Atomic legacy; /* of a share; others use the device's; under client->lock */
@@ -57,7 +57,7 @@ struct context *context_create(struct device *device);
  * CUDA_ERROR_CONTEXT_IS_DESTROYED when it is gone. Takes no lock. */
 CUresult context_current(struct context **ret_context);
 
-/* The same for calls that reach the device: they report what has been lost before. */
+/* The same for calls that reach the device: they report an earlier loss of the context. */
 CUresult context_enter(struct context **ret_context);
 
 /* The context in which the calling thread's streams are: `context`, or the green one of its device

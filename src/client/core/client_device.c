@@ -7,8 +7,8 @@
 #include "client.h"
 #include "managed_hooks.h"
 
-/* What a device can do and Funnel does not offer yet is reported as absent, so that libraries use
- * what works. */
+/* Features of a device that Funnel does not offer yet are reported as absent, so that libraries use
+ * the others. */
 static const struct {
     CUdevice_attribute attribute;
     int value;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the generated entry points (client_entry.c) need of the library behind them. */
+/* The functions that the generated entry points (client_entry.c) call in the library. */
 #pragma once
 
 #include <stdatomic.h>
@@ -22,7 +22,7 @@ static inline int client_mode(void)
     return atomic_load_explicit(&client_mode_word, memory_order_acquire);
 }
 
-/* What calls return before cuInit, but for the few that CUDA allows then. */
+/* The result of calls before cuInit. CUDA allows some calls even then. */
 CUresult client_not_ready(void);
 
 /* Logs once for each name that the program made a call that Funnel does not have. `name` is a

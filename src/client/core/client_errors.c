@@ -95,7 +95,7 @@ static bool is_of_server(CUresult result)
     }
 }
 
-/* ": " and what the server's log says, or "". */
+/* ": " and the reason in the server's log, or "". */
 static void ask_reason(char ret_text[REASON_MAX])
 {
     const struct wire_fnReason in = {.within = REASON_WITHIN};

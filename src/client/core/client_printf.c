@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device printf output goes through the C library's streams, as with any CUDA driver, so that it
- * keeps its order with what the program itself prints.
+ * keeps its order with the output of the program itself.
  */
 #include "client_printf.h"
 
@@ -35,7 +35,7 @@ static struct {
 
 #define OUTPUT_LOCKED _cleanup_mutex_ pthread_mutex_t *output_held = mutex_hold(&output.lock)
 
-/* What the parent of a fork has kept is the parent's to write. */
+/* After a fork, only the parent writes the output that the parent has kept. */
 void printf_output_init(void)
 {
     pthread_mutex_init(&output.lock, NULL);
@@ -123,7 +123,7 @@ static void write_lines_locked(enum region_output kind)
     memmove(kept->bytes, kept->bytes + whole, kept->size);
 }
 
-/* What cannot be kept is written too early, rather than never. */
+/* Without memory to keep the output, the thread writes the output early, so that none is lost. */
 static void keep_locked(enum region_output kind)
 {
     struct kept_output *kept = &output.kept[kind];

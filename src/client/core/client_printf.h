@@ -21,7 +21,7 @@ void printf_output_init(void);
  * stdio. */
 void printf_output_write_all(void);
 
-/* Takes what waits, and keeps it. */
+/* Takes the waiting output, and keeps it. */
 void printf_output_keep(void);
 
 /* Has the server collect what kernels have printed, and writes it. It waits for the server's
@@ -31,7 +31,7 @@ void printf_output_collect_all(void);
 /* Has the server collect, and waits for nothing. */
 void printf_output_order(void);
 
-/* The same, and writes what has arrived before. */
+/* The same, and writes the output that has arrived before. */
 void printf_output_collect_later(void);
 
 /* Called where a thread reports an error; costs two loads where nothing is printed. */

@@ -19,7 +19,7 @@ struct thread_stream {
 struct thread {
     uint32_t generation; /* the client that the rest belongs to */
     struct context_stack stack;
-    CUstream default_stream; /* what stream 0 means: NULL = the legacy one */
+    CUstream default_stream; /* the meaning of stream 0: NULL = the legacy stream */
     struct thread_stream *streams;
     unsigned stream_count;
 };
@@ -31,7 +31,7 @@ extern __thread __attribute__((tls_model("initial-exec"))) struct thread thread_
  */
 extern void (*thread_exit_hook)(const struct thread *thread);
 
-/* Forgets what the thread inherited from the parent of a fork. */
+/* Clears the state that the thread inherited from the parent of a fork. */
 void thread_begin_anew(void);
 
 /* The calling thread's. Only when attached. */

@@ -153,7 +153,7 @@ void environment_names(struct hello *hello)
     copy_variable("CUDA_MPS_SM_PARTITION", hello->sm_partition, sizeof(hello->sm_partition));
 }
 
-/* ---- what schedulers set ---- */
+/* ---- the variables of schedulers ---- */
 
 /* HAMi's sizes need no unit: "1g", "1024m", "1073741824". 0 when it is none. */
 static uint64_t parse_bytes(const char *text)

@@ -18,7 +18,7 @@ bool environment_socket_path(char *path, size_t capacity);
 bool environment_system_socket_path(char *path, size_t capacity);
 
 /* Fills in the limits that the process asks for (CUDA_MPS_..., and the variables of HAMi and KAI).
- * What is not valid is left out. */
+ * Invalid values are left out. */
 void environment_limits(struct hello *hello);
 
 /* Fills in the group of the process, and the static partition that it asks for. */

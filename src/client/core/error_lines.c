@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See error_lines.h. The lines look as those of NVIDIA's driver: time, thread, source, level. */
+/* See error_lines.h. The lines have the form of NVIDIA's driver: time, thread, source, level. */
 #include "error_lines.h"
 
 #include <stdio.h>

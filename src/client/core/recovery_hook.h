@@ -28,7 +28,7 @@ static inline CUresult recovery_error(void)
 /* Before a call of the server that may wait for all kernels of a context: where the server says so,
  * and nothing is in flight, the client moves to the server's other context. The calling thread
  * holds no lock. Whatever comes of it, the call can be made. It also asks the kernel whether the
- * server is still there, because an image travels through the socket, where nobody waits. */
+ * server is still there, because an image travels through the socket, and no caller waits there. */
 static inline void recovery_consider_move(void)
 {
     if (!channel_alive(&client->channel))

@@ -16,7 +16,7 @@
 #include "host_function.h"
 #include "wire_calls.h"
 
-/* ---- what kind of node is it ---- */
+/* ---- kinds of nodes ---- */
 
 static bool copies_array(const struct graph_work *work)
 {
@@ -70,7 +70,8 @@ static CUresult classify(const struct graph_work *work, enum plan_kind *ret_kind
     return result;
 }
 
-/* The program cannot take part in what only the GPU knows to be run. */
+/* The program cannot take part in bodies of conditional nodes: only the GPU knows whether they run.
+ */
 static bool is_possible(const struct graph_node *node, enum plan_kind kind)
 {
     return !node->in_body || kind == PLAN_DEVICE;
@@ -93,20 +94,20 @@ static CUresult classify_all(const struct graph_exec *exec, struct exec_plan *pl
 
 struct edges {
     struct plan_edge *edges;
-    uint32_t count, room;
+    uint32_t count, capacity;
 };
 
 static CUresult add_edge(struct edges *edges, const struct graph_node *from, uint32_t to,
                          uint32_t port)
 {
-    if (edges->count == edges->room) {
-        uint32_t room = edges->room ? 2 * edges->room : 64;
-        struct plan_edge *grown = realloc(edges->edges, room * sizeof(*grown));
+    if (edges->count == edges->capacity) {
+        uint32_t capacity = edges->capacity ? 2 * edges->capacity : 64;
+        struct plan_edge *grown = realloc(edges->edges, capacity * sizeof(*grown));
 
         if (!grown)
             return CUDA_ERROR_OUT_OF_MEMORY;
         edges->edges = grown;
-        edges->room = room;
+        edges->capacity = capacity;
     }
     edges->edges[edges->count++] = (struct plan_edge){from->index, to, port};
     return CUDA_SUCCESS;
@@ -128,7 +129,7 @@ static CUresult add_edges_from(struct edges *edges, const struct graph_node *fro
     return result;
 }
 
-/* Only a kernel can begin before what is in front of it has ended. */
+/* Only a kernel can begin before its predecessors have ended. */
 static uint32_t port_of(const struct graph_edge *edge, const struct graph_node *to)
 {
     bool may = edge->node->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&

@@ -17,7 +17,7 @@ struct plan_state {
     bool disabled;    /* and the server knows that it does not take part */
 };
 
-/* What the client keeps for a launchable graph. Node i is exec->nodes[i]. */
+/* The client's state of a launchable graph. Node i is exec->nodes[i]. */
 struct exec_plan {
     const struct graph_exec *exec; /* whose it is */
     struct device *device;
@@ -26,7 +26,7 @@ struct exec_plan {
     struct plan_state *states; /* as many */
     uint32_t node_count;
     uint32_t phase_count;
-    uint64_t *segments; /* of each phase: its handle, or 0 when nothing is there to be done */
+    uint64_t *segments; /* of each phase: its handle, or 0 for a phase without work */
     uint32_t *steps;    /* nodes in the order of their steps */
     uint32_t step_count;
     CUevent behind; /* recorded behind the last launch, where something may have to wait for that */

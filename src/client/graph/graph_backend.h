@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the nodes of a graph need from the rest of the client. */
+/* The functions of the client that the nodes of a graph need. */
 #pragma once
 
 #include "client_copy.h"

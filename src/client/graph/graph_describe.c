@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Segments of graphs are sent to the server node by node. Only the last command waits: it has the
- * driver's graph made and returns what was wrong.
+ * driver's graph made and returns the driver's error.
  */
 #include "graph_describe.h"
 

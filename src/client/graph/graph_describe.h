@@ -13,7 +13,7 @@ CUresult exec_describe_node(const struct graph_exec *exec, uint32_t index);
 CUresult exec_describe_enabled(const struct graph_exec *exec, uint32_t index);
 
 /* Makes one segment with the server, under its handle if it has one already. Waits for the server,
- * and returns what was wrong with the graph. */
+ * and returns the error of the graph. */
 CUresult exec_describe_segment(const struct graph_exec *exec, uint32_t segment,
                                const struct plan_edge *edges, uint32_t edge_count);
 

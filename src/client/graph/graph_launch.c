@@ -68,7 +68,7 @@ static void copy_rows_once(void *box)
     free(box);
 }
 
-/* Has the thread of host functions copy what is in the program's memory. */
+/* Has the thread of host functions make the copies that read or write the program's memory. */
 static CUresult queue_rows(const struct box *box, struct stream *stream)
 {
     struct box *copy = malloc(sizeof(*copy));

@@ -2,15 +2,15 @@
 /*
  * In what order the parts of a graph are put into a stream. What the GPU does without the program
  * goes in segments, each of which is a graph of the server; between two segments the program's own
- * steps are taken: its functions, and copies that touch memory that the GPU does not reach. A graph
- * without such steps is one segment. Pure: nodes are numbers, and come behind what they depend on.
+ * steps are taken: its functions, and copies of memory that the GPU does not reach. A graph
+ * without such steps is one segment. Pure: nodes are numbers, and come behind their dependencies.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is to be done for a node. */
+/* The work of one node. */
 enum plan_kind {
     PLAN_DEVICE, /* something, or nothing, in a segment */
     PLAN_STEP,   /* a step */

@@ -22,7 +22,7 @@
 
 static struct team {
     pthread_mutex_t turn; /* held by the owner of the job */
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of the members below */
     pthread_cond_t begun, left;
     void (*work)(void *context);
     void *context;

@@ -22,7 +22,7 @@ struct copy_team_wait {
 };
 
 /* Calls work(context) here and at the same time in up to `helpers` helpers, and returns when all
- * calls have. Every call must do what is left to do. While the helpers work for another thread, the
- * caller works alone. `wait` may be NULL. */
+ * calls have. Every call must finish the remaining work. While the helpers work for another thread,
+ * the caller works alone. `wait` may be NULL. */
 void copy_team_run(unsigned helpers, void (*work)(void *context), void *context,
                    const struct copy_team_wait *wait);

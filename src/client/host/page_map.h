@@ -13,7 +13,7 @@
 struct page_area {
     uint64_t start, size;
     int protection;                 /* PROT_... */
-    bool shared;                    /* other processes may see what is written */
+    bool shared;                    /* other processes may see the program's writes */
     bool special;                   /* a stack, or memory of the kernel such as [vdso] */
     uint64_t device, inode, offset; /* of the file; inode 0: no file */
 };

@@ -129,7 +129,7 @@ static void let_writers_go(struct guard *guard, const struct page_area *areas, u
     pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
 }
 
-/* Where the kernel does not do it: in containers, and for what is mapped from a file. */
+/* For cases in which the kernel does not do it: in containers, and for mappings of files. */
 static int hold_by_signals(struct guard *guard, const struct page_area *areas, unsigned count)
 {
     int r;
@@ -226,8 +226,8 @@ static int move_in(const struct page_area *area)
     return -ENOMEM;
 }
 
-/* Writes the byte that is there, atomically: the page becomes private to this process. If another
- * thread writes first, that has the same effect. */
+/* Writes the byte's own value back, atomically: the page becomes private to this process. If
+ * another thread writes first, that has the same effect. */
 static void dirty_page(volatile char *byte)
 {
     char value = *byte;

@@ -18,7 +18,7 @@
 #include "fd.h"
 #include "userfault.h"
 
-/* What is newer than some headers. */
+/* Constants that some kernel headers do not have yet. */
 #define FEATURE_THREAD_ID (1ull << 8)
 #define FEATURE_MINOR_SHARED_MEMORY (1ull << 10)
 #define FEATURE_WP_SHARED_MEMORY (1ull << 12)
@@ -170,7 +170,7 @@ static bool make_page(int watch, uint64_t address)
     return true;
 }
 
-/* A page that is there already is left as it is; one that cannot be shown faults again. */
+/* The kernel leaves a present page as it is; a page that cannot be shown faults again. */
 static uint64_t pass_page(int watch, uint64_t address)
 {
     page_watch_wake(watch, address, PAGE_SIZE);

@@ -18,7 +18,7 @@ struct page_fault {
     bool writes;      /* the thread wants to write, so it needs pages that are writable */
 };
 
-/* What page_watch_open() may take, and what it has got. */
+/* Options of page_watch_open(), and of the watch that it has got. */
 enum {
     /* Also what unprivileged processes get: then system calls on hidden pages fail with EFAULT,
      * rather than sleep as well. */
@@ -58,5 +58,5 @@ void page_watch_wake(int watch, uint64_t address, uint64_t size);
  * possible. */
 bool page_watch_refuse(int watch, const struct page_fault *fault);
 
-/* Hides pages. What was written to them before is in the memory. */
+/* Hides pages. The memory has all earlier writes to them. */
 void page_watch_hide(uint64_t address, uint64_t size);

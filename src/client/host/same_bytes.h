@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing images: the helpers for large copies take part in what is large. */
+/* Comparing images: the helper threads of large copies take part for large images. */
 #pragma once
 
 #include <stdbool.h>

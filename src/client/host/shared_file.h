@@ -6,7 +6,7 @@
 
 #include "page_map.h"
 
-/* Whether the areas are one piece of one file, and what is written there others see. */
+/* Whether the areas are one range of one file, and whether other processes see writes to it. */
 bool shared_file_is(const struct page_area *areas, unsigned count);
 
 /* A descriptor of that file for reading and writing, for the caller to close: one that the process

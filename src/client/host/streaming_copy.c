@@ -30,7 +30,7 @@ static size_t lead_of(const void *dst, size_t size)
     return lead < size ? lead : size;
 }
 
-/* What the three have in common; `move_lines` moves whole lines to an aligned place. */
+/* The part that the three share; `move_lines` moves whole lines to an aligned place. */
 static inline __attribute__((always_inline)) void
 copy_lines(unsigned char *dst, const unsigned char *src, size_t size,
            void (*move_lines)(unsigned char *, const unsigned char *, size_t))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever may open the device gets what root does. */
+/* A process that may open the device gets the same descriptor as root. */
 #include "userfault.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "fd.h"
 
-/* What is newer than some headers. */
+/* Constants that some kernel headers do not have yet. */
 #define THREADS_ONLY 1
 #define NEW_DESCRIPTOR _IO(UFFDIO, 0x00)
 

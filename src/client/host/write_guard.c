@@ -32,7 +32,7 @@ static struct {
     atomic_bool active;
     bool installed;
     struct sigaction before;
-    uint32_t nobody; /* a futex that nobody waits for */
+    uint32_t unused; /* a futex without waiters */
 } guard = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the handler ---- */
@@ -71,7 +71,7 @@ static bool may_write(uint64_t address)
 {
     void *word = (void *)(uintptr_t)(address & ~(uint64_t)3);
 
-    return syscall(SYS_futex, &guard.nobody, FUTEX_WAKE_OP_PRIVATE, 0, 0, word,
+    return syscall(SYS_futex, &guard.unused, FUTEX_WAKE_OP_PRIVATE, 0, 0, word,
                    FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_LT, 0x800)) >= 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Holds back the threads that write to certain pages where userfaultfd cannot: the pages are
- * read-only for a moment, and a handler of SIGSEGV lets who writes there wait and write again.
+ * read-only for a moment, and a handler of SIGSEGV lets a writing thread wait and write again.
  * System calls that write there fail with EFAULT meanwhile.
  */
 #pragma once

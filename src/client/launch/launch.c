@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches. What CUDA refuses at once is refused here, from the cached attributes. The rest goes
- * into the ring, and the call returns.
+ * Launches. The client refuses invalid launches at once, as CUDA does, by the cached attributes.
+ * The rest goes into the ring, and the call returns.
  */
 #include <assert.h>
 #include <stddef.h>
@@ -176,13 +176,13 @@ static CUresult check_cooperative(const CUlaunchConfig *config, const struct fun
     const struct device *device = function->module->context->device;
     CUresult result =
         wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
-    uint64_t room;
+    uint64_t resident;
 
     if (result != CUDA_SUCCESS)
         return result;
-    room = (uint64_t)out.numBlocks *
-           (uint64_t)device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    return (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ > room
+    resident = (uint64_t)out.numBlocks *
+               (uint64_t)device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    return (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ > resident
                ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
                : CUDA_SUCCESS;
 }

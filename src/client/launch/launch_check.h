@@ -6,6 +6,6 @@
 
 #include "cuda_abi.h"
 
-/* What CUDA's launch would return. `function` is indexed by CUfunction_attribute, `device` by
- * CUdevice_attribute. Pure. */
+/* The result that CUDA's launch would have. `function` is indexed by CUfunction_attribute, `device`
+ * by CUdevice_attribute. Pure. */
 CUresult launch_check(const CUlaunchConfig *config, const int32_t *function, const int32_t *device);

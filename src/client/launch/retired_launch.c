@@ -8,7 +8,7 @@
 #include "cuda_retired.h"
 #include "module_function.h"
 
-/* Guards what all functions keep. */
+/* Guards the stored parameters of all functions. */
 static pthread_mutex_t retired_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define RETIRED_LOCKED _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&retired_lock)

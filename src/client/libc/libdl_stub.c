@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client library is linked against in place of libdl.so.2: only names. */
+/* Stands for libdl.so.2 when the client library is linked: only names. */
 #define LIBPTHREAD(name)
 #define LIBDL(name)  \
     void name(void); \

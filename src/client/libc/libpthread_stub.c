@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client library is linked against in place of libpthread.so.0: only names. */
+/* Stands for libpthread.so.0 when the client library is linked: only names. */
 #define LIBPTHREAD(name) \
     void name(void);     \
     void name(void)      \

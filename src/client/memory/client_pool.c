@@ -134,7 +134,7 @@ static CUresult charge_pool(uint64_t handle, uint64_t size, struct device **ret_
 
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
-    if (size > pool->device->record->total_memory || !cuda_pool_has_room(&pool->count, size))
+    if (size > pool->device->record->total_memory || !cuda_pool_has_capacity(&pool->count, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     settle_locked(pool, pool->waits);
     cuda_pool_take(&pool->count, size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeping images, and borrowing them from the server; see client_image.h. */
+/* Keeping images, and sharing them with the server; see client_image.h. */
 #include "client_image.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 #include "shm.h"
 #include "wire_calls.h"
 
-/* ---- what the server has already ---- */
+/* ---- images that the server has cached ---- */
 
 static bool is_same(int fd, const void *bytes, size_t size)
 {
@@ -49,18 +49,18 @@ static CUresult ask_for_image(const struct wire_fnImageFind *in, uint64_t *ret_n
     return client_receive_descriptor(SOCKET_IMAGE, out.image, ret_fd);
 }
 
-static bool wants_to_borrow(size_t size)
+static bool may_share_image(size_t size)
 {
     return size >= IMAGE_KEY_MIN && !feature_is_off_once(FEATURE_IMAGE_SHARING);
 }
 
-/* Borrows the server's file when it holds the same bytes. Comparing is cheaper than copying, and
- * the client has to see for itself what it is about to run. */
-static bool borrow(struct image *image, const void *bytes, size_t size)
+/* Shares the server's file when the file has the same bytes. Comparing is cheaper than copying, and
+ * the client must verify the code that it is about to run. */
+static bool share_image(struct image *image, const void *bytes, size_t size)
 {
     _cleanup_fd_ int fd = -1;
 
-    if (!wants_to_borrow(size))
+    if (!may_share_image(size))
         return false;
     const struct wire_fnImageFind in = {.key = image_key(bytes, size), .size = size};
     if (ask_for_image(&in, &image->number, &fd) != CUDA_SUCCESS || !is_same(fd, bytes, size)) {
@@ -73,7 +73,7 @@ static bool borrow(struct image *image, const void *bytes, size_t size)
 
 static CUresult fill_image(struct image *image, const void *bytes, size_t size)
 {
-    if (!borrow(image, bytes, size) &&
+    if (!share_image(image, bytes, size) &&
         shm_create_read_only("funnel-image", bytes, size, &image->fd) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     image->size = size;
@@ -91,7 +91,7 @@ static CUresult fill_with_inputs(struct image *image, const void *code)
     return fill_image(image, bytes, size);
 }
 
-/* Without what none of the devices runs, where that can be left out. */
+/* Without the code that no device runs, if the container allows leaving it out. */
 static CUresult fill_trimmed(struct image *image, const void *bytes, size_t size)
 {
     _cleanup_free_ void *trimmed = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images: what the program handed over as code. */
+/* Images: code that the program has handed over. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,9 +10,9 @@
 struct image {
     int fd;
     uint64_t size;
-    uint64_t number;       /* the server's, which has lent the memfd; 0 = it is our own */
+    uint64_t number;       /* the server's number of the shared memfd; 0 = the memfd is our own */
     const void *wrapper;   /* the program's, for as long as inputs may be taken from it */
-    struct image *inputs;  /* what it was linked from, once a driver has wanted that; or NULL */
+    struct image *inputs;  /* the inputs of its linker, once a driver has asked for them; or NULL */
     uint32_t options_size; /* pairs of u64: the numeric JIT options */
     unsigned char options[512];
 };

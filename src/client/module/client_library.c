@@ -416,7 +416,7 @@ CUresult client_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned numKernels
     return result;
 }
 
-/* ---- what is in a library, in the current context ---- */
+/* ---- contents of a library, in the current context ---- */
 
 static CUresult current_module(CUlibrary handle, struct module **ret_module)
 {

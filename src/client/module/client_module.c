@@ -113,7 +113,7 @@ static struct module *module_create(struct context *context, struct library *lib
     module->context = context;
     module->library = library;
     list_init(&module->functions);
-    list_init(&module->offered);
+    list_init(&module->prefetched);
     list_init(&module->globals);
     list_init(&module->managed);
     list_init(&module->link);
@@ -180,7 +180,7 @@ CUresult module_replay(struct module *module)
 {
     if (list_empty(&module->link))
         return CUDA_SUCCESS;
-    module_forget_offers(module);
+    module_forget_prefetched(module);
     image_forget_server(&module->image);
     return send_load(module, NULL);
 }
@@ -191,7 +191,7 @@ static void forget_functions(struct module *module)
         list_remove(&function->link);
         function_destroy(function);
     }
-    module_forget_offers(module);
+    module_forget_prefetched(module);
 }
 
 static void forget_contents(struct module *module)
@@ -322,7 +322,7 @@ CUresult module_global(struct module *module, const char *name, bool managed_onl
     return CUDA_SUCCESS;
 }
 
-/* ---- what is in a module ---- */
+/* ---- contents of a module ---- */
 
 static unsigned take_names(const char *at, uint32_t size, char **names, unsigned count)
 {

@@ -16,7 +16,7 @@ struct module {
     struct image image;      /* of such a one; else the library's is used */
     bool has_state;          /* which is lost with the server */
     struct list functions;   /* under client->lock, as the rest */
-    struct list offered; /* functions that the program has not asked for: see module_function.c */
+    struct list prefetched;  /* functions that the program has not asked for: module_function.c */
     _Atomic uint32_t
         next_kernel; /* of the kernels, the first that the server has not described yet */
     struct list globals;
@@ -38,7 +38,7 @@ CUresult module_join(struct context *context, const struct module *twin,
 /* Unloads a module and frees it; the server waits for its work. */
 void module_unload(struct module *module);
 
-/* Unloads the modules of a context; those with managed variables of a library rest. */
+/* Unloads the modules of a context; modules with managed variables of a library stay. */
 void module_unload_all(struct context *context);
 
 /* Loads a module again, with another server. With the library closed. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls on functions and kernels. Most are answered from what came with the function. */
+/* Calls on functions and kernels. The client answers most of them from the facts that came with the
+ * function. */
 #include <stdatomic.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading JIT options, and answering those that ask for the compiler's log. */
+/* Reading JIT options, and filling the buffers for the compiler's log. */
 #include "jit_options.h"
 
 #include <string.h>

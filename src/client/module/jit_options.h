@@ -27,7 +27,7 @@ struct jit_options {
 CUresult jit_options_read(struct jit_options *options, unsigned count, CUjit_option *names,
                           void **values);
 
-/* Writes what the compiler said to the program's buffer, if the options name one. `size` is in
+/* Writes the compiler's log to the program's buffer, if the options name one. `size` is in
  * bytes, without a NUL. */
 void jit_log_write(const struct jit_log *log, const char *text, uint32_t size);
 

@@ -18,7 +18,8 @@
 
 struct link {
     uint64_t handle;
-    struct jit_options options; /* those of its creation name the program's places for outputs */
+    struct jit_options
+        options; /* the options of its creation name the program's buffers for outputs */
     void *cubin;
     size_t cubin_size;
 };
@@ -28,7 +29,7 @@ static struct link *link_lookup(CUlinkState state)
     return handles_get(&client->handles, WIRE_LINK, (uint64_t)state);
 }
 
-/* What the server says behind each step. `log` holds the information and then the errors. */
+/* The server's log of each step: `log` has the information and then the errors. */
 static void write_outputs(const struct link *link, float wall_time, const char *log, uint32_t size,
                           uint32_t info_size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of modules. The answer to a request for one also describes others that earlier programs
- * have used. They are kept as offers, and a call that wants one of them does not wait.
+ * Functions of modules. The reply to a request for one also describes others that earlier programs
+ * have used (kernel prefetch). A call that asks for a prefetched function does not wait.
  */
 #include "module_function.h"
 
@@ -30,7 +30,7 @@ void function_destroy(struct function *function)
     free(function);
 }
 
-/* The server sends where each parameter lies; that is bounded by what a launch can carry. */
+/* The server sends where each parameter lies; the size of a launch's parameters bounds that. */
 static bool layout_is_sound(const struct kernel_facts *facts)
 {
     if (facts->params_size > PARAMS_MAX)
@@ -98,7 +98,7 @@ static CUresult take_facts(struct function *function, const struct kernel_facts 
     return CUDA_SUCCESS;
 }
 
-/* ---- what is known here ---- */
+/* ---- functions that the client knows ---- */
 
 static struct function *find_locked(struct list *functions, const char *name)
 {
@@ -118,18 +118,18 @@ static void enter_function(struct function *function)
     list_append(&function->module->functions, &function->link);
 }
 
-/* A function that was asked for before, or one that was offered, which from then on belongs to the
+/* A function that the program uses already, or a prefetched one, which from then on belongs to the
  * caller alone. */
-static struct function *find_function(struct module *module, const char *name, bool *ret_offered)
+static struct function *find_function(struct module *module, const char *name, bool *ret_prefetched)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     struct function *function = find_locked(&module->functions, name);
 
-    *ret_offered = false;
+    *ret_prefetched = false;
     if (function)
         return function;
-    function = find_locked(&module->offered, name);
-    *ret_offered = function != NULL;
+    function = find_locked(&module->prefetched, name);
+    *ret_prefetched = function != NULL;
     if (function)
         list_remove(&function->link);
     return function;
@@ -139,7 +139,7 @@ static bool is_known_here(struct module *module, const char *name)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
-    return find_locked(&module->functions, name) || find_locked(&module->offered, name);
+    return find_locked(&module->functions, name) || find_locked(&module->prefetched, name);
 }
 
 /* ---- asking ---- */
@@ -159,19 +159,20 @@ CUresult module_find_kernel(struct module *module, const char *name, bool *ret_r
     return result;
 }
 
-static bool wants_offers(void)
+static bool may_prefetch(void)
 {
     return !feature_is_off_once(FEATURE_KERNEL_PREFETCH);
 }
 
 static uint32_t first_wanted(struct module *module)
 {
-    return wants_offers() ? atomic_load_explicit(&module->next_kernel, memory_order_relaxed)
+    return may_prefetch() ? atomic_load_explicit(&module->next_kernel, memory_order_relaxed)
                           : UINT32_MAX;
 }
 
-/* Another thread may have received the same offer: the one that is found first is used. */
-static void keep_offer(struct module *module, const struct kernel_facts *facts)
+/* Another thread may have prefetched the same kernel: a look-up uses the first one that it finds.
+ */
+static void keep_prefetched(struct module *module, const struct kernel_facts *facts)
 {
     struct function *function = function_create(module, facts->name);
 
@@ -180,18 +181,19 @@ static void keep_offer(struct module *module, const struct kernel_facts *facts)
         return;
     }
     pthread_mutex_lock(&client->lock);
-    list_append(&module->offered, &function->link);
+    list_append(&module->prefetched, &function->link);
     pthread_mutex_unlock(&client->lock);
 }
 
-static void keep_offers(struct module *module, const char *at, size_t size, const char *but)
+static void keep_prefetched_kernels(struct module *module, const char *at, size_t size,
+                                    const char *but)
 {
     struct kernel_facts facts;
     size_t step;
 
     for (; kernel_record_read(at, size, &facts, &step); at += step, size -= step) {
         if (strcmp(facts.name, but) != 0)
-            keep_offer(module, &facts);
+            keep_prefetched(module, &facts);
     }
 }
 
@@ -205,8 +207,8 @@ static CUresult take_reply(struct function *function,
     if (layout_size > out->layout_size)
         return CUDA_ERROR_MPS_RPC_FAILURE;
     memcpy(facts.attributes, out->attributes, sizeof(facts.attributes));
-    keep_offers(function->module, (const char *)out->layout + layout_size,
-                out->layout_size - layout_size, function->name);
+    keep_prefetched_kernels(function->module, (const char *)out->layout + layout_size,
+                            out->layout_size - layout_size, function->name);
     atomic_store_explicit(&function->module->next_kernel, out->next, memory_order_relaxed);
     return take_facts(function, &facts);
 }
@@ -225,7 +227,7 @@ static CUresult ask_for_kernels(struct function *function)
 }
 
 /* The ring keeps the order: no command names the function before the server has it. */
-static CUresult accept_offer(const struct function *function)
+static CUresult enter_prefetched(const struct function *function)
 {
     const struct wire_fnFunctionEnter in = {
         .library = function->module->handle, .f = function->handle, .kernel = function->number};
@@ -237,19 +239,19 @@ static CUresult accept_offer(const struct function *function)
     return result;
 }
 
-static CUresult obtain(struct function *function, bool offered)
+static CUresult obtain(struct function *function, bool is_prefetched)
 {
     function->handle = handles_add(&client->handles, WIRE_FUNCTION, function);
     if (!function->handle)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    return offered ? accept_offer(function) : ask_for_kernels(function);
+    return is_prefetched ? enter_prefetched(function) : ask_for_kernels(function);
 }
 
 /* ---- another server ---- */
 
-void module_forget_offers(struct module *module)
+void module_forget_prefetched(struct module *module)
 {
-    list_for_each_safe (struct function, function, &module->offered, link) {
+    list_for_each_safe (struct function, function, &module->prefetched, link) {
         list_remove(&function->link);
         function_destroy(function);
     }
@@ -302,11 +304,11 @@ CUresult function_replay(const struct function *function)
 CUresult module_function(struct module *module, const char *name, struct function **ret_function)
 {
     recovery_consider_move();
-    bool offered;
-    struct function *function = find_function(module, name, &offered);
+    bool is_prefetched;
+    struct function *function = find_function(module, name, &is_prefetched);
     CUresult result;
 
-    if (function && !offered) {
+    if (function && !is_prefetched) {
         *ret_function = function;
         return CUDA_SUCCESS;
     }
@@ -314,7 +316,7 @@ CUresult module_function(struct module *module, const char *name, struct functio
         function = function_create(module, name);
     if (!function)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = obtain(function, offered);
+    result = obtain(function, is_prefetched);
     if (result != CUDA_SUCCESS) {
         function_destroy(function);
         return result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions: kernels of a module, and what a launch needs to know of each. */
+/* Functions: kernels of a module, with the facts that a launch needs. */
 #pragma once
 
 #include "client_context.h"
@@ -11,9 +11,9 @@ struct module;
 struct cuda_retired;
 
 struct function {
-    uint64_t handle; /* 0 = still only offered */
+    uint64_t handle; /* 0 = prefetched, and not used yet */
     struct module *module;
-    uint32_t number;       /* the server's, while it is offered */
+    uint32_t number;       /* the server's, while it is prefetched */
     struct kernel *kernel; /* NULL = not of a library */
     char *name;
     uint64_t name_hash;
@@ -26,7 +26,7 @@ struct function {
     struct cuda_retired *retired; /* NULL = none: retired_launch.c; plain memory */
 };
 
-/* The function of that name. The server is asked the first time, unless it has offered the function
+/* The function of that name. The server is asked the first time, unless it has sent the function
  * before; CUDA_ERROR_NOT_FOUND. */
 CUresult module_function(struct module *module, const char *name, struct function **ret_function);
 
@@ -43,8 +43,8 @@ void function_destroy(struct function *function);
  * when its parameters differ. With the library closed. */
 CUresult function_replay(const struct function *function);
 
-/* Frees the offered functions of a module that is unloaded or loaded again. */
-void module_forget_offers(struct module *module);
+/* Frees the prefetched functions of a module that is unloaded or loaded again. */
+void module_forget_prefetched(struct module *module);
 
 /* A hash of a name. Names are long and begin with the same letters, so lists are searched by the
  * hash first. */

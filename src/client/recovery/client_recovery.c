@@ -28,7 +28,7 @@
 #include "vmm_replay.h"
 #include "wire_calls.h"
 
-/* A server that has reported what went wrong ends at once, but its driver may take a while. */
+/* A server that has reported a fault ends at once, but its driver may take a while. */
 #define END_TIMEOUT_NS (10 * NS_PER_SEC)
 #define END_POLL_NS (2 * NS_PER_MS)
 
@@ -121,7 +121,7 @@ static uint32_t busy_slots(void)
     return atomic_load_explicit(&client->channel.busy_slots, memory_order_acquire);
 }
 
-/* Behind what was not read: no call waits for another thread's. */
+/* Appends behind the unread messages: no call waits for another thread's call. */
 static bool append_message(struct recovery_snapshot *snapshot, const void *message,
                            const struct ring_message *header)
 {
@@ -190,7 +190,7 @@ static bool client_is_broken(void)
     return atomic_load_explicit(&client->channel.broken, memory_order_relaxed);
 }
 
-/* ---- what is left ---- */
+/* ---- obstacles to a move ---- */
 
 static bool has_ended(void)
 {
@@ -355,7 +355,7 @@ static const char *find_obstacle(void)
     return snapshot.obstacle;
 }
 
-/* What the server has forgotten is made again, or the client is lost. */
+/* The client makes its objects again, or is lost. */
 static void make_again(void)
 {
     CUresult deferred = channel_take_deferred_error(&client->channel);

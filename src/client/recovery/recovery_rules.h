@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command means to a client whose server is gone. Nothing here has state or takes locks. */
+/* The meaning of each command for a client whose server has ended. These functions have no state
+ * and take no locks. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,9 +15,11 @@ enum recovery_rule {
     RECOVERY_STAYS,    /* leaves an object, which is found by its handle; cannot be sent again */
     RECOVERY_WORK,     /* if it was not read, it is sent again */
     RECOVERY_ASKS,     /* leaves nothing that outlasts the server: it is sent again in any case */
-    RECOVERY_NEEDLESS, /* makes what is made again anyway, or gives back what is not taken again */
+    RECOVERY_NEEDLESS, /* creates an object that the replay creates anyway, or releases one that
+                          stays released */
     RECOVERY_ENDS,     /* ends something that is not made again, and that work may have used */
-    RECOVERY_REPEATS, /* names what only the last server has; its caller can make a new one of it */
+    RECOVERY_REPEATS,  /* names an object of the last server alone; its caller can make a new one of
+                          it */
 };
 
 enum recovery_rule recovery_rule(uint32_t op);
@@ -32,7 +35,7 @@ bool recovery_allows(const uint64_t used[CHANNEL_OPS / 64]);
 /* The slots in which answers to messages that were not read are expected: one bit each. */
 struct recovery_slots {
     uint32_t sent_again; /* of the messages that are sent again */
-    uint32_t repeated;   /* of those that their callers make again */
+    uint32_t repeated;   /* of the calls that their callers make again */
 };
 
 /* When calls were asked again that a server had read, as clock_ns(). All zero at first. */
@@ -44,7 +47,7 @@ struct recovery_asked {
 };
 
 /* Whether that may be done now, and then it counts: at most RECOVERY_ASKED_MAX times in
- * RECOVERY_ASKED_NS, since the call itself may be what ends the servers. */
+ * RECOVERY_ASKED_NS, since the call itself may end the servers. */
 bool recovery_may_ask_again(struct recovery_asked *asked, uint64_t now);
 
 /* Goes through the messages that were not read; moves those to be sent again to the front and

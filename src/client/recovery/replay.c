@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In order: what an object is made of comes before it. */
+/* In order: the parts of an object come before the object. */
 #include "replay.h"
 
 #include "affinity.h"

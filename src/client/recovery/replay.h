@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes what the client has at the server again under the same handles. With the library closed, by
- * the one thread that moves the client.
+ * Makes the client's objects at the server again under the same handles. With the library closed,
+ * by the one thread that moves the client.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "cuda_result.h"
 
-/* Whether the client has what it needs to show its memory to another server. */
+/* Whether the client has all descriptors that show its memory to another server. */
 bool replay_has_memory(void);
 
 /* Memory, which another server does not have yet. */

@@ -215,7 +215,7 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_
     return sleep_until(fence, stream);
 }
 
-/* What was printed before an error is written before the error is reported. */
+/* The thread writes the kernels' output before it reports their error. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
     CUresult result = wait_until(fence, stream, mode);
@@ -224,7 +224,7 @@ CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mo
     return result;
 }
 
-/* Apart, so that a wait which nobody traces saves no registers for it. */
+/* Apart, so that a wait without a trace saves no registers for it. */
 static __attribute__((noinline)) CUresult wait_and_tell(struct fence fence, uint64_t stream,
                                                         enum fence_wait_mode mode)
 {

@@ -15,7 +15,7 @@ enum stream_kind {
     STREAM_NONBLOCKING, /* independent of it */
 };
 
-/* What the streams of one device share. */
+/* State that the streams of one device share. */
 struct stream_group {
     struct stream *_Atomic legacy; /* made when it is first used; under client->lock */
     uint32_t blocking_streams, nonblocking_streams; /* both under the channel lock */
@@ -59,7 +59,7 @@ CUresult stream_legacy_of(struct context *context, struct stream **ret_stream);
 /* context_enter() and stream_resolve() in one. */
 CUresult stream_enter(CUstream handle, struct stream **ret_stream);
 
-/* For what cannot be captured: refused while the stream captures. */
+/* For calls that cannot be captured: refused while the stream captures. */
 CUresult stream_enter_uncaptured(CUstream handle, struct stream **ret_stream);
 
 /*
@@ -88,7 +88,7 @@ static inline struct fence stream_fence_at(const struct stream *stream, uint32_t
     return (struct fence){stream->word, seq};
 }
 
-/* Waits for all that is on the stream, and reports what went wrong. The caller holds no lock. */
+/* Waits for all work of the stream, and reports its error. The caller holds no lock. */
 CUresult stream_synchronize(struct stream *stream);
 
 /* The same for every stream of a context, the legacy one included. */
@@ -138,7 +138,7 @@ void stream_destroy_all(struct context *context);
 /* The same when the program still has their handles: stream_unknown() knows them from then on. */
 void stream_detach_all(struct context *context);
 
-/* What a call answers for a handle of no stream. */
+/* The result of a call for a handle that names no stream. */
 CUresult stream_unknown(CUstream handle);
 
 /* Destroys a stream, behind all that is on it. Does nothing when there is no such stream any more.

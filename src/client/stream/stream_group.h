@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share about streams. */
+/* Functions on streams that the files of this folder share. */
 #pragma once
 
 #include "client_stream.h"
 
-/* What the streams of a device share. */
+/* State that the streams of a device share. */
 struct stream_group *stream_group_of(const struct device *device);
 
 /* A stream that ends with its context; NULL = no memory, or no fence word is free. */

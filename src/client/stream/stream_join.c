@@ -115,7 +115,7 @@ static CUresult hold(struct stream *stream, CUevent event, struct context *conte
     return event_wait_on(event, stream);
 }
 
-/* What is captured belongs to no context's work. */
+/* Captured work belongs to no context's work. */
 static CUresult check_event(struct context *context, CUevent event)
 {
     CUresult result = event_check(event);

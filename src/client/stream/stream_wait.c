@@ -13,7 +13,7 @@ static enum fence_wait_mode wait_mode_of(const struct context *context)
     return context->flags & CU_CTX_SCHED_BLOCKING_SYNC ? FENCE_SLEEP : FENCE_SPIN;
 }
 
-/* What was printed before an error is written before the error is reported. */
+/* The thread writes the kernels' output before it reports their error. */
 static CUresult end_waiting(CUresult result)
 {
     printf_output_collect();

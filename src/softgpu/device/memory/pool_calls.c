@@ -100,7 +100,7 @@ static CUresult take_locked(struct pool *pool, struct context *context, size_t s
 {
     CUresult result;
 
-    if (!cuda_pool_has_room(&pool->count, size))
+    if (!cuda_pool_has_capacity(&pool->count, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     unkeep_locked(pool, size);
     result = memory_allocate_locked(context, MEMORY_DEVICE, size, ret_memory);
