@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the server gives up, because it reads what programs send and passes their images to the
- * driver's compiler. NVIDIA's driver was seen to need none of it (docs/sandbox.md). With
- * FUNNEL_OFF=sandbox nothing is given up.
+ * Drops the server's privileges, because it reads messages of programs and passes their images to
+ * the driver's compiler. NVIDIA's driver was seen to need none of them (docs/sandbox.md). With
+ * FUNNEL_OFF=sandbox the server keeps all.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVIDIA's driver 580 was seen to open these files and no others (docs/sandbox.md). Home
- * directories, /tmp and the files of other processes are not among them.
+ * NVIDIA's driver 580 was seen to open only these files (docs/sandbox.md). Home directories, /tmp
+ * and the files of other processes are excluded.
  */
 #include "sandbox_files.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tracing, on the daemon's order. For some seconds each session's thread runs its commands one by
- * one and records their times, and by events before and behind it the times of the device's work.
- * Without a trace this costs nothing: a session's thread notices a trace like a change of its
- * limits.
+ * one and records their times. Events before and behind a command give the time of its work on the
+ * device. Without a trace this costs nothing: a session's thread notices a trace like a change of
+ * its limits.
  */
 #pragma once
 

@@ -189,7 +189,7 @@ CUresult graph_cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
     if (!capture)
         return CUDA_ERROR_ILLEGAL_STATE;
     if (!phGraph && capture->is_own_graph)
-        return CUDA_ERROR_INVALID_VALUE; /* nobody could ever destroy it */
+        return CUDA_ERROR_INVALID_VALUE; /* no call could ever destroy it */
     if (capture->origin != stream)
         return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && capture->thread != capture_thread_mode())

@@ -97,13 +97,13 @@ bool copy_kernel_is_loaded(const struct device *device)
 /* Whole warps, enough for the words of the longest copy and for the bytes around them. */
 static unsigned threads_for(const struct small_copy *copies, unsigned count)
 {
-    uint64_t longest = 0, pieces;
+    uint64_t longest = 0, units;
 
     for (unsigned i = 0; i < count; i++)
         if (copies[i].size > longest)
             longest = copies[i].size;
-    pieces = longest / WORD + 2 * (WORD - 1);
-    return (unsigned)((pieces + WARP - 1) / WARP * WARP);
+    units = longest / WORD + 2 * (WORD - 1);
+    return (unsigned)((units + WARP - 1) / WARP * WARP);
 }
 
 CUresult copy_kernel_launch(const struct device *device, const struct small_copy *copies,

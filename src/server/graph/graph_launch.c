@@ -70,7 +70,7 @@ static CUresult check_way(const struct graph *graph, const struct stream *stream
         return CUDA_SUCCESS;
     session_log_error(graph->session,
                       "cuGraphLaunch: a graph with conditional nodes can be launched neither in an "
-                      "SM share nor with a copy across pieces of page-locked memory");
+                      "SM share nor with a copy across chunks of page-locked memory");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

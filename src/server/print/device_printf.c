@@ -3,8 +3,8 @@
  * A session's part in device printf: it records the formats before a launch of kernels that may
  * print, and collects output at the client's request.
  *
- * NVIDIA's driver writes the buffer of a context whenever a call synchronizes with any stream of
- * it, even an idle one that was never used, and such a call waits for nothing.
+ * NVIDIA's driver writes the buffer of a context whenever a call synchronizes with any of its
+ * streams. An idle stream suffices, and then the call waits for nothing.
  */
 #include "device_printf.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the generated entry points (soft_entry.c) need around each call.
+ * Used by the generated entry points (soft_entry.c) around each call.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The software GPU's compute core: PTX text in, running grids out.
+ * The software GPU's compute core: it runs grids from PTX.
  *
  * A module is immutable and belongs to no context; an instance is a module with memory of its own
  * (one a context); an engine is the device's virtual SMs. Device addresses are host addresses of
- * this process, and a space says which of them a kernel may touch.
+ * this process, and a space lists those that a kernel may access.
  */
 #pragma once
 

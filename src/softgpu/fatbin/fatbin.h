@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fat binaries: what nvcc puts into a program, from which the software GPU takes the PTX.
+ * Fat binaries, as nvcc puts them into programs; the software GPU uses their PTX.
  *
- * An image is one of: a wrapper (what a registered program points at), a container of entries (PTX
- * or machine code, plain or compressed), or bare PTX text. fatbin_read() follows whichever it is to
- * the PTX that suits the device best. Bytes that came from elsewhere go through
- * fatbin_read_container(), which never looks outside the size it is given.
+ * An image is a wrapper (registered by a program), a container of entries (PTX or machine code,
+ * plain or compressed), or bare PTX. fatbin_read() finds the PTX that suits the device best. Bytes
+ * of other processes go through fatbin_read_container(), which never reads beyond the given size.
  */
 #pragma once
 

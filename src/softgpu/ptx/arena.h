@@ -18,6 +18,6 @@ void *arena_alloc(struct arena *arena, size_t size);
 char *arena_copy_text(struct arena *arena, const char *text, size_t length);
 void arena_fini(struct arena *arena);
 
-/* For arrays that grow by one: `items` with room for one more, moved when `count` has reached a
+/* For arrays that grow by one: `items` with capacity for one more, moved when `count` has reached a
  * power of two. */
 void *arena_grow(struct arena *arena, void *items, size_t count, size_t item_size);

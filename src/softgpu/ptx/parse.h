@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parser's files share. Every parse_ function starts at the current token and leaves
- * behind what it took; errors latch in the lexer, so results are looked at once, at the end.
+ * Shared by the parser's files. Every parse_ function starts at the current token and advances
+ * behind its tokens. Errors latch in the lexer, so callers check once, at the end.
  */
 #pragma once
 

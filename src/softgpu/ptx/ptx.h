@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A PTX module as a tree: what the text says, with every name resolved, and nothing of how it is
- * run.
+ * A PTX module as a tree: its declarations and instructions, with every name resolved.
  *
- * Instructions keep their opcode as written ("ld.global.v2.u32"); the meaning of opcodes is the
- * business of the table in exec/. All memory belongs to the module's arena.
+ * Instructions keep their opcode as written ("ld.global.v2.u32"); the table in exec/ gives opcodes
+ * their meaning. All memory belongs to the module's arena.
  */
 #pragma once
 
@@ -185,7 +184,7 @@ struct ptx_error {
     char text[512];
 };
 
-/* NULL on failure, and *ret_error says why. The text need not end with NUL. */
+/* NULL on failure, with the reason in *ret_error. The text need not end with NUL. */
 struct ptx_module *ptx_parse(const char *text, size_t size, struct ptx_error *ret_error);
 
 /* The same without the code of functions, which may be anything: for the variables. */

@@ -44,7 +44,7 @@ struct array *array_get_mipmap_locked(CUmipmappedArray handle);
  * cannot have, CUDA_ERROR_OUT_OF_MEMORY, or that there is no context. */
 CUresult array_create_locked(const CUDA_ARRAY3D_DESCRIPTOR *descriptor, enum soft_handle_type type,
                              unsigned levels, struct array **ret_array);
-/* Where a part of an array is, for a copy: CUDA_ERROR_INVALID_VALUE when it is not all inside, or
+/* Finds a part of an array for a copy: CUDA_ERROR_INVALID_VALUE when it is not all inside, or
  * begins or ends within an element. */
 CUresult array_side_locked(CUarray handle, const uint64_t at[3], const struct box *box,
                            struct box_side *ret_side);

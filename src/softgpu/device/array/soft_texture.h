@@ -21,7 +21,8 @@ struct texture {
     struct list in_context;
 };
 
-/* Fills in what the resource says, for any kind of object; CUDA's errors of cuTexObjectCreate. */
+/* Fills in the fields of the resource, for any kind of object; CUDA's errors of cuTexObjectCreate.
+ */
 CUresult texture_use_resource_locked(const CUDA_RESOURCE_DESC *resource, struct texture *texture);
 /* Makes kernels find it. On failure (CUDA_ERROR_OUT_OF_MEMORY) it is still the caller's. */
 CUresult texture_enter_locked(struct context *context, struct texture *texture);

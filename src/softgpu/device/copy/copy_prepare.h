@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies and memsets:
- * work that is in no stream yet, as an operation which a graph's launch begins when its turn comes.
- * To make one and throw it away is to check the work. Both need soft_lock and leave the caller one
- * reference. CUDA_ERROR_INVALID_VALUE for what is empty or not all in memory that the driver knows;
- * CUDA_ERROR_OUT_OF_MEMORY.
+ * Prepares copies and memsets as operations outside of a stream; a graph's launch begins them
+ * later. Making and dropping one only checks the work. Both functions need soft_lock and give the
+ * caller one reference. CUDA_ERROR_INVALID_VALUE for empty work, or memory that the driver does not
+ * know; CUDA_ERROR_OUT_OF_MEMORY.
  */
 #pragma once
 

@@ -29,9 +29,9 @@ struct copy_request {
     bool async;
 };
 
-/* Checks and carries out; the caller has made the box from what its own call was given. Takes
- * soft_lock, and lets go of it where it waits. CUDA_ERROR_INVALID_VALUE for what is not all in
- * memory that the driver knows, where it has to be; CUDA_ERROR_OUT_OF_MEMORY. */
+/* Checks and executes a copy; the caller has made the box from its arguments. Takes soft_lock, and
+ * unlocks it while it waits. CUDA_ERROR_INVALID_VALUE for memory that the driver does not know;
+ * CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult copy_submit(const struct copy_request *request);
 /* The request that a structure of CUDA's means; stream and async are left alone. */
 CUresult copy_request_fill(const struct cuda_box *box, struct copy_request *request);

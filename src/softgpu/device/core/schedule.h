@@ -2,7 +2,7 @@
 /*
  * The scheduler: streams are queues of operations, and an operation may also wait for operations of
  * other streams (events, the legacy stream's rules). No stream has a thread: the thread that
- * finishes an operation starts those that it held up.
+ * finishes an operation starts the operations that waited for it.
  *
  * Everything named _locked is called with soft_lock held.
  */
@@ -22,7 +22,7 @@ struct operation_type {
      * called when it is over. NULL: there is nothing to do. Not called once the context has failed.
      */
     bool (*start_locked)(struct operation *operation);
-    /* What a worker thread does, without the lock, after worker_submit_locked(). */
+    /* The work of a worker thread, without the lock, after worker_submit_locked(). */
     void (*work)(struct operation *operation);
     void (*fini)(struct operation *operation);
     /* Also begun when the context has failed, because other threads or processes rely on it. */
@@ -63,7 +63,7 @@ void operation_release_locked(struct operation *operation);
 
 /* Puts it behind everything in the stream. */
 void schedule_enqueue_locked(struct stream *stream, struct operation *operation);
-/* For one that is in no stream: starts when what it depends on has finished. */
+/* Submits an operation without a stream: it starts when its dependencies have finished. */
 void schedule_begin_locked(struct context *context, struct operation *operation);
 
 void operation_finish_locked(struct operation *operation);
@@ -73,7 +73,7 @@ void operation_finish(struct operation *operation);
 void operation_wait_finished_locked(struct operation *operation);
 void operation_wait_running_locked(struct operation *operation);
 
-/* Wakes those who wait: after a change that is not an operation's end. */
+/* Wakes waiting threads after a change other than an operation's end. */
 void schedule_changed_locked(void);
 
 /* A detached thread that takes no signals. */

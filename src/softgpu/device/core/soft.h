@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every file of the software GPU's driver shares: the one lock, and the table of handles.
+ * Shared by every file of the software GPU's driver: the one lock, and the handle table.
  *
  * All state of the driver is under soft_lock, which is held only for bookkeeping: kernels, copies
  * and callbacks run without it. A handle is looked up under the lock and its object used before it
@@ -57,5 +57,5 @@ __attribute__((format(printf, 1, 2))) void soft_log(const char *format, ...);
 
 /* Makes `stream` what stream 0 means in this thread, until it is swapped back. */
 CUstream soft_default_stream_swap(CUstream stream);
-/* What stream 0 means in this thread now: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. */
+/* The meaning of stream 0 in this thread: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD. */
 CUstream soft_default_stream(void);

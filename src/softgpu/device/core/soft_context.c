@@ -185,7 +185,7 @@ void contexts_forget_owner_locked(uint64_t owner)
         sg_space_forget_owner(context->space, owner);
 }
 
-/* Those who could touch its memory, which is gone. */
+/* Removes the context from those that have it as a peer, because its memory is gone. */
 static void part_from_peers_locked(struct context *context)
 {
     list_for_each (struct context, other, &contexts, in_all)
@@ -313,7 +313,7 @@ void contexts_retract_locked(struct context *owner, uint64_t address)
     }
 }
 
-/* Where a peer is noted, or, for NULL, where there is room for one. */
+/* The slot of a peer, or, for NULL, a free slot. */
 struct context **context_peer(struct context *context, const struct context *peer)
 {
     for (unsigned i = 0; i < SOFT_MAX_DEVICES; i++)

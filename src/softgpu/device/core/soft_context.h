@@ -39,7 +39,7 @@ struct context {
     uint32_t limits_used; /* bit l: a kernel has been launched that limit l is about */
     CUfunc_cache cache;
     CUsharedconfig shared_config;
-    struct context *peers[SOFT_MAX_DEVICES]; /* whose memory its kernels may touch; NULL: none */
+    struct context *peers[SOFT_MAX_DEVICES]; /* whose memory its kernels may access; NULL: none */
 };
 
 struct context *context_create_primary_locked(struct device *device);
@@ -49,8 +49,8 @@ CUresult context_activate_locked(struct context *context);
 void context_deactivate_locked(struct context *context);
 /* A kernel is about to be launched. */
 void context_note_use_locked(struct context *context, const struct sg_kernel_info *kernel);
-/* CUDA_ERROR_OUT_OF_MEMORY where the device has not what a larger buffer or heap takes of it;
- * CUDA_ERROR_INVALID_VALUE where a kernel that uses it has been launched. */
+/* CUDA_ERROR_OUT_OF_MEMORY when the device has too little memory for a larger buffer or heap;
+ * CUDA_ERROR_INVALID_VALUE when a kernel that uses it was launched. */
 CUresult context_set_limit_locked(struct context *context, CUlimit limit, size_t value);
 /* Of one that is not active. */
 void context_free(struct context *context);
@@ -74,17 +74,17 @@ CUresult context_synchronize_locked(struct context *context);
 CUresult context_join_locked(struct context *context, const struct green *green,
                              unsigned flags_left_out);
 
-/* Adds or removes a range that kernels of this context may touch; host memory is every context's.
- */
+/* Adds or removes a range that kernels of this context may access; host memory belongs to every
+ * context. */
 void contexts_publish_locked(struct context *owner, uint64_t address, uint64_t size,
                              unsigned access);
 void contexts_retract_locked(struct context *owner, uint64_t address);
 
-/* Frees what the kernels of this owner have taken with malloc; none of them runs. */
+/* Frees the malloc() memory of this owner's kernels; none of them runs. */
 void contexts_forget_owner_locked(uint64_t owner);
 
-/* Where the context keeps this peer; for NULL, where it has room for one. NULL: nowhere. */
+/* The slot of this peer in the context; for NULL, a free slot. NULL: there is none. */
 struct context **context_peer(struct context *context, const struct context *peer);
-/* Whether kernels of a context may touch what is the peer's. */
+/* Whether kernels of a context may access memory of the peer. */
 bool context_reaches(struct context *context, const struct context *peer);
 void context_forget_peer_locked(struct context *context, const struct context *peer);

@@ -16,7 +16,7 @@ struct green {
     struct device *device;
     struct sm_set set;
     uint64_t legacy;           /* the handle of its NULL stream */
-    struct operation *barrier; /* what its later streams wait for, or NULL */
+    struct operation *barrier; /* its later streams wait for this, or NULL */
 };
 
 /* The green context that is current in this thread, or NULL. */
@@ -26,7 +26,7 @@ struct green *green_of_context_locked(CUcontext handle);
 
 /* Confines a new stream. False when there is no memory. */
 bool green_add_stream_locked(struct green *green, struct stream *stream);
-/* What it gives to the current green context, if there is one. */
+/* The value of the current green context, if there is one. */
 bool green_adopt_stream_locked(struct stream *stream);
 
 /* Its NULL stream; NULL when the primary context has been reset. */
@@ -34,5 +34,5 @@ struct stream *green_default_locked(const struct green *green);
 /* The NULL stream of those streams among which this one is. */
 struct stream *green_legacy_locked(const struct stream *stream);
 
-/* Waits for its streams; then the context's sticky error. Lets go of soft_lock meanwhile. */
+/* Waits for its streams, without soft_lock. Returns the context's sticky error. */
 CUresult green_synchronize_locked(struct green *green);

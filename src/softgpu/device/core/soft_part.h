@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the subsystems above contexts and streams do when a context begins or ends, and when the
- * program has waited for work. The table names them in the order in which a context's objects are
- * destroyed; the top of the driver defines it (soft_parts.c), so core knows none of them.
+ * Callbacks of the subsystems above contexts and streams: at the begin and end of a context, and
+ * after the program has waited for work. The table lists them in the order in which a context's
+ * objects are destroyed. The top of the driver defines it (soft_parts.c), so core does not depend
+ * on them.
  */
 #pragma once
 
@@ -13,7 +14,7 @@ struct device;
 struct soft_part {
     /* The context has become active and holds nothing yet. */
     void (*context_begins_locked)(struct context *context);
-    /* Everything of the context is idle: destroys what the subsystem has in it. */
+    /* The context is idle: destroys the subsystem's objects in it. */
     void (*context_ends_locked)(struct context *context);
     /* The program has waited for work of the device. */
     void (*synchronized_locked)(const struct device *device);

@@ -10,9 +10,9 @@
 
 struct printer;
 
-/* What a context's kernels print. NULL when out of memory. */
+/* Creates the printf output of a context's kernels. NULL when out of memory. */
 struct printer *printer_create(void);
-/* Writes what is left. NULL is allowed. */
+/* Writes the remaining output. NULL is allowed. */
 void printer_destroy(struct printer *printer);
 
 /* From any thread. Keeps a text; output beyond a megabyte is written at once. */

@@ -48,8 +48,8 @@ static void *worker_main(void *unused)
     return unused;
 }
 
-/* Signals are for the program's threads. But memory of a file that has been cut short raises SIGBUS
- * in the thread that touches it, and the process may have a handler for that. */
+/* Signals are for the program's threads. But an access to memory of a truncated file raises SIGBUS
+ * in the accessing thread, and the process may have a handler for that. */
 bool soft_thread_start(void *(*function)(void *), void *argument)
 {
     sigset_t all, before;

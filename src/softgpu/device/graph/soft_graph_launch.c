@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A launch of a graph. Only its first and its last operation are in the stream; those of the nodes
- * are in none, and are held up by the first and by each other. All are made before any is begun, so
- * a launch that fails has done nothing.
+ * A launch of a graph. Only its first and its last operation are in the stream. Those of the nodes
+ * are in no stream, and wait for the first and for each other. All are made before any begins, so a
+ * launch that fails has no effect.
  *
  * A launch waits for the last one of the same exec, as CUDA has it.
  */
@@ -367,8 +367,8 @@ static void give_block_locked(const struct graph_exec *exec)
         device_sync_emulate_locked(context);
 }
 
-/* What was launched goes on. Where a GPU could lend the value of a conditional node to another
- * graph meanwhile, a launch that does not end first can be made an error. */
+/* Launched work goes on. A GPU could reuse the value of a conditional node for another graph
+ * meanwhile, so a switch makes an unfinished launch an error. */
 static void check_end_locked(const struct graph_exec *exec)
 {
     const struct operation *last = exec->owner;

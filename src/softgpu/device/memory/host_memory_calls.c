@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host memory that kernels can touch: allocated by us, or the program's own and registered.
+ * Host memory that kernels can access: allocated here, or registered by the program.
  */
 #include <sys/mman.h>
 #include <unistd.h>

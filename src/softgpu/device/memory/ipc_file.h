@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What processes with the software GPU let each other have. There is no server between them: a
- * process has one memory file of slots that others open through /proc, which the kernel grants to
- * those that might debug it as well, and to no others. A handle names process, file and slot, and
- * a number of 128 random bits that the slot must hold.
+ * Objects that processes with the software GPU share. There is no server between them: a process
+ * has one memory file of slots, which others open through /proc. The kernel permits that only to
+ * processes that may debug it. A handle names process, file and slot, and a random number of 128
+ * bits that the slot must contain.
  *
- * Functions named _locked need soft_lock; any thread may call the others. What a slot or a handle
- * of another process says is a claim, and is checked before it is used.
+ * Functions named _locked need soft_lock; any thread may call the others. Contents of slots and
+ * handles of other processes are checked before they are used.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct ipc_token {
     uint64_t words[2];
 };
 
-/* What the 64 bytes of a handle hold. */
+/* The 64 bytes of a handle. */
 struct ipc_handle {
     char magic[8];
     uint32_t kind;
@@ -49,7 +49,7 @@ struct ipc_event {
     uint64_t recorded; /* the number of the last record, 0 = none yet */
     struct {
         uint64_t done; /* the highest number that came to its end here */
-        pid_t pid;     /* who records here */
+        pid_t pid;     /* the process that records */
     } marks[IPC_EVENT_MARKS];
 };
 

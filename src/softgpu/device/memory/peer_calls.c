@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Peers: a context whose kernels may touch the memory of another device's context. All of it is one
- * process's memory, so to grant access is to add ranges.
+ * Peers: contexts whose kernels may access the memory of another device's context. All memory is in
+ * one process, so granting access only adds ranges.
  */
 #include "soft_context.h"
 #include "soft_memory.h"

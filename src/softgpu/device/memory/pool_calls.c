@@ -111,7 +111,7 @@ static CUresult take_locked(struct pool *pool, struct context *context, size_t s
     return CUDA_SUCCESS;
 }
 
-/* Frees that are still queued may make room. The pool may go meanwhile. */
+/* Waits for queued frees. The pool may be destroyed meanwhile. */
 static CUresult allocate_locked(CUmemoryPool handle, struct context *context, size_t bytesize,
                                 struct memory **ret_memory)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sparse file for all device memory of the process. Freed pieces are punched out of it.
+ * One sparse file for all device memory of the process. Freed ranges are punched out of it.
  */
 #include "soft_arena.h"
 
@@ -12,7 +12,7 @@
 
 #include "fd.h"
 
-/* Sparse, so only what is touched costs anything. */
+/* Sparse, so only accessed pages take memory. */
 #define ARENA_SIZE (1ull << 60)
 
 static int arena = -1;

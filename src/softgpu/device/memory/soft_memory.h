@@ -41,8 +41,8 @@ struct memory {
     int ipc_slot;                  /* under which other processes may open it, or -1 */
     struct cuda_advice *advice;    /* of managed memory, once it is asked about or advised */
     struct ipc_import *import;     /* of MEMORY_IMPORTED */
-    /* Of MEMORY_VARIABLE: which variable contains an address; false for what only fills its pages.
-     * NULL: the range is one piece. */
+    /* Of MEMORY_VARIABLE: finds the variable that contains an address; false for padding. NULL: the
+     * range is one allocation. */
     bool (*variable_at_locked)(const struct memory *memory, uint64_t address, uint64_t *ret_start,
                                uint64_t *ret_size);
     struct list in_context;
@@ -63,10 +63,10 @@ CUresult memory_enter_locked(struct context *context, enum memory_kind kind, uin
                              uint64_t size, unsigned access, struct memory **ret_memory);
 /* Ends it at once: nothing that runs may still need it. */
 void memory_free_locked(struct memory *memory);
-/* Of ipc_calls.c: memory goes; what was known of it as named or opened goes, too. */
+/* Of ipc_calls.c: the memory ends, and with it its names and openings. */
 void ipc_forget_memory_locked(struct memory *memory);
 
-/* What contains the address, or NULL. */
+/* The memory that contains the address, or NULL. */
 struct memory *memory_find_locked(uint64_t address);
 /* The first that begins at or behind the address, or NULL. */
 struct memory *memory_next_locked(uint64_t address);
@@ -81,8 +81,8 @@ bool memory_is_in_arena(const struct memory *memory);
 uint64_t memory_mapped_size(uint64_t size);
 bool memory_is_managed(const struct memory *memory);
 bool memory_is_host(const struct memory *memory);
-/* What of it contains the address: the allocation, or one of a module's variables. False for what
- * only fills its pages. */
+/* The part that contains the address: the allocation, or one of a module's variables. False for
+ * padding. */
 bool memory_extent_locked(const struct memory *memory, uint64_t address, uint64_t *ret_start,
                           uint64_t *ret_size);
 /* Of vmm.c: the reservation that contains the address, or nothing is written. */
@@ -92,11 +92,11 @@ int memory_mapped_file(const struct memory *memory);
 /* Of vmm.c: the CUmemAllocationHandleType flags that it may be exported by. */
 unsigned memory_handle_types(const struct memory *memory);
 
-/* What kernels may do from now on: SG_READ and SG_WRITE, or 0. */
+/* Sets the access of kernels: SG_READ and SG_WRITE, or 0. */
 void memory_set_access_locked(struct memory *memory, unsigned access);
-/* A context that becomes active sees the host memory that is there already. */
+/* A context that becomes active gets access to all present host memory. */
 void memory_show_shared_locked(struct context *context);
-/* The other's own memory, to a context that may touch it now, and may no longer. */
+/* Grants a context access to the memory of another, and revokes it. */
 void memory_show_peer_locked(struct context *owner, struct context *context);
 void memory_hide_peer_locked(struct context *owner, struct context *context);
 /* Frees all that the context has: nothing of it runs any more. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory pools, and what they keep of memory that the program has freed. Sizes are bytes. The
- * functions need soft_lock.
+ * Memory pools, with the freed memory that they keep. Sizes are bytes. The functions need
+ * soft_lock.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ static void *reserve_at(uint64_t address, uint64_t size, int extra)
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-/* Anywhere: with room to cut both ends off to the alignment. */
+/* Anywhere: with space to cut both ends off to the alignment. */
 static void *reserve_aligned(uint64_t size, uint64_t alignment)
 {
     char *pages = reserve_at(0, size + alignment, 0);

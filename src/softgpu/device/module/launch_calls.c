@@ -323,7 +323,7 @@ static CUresult capture_locked(const struct launch_request *request, struct stre
     return capture_kernel_locked(&stream->capture, &params, attributes, count);
 }
 
-/* As on hardware a full queue makes the launcher wait, so no thread is far ahead of the device. */
+/* As on hardware a full queue blocks the launching thread, which bounds the work in flight. */
 CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream)
 {
     struct stream *stream;

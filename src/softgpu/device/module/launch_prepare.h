@@ -19,6 +19,6 @@ CUresult launch_prepare_locked(const struct graph_kernel *kernel, struct context
                                const struct stream *stream, bool own_priority,
                                struct operation **ret_operation);
 
-/* The stream for a launch: waits until there is room in it, without soft_lock meanwhile. */
+/* The stream of a launch: waits until its queue has space, without soft_lock. */
 CUresult launch_stream_locked(CUstream handle, struct stream **ret_stream);
 struct graph_kernel_info launch_params_of(const struct sg_kernel_info *info);

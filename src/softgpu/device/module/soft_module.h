@@ -59,7 +59,7 @@ struct module {
     struct list in_context;
 };
 
-/* Where a caller wants to read why its PTX was refused: CU_JIT_ERROR_LOG_BUFFER. */
+/* The caller's buffer for errors in its PTX: CU_JIT_ERROR_LOG_BUFFER. */
 struct jit_log {
     char *text;
     size_t size;
@@ -67,7 +67,7 @@ struct jit_log {
 };
 
 /* The caller frees it. CUDA_ERROR_NO_BINARY_FOR_GPU, _INVALID_IMAGE, _INVALID_PTX, _NOT_SUPPORTED,
- * _OUT_OF_MEMORY; the log says why. */
+ * _OUT_OF_MEMORY; the log has the reason. */
 CUresult library_load(const void *image, const struct jit_log *log, struct library **ret_library);
 /* With its modules; nothing that runs may still need it. */
 void library_free_locked(struct library *library);
@@ -107,5 +107,5 @@ void jit_log_write(const struct jit_log *log, const char *text);
 /* CUDA's error for what fatbin.h gave: -errno. */
 CUresult fatbin_result(int error);
 
-/* Checks what a linker has made, or is given: the whole of it compiles. */
+/* Checks an input or the output of a linker: all of it must compile. */
 CUresult code_check(const struct fatbin_part *part, const struct jit_log *log, bool whole);

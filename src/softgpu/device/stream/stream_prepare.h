@@ -19,7 +19,7 @@ CUresult mem_ops_prepare_locked(unsigned count, const CUstreamBatchMemOpParams *
 CUresult event_record_of_launch(CUevent handle, CUstream stream, CUgraphEdgeData data);
 /* For a launch: CUDA_ERROR_INVALID_HANDLE, or CUDA_ERROR_NOT_SUPPORTED for an event with a time. */
 CUresult event_check_of_launch(CUevent handle);
-/* For a record or a wait; one of the next two says which, when it is about to be begun. */
+/* Prepares a record or a wait; one of the next two functions decides, just before it begins. */
 CUresult event_prepare_locked(CUevent handle, struct operation **ret_operation);
 void event_recorded_locked(CUevent handle, struct operation *record);
 void event_awaited_locked(CUevent handle, struct operation *wait);

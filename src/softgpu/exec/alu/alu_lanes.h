@@ -45,7 +45,7 @@ typedef double S_f64;
 
 /*
  * all_NAME computes in every lane, some_NAME keeps those that are not active. run_NAME is the
- * handler of one warp, team_NAME that of warps that stand together and have all lanes.
+ * handler of one warp, team_NAME that of a team of full warps.
  */
 #define INLINE __attribute__((always_inline)) static inline
 #define ALL_LANES(name) INLINE void all_##name(struct warp *warp, const struct insn *insn)
@@ -76,7 +76,7 @@ typedef double S_f64;
     }                                                                  \
     TEAM_HANDLER(name)
 
-/* `at` says where the operands' rows are, `get` makes a lane's values known. */
+/* `at` finds the operands' registers, `get` loads a lane's values. */
 #ifndef ALU_RARE
 #define OP(name, td, at, get, expression)                      \
     ALL_LANES(name)                                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers of the opcode table's arithmetic rows, and what the decoder knows of each.
+ * The numbers of the opcode table's arithmetic rows, and the decoder's data about each.
  */
 #pragma once
 

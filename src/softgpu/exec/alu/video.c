@@ -2,7 +2,7 @@
 /*
  * The video instructions on packed bytes and halfwords: vadd4, vabsdiff2 and the like.
  *
- * Nobody's inner loop, so one function does them all, element by element.
+ * No inner loop of programs uses them, so one function executes all, element by element.
  */
 #include "video.h"
 

@@ -96,7 +96,7 @@ void barrier_recheck(struct block *block)
     }
 }
 
-/* Nobody has come yet; what the barrier found when it opened last stays. */
+/* Resets the arrivals; the results of the last opening stay. */
 static void begin_use(struct block *block, unsigned number)
 {
     struct barrier *barrier = &block->barriers[number];
@@ -161,7 +161,7 @@ void run_barrier(struct warp *warp, const struct insn *insn)
         release_barrier(block, number);
 }
 
-/* Whether nobody has to wait: the whole block is here, and has nobody waiting from before. */
+/* Whether no warp has to wait: the whole block is at the barrier, and no warp waited before. */
 static bool opens_at_once(struct warp *const *team, unsigned count, const struct insn *insn)
 {
     const struct block *block = team[0]->block;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clusters: blocks that start together, meet at a barrier of their own and touch each other's
- * shared memory. One host thread runs all blocks of a cluster, so nothing here is atomic.
+ * Clusters: blocks that start together, have a barrier, and access each other's shared memory. One
+ * host thread runs all blocks of a cluster, so nothing here is atomic.
  *
- * In the shared state space, 32 bits wide, the memory of block r of the cluster begins at
- * (r + 1) << 24; what lies below is the block's own. In the generic space each has its own place.
+ * In the shared state space, 32 bits wide, the memory of block r of the cluster begins at (r + 1)
+ * << 24; what lies below is the block's own. In the generic space each has its own place.
  */
 #include "cluster.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers of what the lanes of a warp do together.
+ * Handlers of the collective instructions of a warp.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers of what a call moves through local memory: arguments, results, saved registers.
+ * Handlers of a call's data in local memory: arguments, results, saved registers.
  */
 #pragma once
 

@@ -9,11 +9,12 @@
 /* The number of a special register ("%tid.x"), or -1. */
 int special_find(const char *name);
 bool special_is_wide(unsigned special);
-/* Those that change while a warp runs (%clock) must be filled at each use. */
+/* Whether the special register changes while a warp runs (%clock), so that each use must fill it.
+ */
 bool special_is_volatile(unsigned special);
-/* Those that differ between the blocks of a grid. */
+/* Whether the special register differs between the blocks of a grid. */
 bool special_is_of_block(unsigned special);
-/* Those that say where the reserved part of shared memory is. */
+/* Whether the special register is an address of the reserved part of shared memory. */
 bool special_needs_reserved(unsigned special);
 void special_fill(struct warp *warp, unsigned special, uint32_t offset);
 

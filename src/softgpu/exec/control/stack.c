@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Room on the stack whose size is known only when the kernel runs: alloca, stacksave, stackrestore.
+ * Stack memory of dynamic size: alloca, stacksave, stackrestore.
  *
- * Frames grow upwards from the beginning of a thread's local memory, what alloca gives downwards
- * from its end. So no frame changes its size, and a call need not know what was allocated.
+ * Frames grow upwards from the beginning of a thread's local memory; memory of alloca grows
+ * downwards from its end. So no frame changes its size, and a call need not know what was
+ * allocated.
  */
 #include "stack.h"
 
@@ -65,7 +66,8 @@ void run_stack_restore(struct warp *warp, const struct insn *insn)
     }
 }
 
-/* What a function has allocated ends with it: its frame keeps, at imm, how much room there was. */
+/* Memory of alloca ends with its function: the function's frame saves the free size of its start at
+ * imm. */
 static unsigned char *mark_of(struct warp *warp, const struct insn *insn, unsigned lane)
 {
     const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);

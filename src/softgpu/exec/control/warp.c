@@ -135,8 +135,7 @@ void warp_exit_lanes(struct warp *warp, uint32_t mask)
     cluster_recheck(warp->block);
 }
 
-/* Nobody else can run any more: those that wait for lanes which went elsewhere go on without them.
- */
+/* No other path can run: lanes that wait for lanes on other paths go on without them. */
 static bool give_up_waiting(struct warp *warp)
 {
     uint32_t waiting = warp->at_sync;

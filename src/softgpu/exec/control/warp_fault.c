@@ -16,7 +16,7 @@ static void describe_fault(const struct warp *warp, const struct insn *insn, uns
     const struct block *block = warp->block;
     const uint32_t *shape = block->grid->launch.block;
     uint32_t thread = warp->index * LANES + lane;
-    /* Names of templates can be endless; what happened must still find room. */
+    /* Names of templates can be very long; the message must still fit behind them. */
     snprintf(text, size, "kernel %.140s, block (%u,%u,%u), thread (%u,%u,%u): %s, PTX line %u",
              block->grid->info->name, block->index[0], block->index[1], block->index[2],
              thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1], what,

@@ -17,10 +17,10 @@
 struct barrier {
     uint32_t expected; /* 0: every thread that is alive */
     uint32_t arrived[MAX_WARPS];
-    uint32_t count; /* what bar.red gathers */
+    uint32_t count; /* the results of bar.red */
     bool any;
     bool not_all;
-    uint32_t last_count; /* what it found when the barrier opened last */
+    uint32_t last_count; /* the results of the last opening */
     bool last_any;
     bool last_all;
 };
@@ -48,7 +48,7 @@ struct block {
     uint32_t sm;
     uint32_t turns;           /* that used up a warp's budget */
     uint32_t barriers_in_use; /* a bit each: some lane has come to it */
-    /* What is above is cleared when a block starts, a barrier when it comes into use. */
+    /* The fields above are cleared when a block starts, a barrier at its first use. */
     struct barrier barriers[BARRIERS];
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What functions of the device runtime return: numbers of cudaError_t. */
+/* Results of device runtime functions: numbers of cudaError_t. */
 #pragma once
 
 enum device_error {

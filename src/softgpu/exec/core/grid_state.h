@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a grid: what was launched, and how far it has come.
+ * The state of a grid: its launch, and its progress.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 struct sg_engine;
 struct grid;
 
-/* What a kernel's launch of another kernel asks for. */
+/* A kernel's launch of another kernel. */
 struct child_launch {
     uint64_t function; /* a pointer to it, which may be anything */
     uint32_t grid[3];
@@ -24,7 +24,7 @@ struct child_launch {
     bool is_tail; /* runs when all others that the kernel launched have ended */
 };
 
-/* What a kernel has copied or set when its turn comes. */
+/* A kernel's copy or memset, executed in order. */
 struct child_copy {
     uint64_t to;
     uint64_t from; /* of a copy */
@@ -34,7 +34,7 @@ struct child_copy {
     bool is_tail;
 };
 
-/* What a kernel has launched, in order: another kernel, or a copy. */
+/* A kernel's launches in order: kernels and copies. */
 struct child_work;
 struct child_queue {
     struct child_work *first, *last;

@@ -10,7 +10,7 @@
 
 #include "insn.h"
 
-/* What a program needs of a special register: filled once a warp starts. */
+/* A special register of a program, filled when a warp starts. */
 struct special_use {
     uint16_t special;
     uint32_t offset;
@@ -51,7 +51,7 @@ struct program {
     uint32_t param_count;
     struct program_function *functions; /* by index in the module */
     uint32_t function_count;
-    struct matrix_op *matrices; /* what instructions on matrices need to know */
+    struct matrix_op *matrices; /* operands of instructions on matrices */
     uint32_t matrix_count;
     struct wgmma_op *wgmmas; /* and those on matrices of a warpgroup */
     uint32_t wgmma_count;

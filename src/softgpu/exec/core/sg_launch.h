@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kernel needs, and what a launch asks for.
+ * The needs of a kernel, and the parameters of a launch.
  */
 #pragma once
 
@@ -50,8 +50,8 @@ enum sg_print_kind {
 typedef void (*sg_done_fn)(void *user, CUresult result, const char *message);
 /* A thread of the kernel calls cudaGraphSetConditional. */
 typedef void (*sg_condition_fn)(void *user, uint64_t handle, uint32_t value);
-/* What one thread has printed by one call, as a driver writes it: in several parts, each of which
- * ends behind a conversion or is the rest. */
+/* The output of one printf call of one thread, as a driver writes it: in several parts. Each part
+ * ends behind a conversion, or is the rest. */
 struct sg_text {
     const char *bytes;
     const uint16_t *part_sizes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Address spaces: what a kernel of a context may touch. Device addresses are host addresses of this
- * process. Every function may be called on any thread, while kernels run.
+ * Address spaces: the memory that kernels of a context may access. Device addresses are host
+ * addresses of this process. Every function may be called on any thread, while kernels run.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ranges that kernels may touch: a sorted array behind a reader-writer lock.
+ * The ranges that kernels may access: a sorted array with a reader-writer lock.
  *
- * Kernels look up rarely, for every warp remembers ranges it has met; a removal changes the
- * generation, which makes all of them forget.
+ * Lookups are rare, because every warp caches its ranges. A removal changes the generation, which
+ * invalidates these caches.
  */
 #include "space.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An address space as the compute core sees it; sg_space.h is what the driver sees. Every function
+ * The address space inside the compute core; sg_space.h is the driver's interface. Every function
  * may be called on any thread.
  */
 #pragma once
@@ -12,8 +12,8 @@
 bool space_lookup(struct sg_space *space, uint64_t address, struct range_cache *ret_range);
 /* Changes when a range goes; read it with __atomic_load_n. It lives as long as the space. */
 const uint64_t *space_generation(const struct sg_space *space);
-/* The kernels' malloc and free: 0 when the owner has no memory left, false for what was not
- * allocated. */
+/* The kernels' malloc and free: 0 when the owner has no memory left, false for an address that was
+ * not allocated. */
 uint64_t heap_allocate(struct sg_space *space, uint64_t owner, uint64_t size);
 bool heap_release(struct sg_space *space, uint64_t address);
 /* Copies the texture or surface object with this number: false when there is none. */

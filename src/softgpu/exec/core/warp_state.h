@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a warp: its registers, and which of its lanes stand at which instruction.
+ * The state of a warp: its registers, and the program counter of each lane.
  *
  * Lanes that stand at the same instruction are a divergent path, or path for short. The running
  * path is in the warp itself, the others wait in paths[], sorted; the lowest program counter runs
- * first, so paths meet where control flow joins. The host thread that runs the warp's block is the
- * only one to touch it.
+ * first, so paths meet where control flow joins. Only the host thread that runs the warp's block
+ * accesses it.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct range_cache {
     uint64_t start;
     uint64_t size;
     uint64_t generation;
-    uint64_t last; /* where the instruction's last row began */
+    uint64_t last; /* the start of the instruction's last row */
     unsigned access;
 };
 
@@ -75,9 +75,10 @@ struct warp {
     uint32_t *returns;           /* LANES entries a level */
     uint32_t returns_capacity;
     uint32_t depth[LANES];
-    /* What is above is cleared when a warp starts; what follows is written before it is read. */
+    /* The fields above are cleared when a warp starts; the following ones are written before they
+     * are read. */
     uint32_t lane_on[LANES] __attribute__((aligned(64)));
-    uint64_t address[LANES] __attribute__((aligned(64))); /* what a memory access found */
+    uint64_t address[LANES] __attribute__((aligned(64))); /* the results of a memory access */
     struct path paths[LANES];                             /* lowest program counter last */
     const struct insn *blocked_pc[LANES];
     uint8_t barrier_of[LANES];

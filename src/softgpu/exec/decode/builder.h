@@ -4,8 +4,8 @@
  * nothing.
  *
  * A builder and what it points to belong to the thread that builds. Offsets are bytes in the
- * register file. What allocates fails the builder with CUDA_ERROR_OUT_OF_MEMORY; it gives back
- * something that may be used even so, and that nobody runs.
+ * register file. A failed allocation fails the builder with CUDA_ERROR_OUT_OF_MEMORY, and returns a
+ * valid placeholder, which never runs.
  */
 #pragma once
 

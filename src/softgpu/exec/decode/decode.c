@@ -61,7 +61,7 @@ void decode_malformed(struct builder *builder, const char *what)
     decode_fail(builder, CUDA_ERROR_INVALID_PTX, "%s", what);
 }
 
-/* Something to write to when there is no room: the error has latched, so it never runs. */
+/* A placeholder for a failed allocation: the error has latched, so it never runs. */
 static struct insn *nowhere(void)
 {
     static __thread struct insn insn;

@@ -15,8 +15,8 @@
 /* Comes back from the function, or ends the kernel's thread. */
 void emit_return(struct builder *builder);
 
-/* What runs the insn, inside a floating-point environment if it is not the usual one; environment
- * as insn.environment has it. */
+/* Sets the handler of the insn, inside a floating-point environment if it is not the usual one;
+ * environment as in insn.environment. */
 void set_handler(struct insn *insn, handler_fn run, unsigned environment);
 
 /* Bytes have come, for the barrier that operand number `address` names in that space. */

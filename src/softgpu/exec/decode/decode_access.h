@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the decoders of memory accesses share: modifiers, addresses, accesses of 128 bits. A
- * false answer means that the builder has failed.
+ * Shared by the decoders of memory accesses: modifiers, addresses, accesses of 128 bits. False
+ * means that the builder has failed.
  */
 #pragma once
 
 #include "builder.h"
 #include "tokens.h"
 
-/* What an access says besides its type. */
+/* The modifiers of an access. */
 struct access {
     enum ptx_space space;
     enum ptx_type type;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the decoders of instructions on matrices share. The functions hold no
- * state and cannot fail.
+ * Shared by the decoders of instructions on matrices. The functions hold no state and cannot fail.
  */
 #pragma once
 
 #include "fragment.h"
 #include "tokens.h"
 
-/* The matrix elements that the opcode names, in order; says how many. */
+/* The matrix elements that the opcode names, in order. Returns their number. */
 unsigned matrix_elements(const struct tokens *tokens, enum fragment_element ret_elements[4]);
 /* A matrix of such elements, without registers. */
 struct fragment matrix_fragment(enum fragment_element element);

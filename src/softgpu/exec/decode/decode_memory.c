@@ -438,7 +438,7 @@ void decode_isspacep(struct builder *builder, const struct tokens *tokens)
     insn->mode = token_is(tokens, 1, "shared::cluster");
 }
 
-/* cp.async copies at once; so whoever waits for it need not. */
+/* cp.async copies at once, so waits for it do nothing. */
 /* cp.async: how much of its size is copied, the rest being zeros: all, a given number, or nothing
  * where a predicate says to ignore the source. */
 static uint32_t valid_bytes(struct builder *builder, const struct tokens *tokens, uint64_t size)

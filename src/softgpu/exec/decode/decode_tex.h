@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the decoders of texture and surface instructions share: their operands.
+ * Shared by the decoders of texture and surface instructions: their operands.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the registers, variables and parameters of functions are. Offsets and sizes are bytes.
+ * The layout of the registers, variables and parameters of functions. Offsets and sizes are bytes.
  * Arrays belong to the builder, which frees them. The thread that builds calls the functions.
  */
 #pragma once
@@ -12,7 +12,7 @@
 
 struct builder;
 
-/* Where a function's things are. */
+/* The layout of a function. */
 struct layout {
     uint32_t *registers; /* offsets in the register file */
     bool *fixed; /* by register: it is a constant's or a special one's, see fixed_registers.h */
@@ -25,7 +25,7 @@ struct layout {
     uint32_t narrow_count;
     uint32_t predicate_count;
     uint32_t save; /* offset in the frame */
-    uint32_t mark; /* offset in the frame: what was left of the stack, see stack.c */
+    uint32_t mark; /* offset in the frame of the saved stack size; see stack.c */
     bool allocates;
     uint32_t frame;
     bool reached;
@@ -34,12 +34,12 @@ struct layout {
     uint32_t deepest; /* bytes of local memory with all it calls */
 };
 
-/* Lays out the kernel and all that it may call, callees first. False: the builder has failed, with
- * CUDA_ERROR_OUT_OF_MEMORY, or CUDA_ERROR_INVALID_PTX for what is too large. */
+/* Lays out the kernel and all functions that it may call, callees first. False: the builder has
+ * failed, with CUDA_ERROR_OUT_OF_MEMORY, or CUDA_ERROR_INVALID_PTX for an oversized layout. */
 bool layout_program(struct builder *builder);
-/* Where parameters are that follow each other from `start` on; the end of the last one. ret_offsets
- * has room for `count`, or is NULL. Sizes beyond what a frame may have are cut, and refused later.
- */
+/* Places consecutive parameters from `start` on. Returns the end of the last one. ret_offsets has a
+ * capacity of `count`, or is NULL. Sizes beyond the limit of a frame are clamped, and refused
+ * later. */
 uint32_t layout_params(struct ptx_symbol *const *params, uint32_t count, uint32_t start,
                        uint32_t *ret_offsets);
 uint32_t kernel_params_size(const struct ptx_function *kernel);

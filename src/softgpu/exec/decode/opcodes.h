@@ -18,8 +18,8 @@ struct opcode {
     bool is_control;   /* a guard on it makes lanes part */
     const char *forms; /* for the coverage table */
 };
-/* The opcode's first word, without its dots; NULL: it is not run. What both functions give lives
- * for ever; any thread may call them. */
+/* The opcode's first word, without its dots; NULL: it is not supported. The results of both
+ * functions live forever; any thread may call them. */
 const struct opcode *opcode_find(const char *name, size_t length);
 /* NULL behind the last. */
 const struct opcode *opcode_at(unsigned index);

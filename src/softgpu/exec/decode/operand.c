@@ -58,7 +58,7 @@ static uint32_t *constant_slot(const struct builder *builder, uint64_t bits, boo
     }
 }
 
-/* Twice the room, for the constants and for what finds them. */
+/* Doubles the capacity of the constants and of their hash table. */
 static bool grow_constants(struct builder *builder)
 {
     struct program *program = builder->program;

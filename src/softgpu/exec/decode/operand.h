@@ -2,9 +2,9 @@
 /*
  * The operands of the instruction that is decoded: registers, constants, addresses.
  *
- * Offsets are bytes in the register file. An operand that does not fit fails the builder with
- * CUDA_ERROR_INVALID_PTX; what comes back then may be used, and is never run. Operands stay the
- * module's. The thread that builds calls the functions.
+ * Offsets are bytes in the register file. An invalid operand fails the builder with
+ * CUDA_ERROR_INVALID_PTX, and the result is a valid placeholder, which never runs. Operands belong
+ * to the module. The thread that builds calls the functions.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ uint32_t operand_destination(struct builder *builder, const struct ptx_operand *
                              enum ptx_type type);
 void operand_finish_destination(struct builder *builder, const struct ptx_operand *operand,
                                 enum ptx_type type, uint32_t offset);
-/* Where a .param or .local variable is in its function's frame; false when it is an entry's
+/* The offset of a .param or .local variable in its function's frame; false when it is an entry's
  * parameter. */
 bool operand_frame_offset(struct builder *builder, const struct ptx_symbol *symbol,
                           uint32_t *ret_offset);

@@ -12,15 +12,14 @@
 #include "program.h"
 #include "variable_addresses.h"
 
-/* NULL on an error: *ret_result says which (CUDA_ERROR_INVALID_PTX, _NOT_SUPPORTED,
- * _OUT_OF_MEMORY), and the log, of log_size bytes or none, holds a message. The caller destroys the
- * program. */
+/* NULL on an error: *ret_result is CUDA_ERROR_INVALID_PTX, _NOT_SUPPORTED or _OUT_OF_MEMORY, and
+ * the log, of log_size bytes or none, has a message. The caller destroys the program. */
 struct program *program_build(const struct variable_addresses *variables,
                               const struct ptx_module *module, const struct ptx_function *kernel,
                               char *log, size_t log_size, CUresult *ret_result);
 /*
- * Whether the kernel can be run, and what it needs: a program without code. `checked`, by function,
- * is kept from kernel to kernel, so that what many of them call is looked at once.
+ * Checks that the kernel can run, and collects its needs: a program without code. `checked`, by
+ * function, is kept from kernel to kernel, so that shared callees are checked once.
  */
 struct program *program_check(const struct ptx_module *module, const struct ptx_function *kernel,
                               bool *checked, char *log, size_t log_size, CUresult *ret_result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the .global and .const variables of a module are.
+ * The addresses of a module's .global and .const variables.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "ptx.h"
 
-/* What an instance of a module says of its variables; the arrays are its own. */
+/* The variables of a module's instance, which owns the arrays. */
 struct variable_addresses {
     const uint32_t *variable_of; /* by the symbol's index: which variable, or UINT32_MAX; those of
                                     functions' bodies follow the module's */

@@ -19,8 +19,8 @@
 #define BLOCK_TURNS 512
 
 /*
- * Warps that run in turns of equal length could all their turns find each other in the same state,
- * and back off from each other for ever. So the warps drift apart now and then.
+ * Warps with time slices of equal length could meet in the same state each time, and back off from
+ * each other forever. So the slices vary at times.
  */
 #define DRIFT_TURNS 32
 #define DRIFT_STEPS 64
@@ -317,7 +317,7 @@ static bool can_run(const struct block *block)
     return false;
 }
 
-/* Nobody ran: a block that waits must have been let go by one that came after it. */
+/* No block ran: a waiting block must have been released by a later block. */
 static bool is_stuck(struct block *lead)
 {
     struct block *waits = NULL;

@@ -6,8 +6,8 @@
 
 #include "block_state.h"
 
-/* What a worker has for its blocks, and keeps for the next ones. It is the worker's alone, starts
- * as zeros, and ends with block_pool_fini. */
+/* A worker's pool of block memory. It belongs to one worker, starts as zeros, and ends with
+ * block_pool_fini. */
 #define POOL_BLOCKS 128
 struct block_pool {
     struct block_memory kept[POOL_BLOCKS];
@@ -17,8 +17,8 @@ struct block_pool {
 
 /*
  * The blocks of a cluster, most often of one: those of the grid from this number on, on this SM.
- * NULL when there is no memory. The grid must outlive them. One host thread at a time may run them,
- * and it has to be the one that the pool belongs to.
+ * NULL when there is no memory. The grid must outlive them. Only the host thread that owns the pool
+ * may run them.
  */
 struct block *cluster_create(struct grid *grid, uint64_t number, uint32_t sm,
                              struct block_pool *pool);

@@ -203,7 +203,7 @@ static struct child_work *take_work(struct grid *grid)
     return work ? work : take_first(&grid->tails);
 }
 
-/* No block of the grid runs, so nobody else is at its lists. */
+/* No block of the grid runs, so no other thread accesses its lists. */
 static struct grid *take_child(struct grid *grid)
 {
     struct child_work *work;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The virtual SMs. Each belongs to one worker thread, which goes round its SMs and gives every
- * resident block a turn.
+ * The virtual SMs. Each belongs to one worker thread, which runs the resident blocks of its SMs in
+ * round-robin order.
  *
- * An SM takes a new block when the one it has run has ended, or has used up its turn and there is
- * room for another. So blocks spread over the SMs first, and blocks that wait for each other all
- * get to run. Among grids the more urgent comes first; equals take turns. A cooperative grid comes
- * to the SMs as a whole.
+ * An SM takes a new block when its last block has ended, or has used up its time slice and another
+ * block fits. So blocks spread over the SMs first, and blocks that wait for each other all run.
+ * Among grids the more urgent comes first; equals take turns. A cooperative grid comes to the SMs
+ * as a whole.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -355,7 +355,7 @@ static void *worker_main(void *argument)
     struct sg_engine *engine = worker->engine;
     pthread_mutex_lock(&engine->lock);
     for (;;) {
-        /* A round that found nothing to do may have let go of the lock even so. */
+        /* A round without work may have unlocked the lock, too. */
         uint64_t known = engine->wakes;
         bool finished = finish_aborted_locked(engine);
         if (worker_round_locked(worker) || engine->wakes != known || finished ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an engine is, where its creator left that open. */
+/* The defaults of an engine's configuration. */
 #pragma once
 
 #include "sg_engine.h"

@@ -5,9 +5,9 @@
 #include "grid_state.h"
 
 /*
- * Checks what the launch asks for against its kernel and the engine, and copies the launch and its
- * parameters. The grid is not in flight, and belongs to the caller until it is. The error is what
- * cuLaunchKernel returns. Any thread may call it.
+ * Checks the launch against its kernel and the engine, and copies the launch and its parameters.
+ * The grid belongs to the caller until it is in flight. The error is that of cuLaunchKernel. Any
+ * thread may call it.
  */
 CUresult grid_create(struct sg_engine *engine, const struct sg_launch *launch,
                      struct grid **ret_grid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What blocks take of an SM, and how many fit. Nothing here locks: what an SM has in use is its
- * worker's to change.
+ * The resources that blocks take of an SM, and the number that fits. Nothing here locks: only the
+ * SM's worker changes its usage.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ const struct sg_engine_config *engine_config(const struct sg_engine *engine);
 /* Of one cluster of the grid: all its blocks go to one SM. */
 struct share share_of_grid(const struct grid *grid);
 
-/* How many such shares fit on an SM beside what is used: on an empty one at least one, which is
- * larger than the SM if it must be. */
+/* The number of such shares that fit on an SM beside its usage. An empty SM takes at least one,
+ * even one larger than the SM. */
 unsigned share_count(const struct sg_engine *engine, const struct share *used,
                      const struct share *each);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is to be known of all lanes together. Compilers turn such loops into long chains of
- * shuffles, so here are the instructions that CPUs have for it.
+ * Reductions over all lanes. Compilers turn such loops into long chains of shuffles, so this file
+ * uses the CPU's instructions.
  */
 #pragma once
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one lane computes where a C operator does not say it: the helpers of the opcode table's
- * expressions.
+ * Operations of one lane that are no C operators: the helpers of the opcode table's expressions.
  */
 #pragma once
 
@@ -153,7 +152,7 @@ static inline uint16_t flush_half(uint16_t half)
     return half & 0x7c00 ? half : half & 0x8000;
 }
 
-/* .satfinite: what has become an infinity is the largest number instead. */
+/* .satfinite: an infinity becomes the largest number. */
 static inline uint16_t finite_half(uint16_t half)
 {
     return (half & 0x7fff) == 0x7c00 ? half - 1 : half;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which bits a NaN has that an instruction passes on. The PTX ISA leaves them open; what is here
- * was measured on GPUs of compute capability 9.0.
+ * The bits of NaN results. The PTX ISA does not specify them; these were measured on GPUs of
+ * compute capability 9.0.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrices that the lanes of a warp hold together, and where each register's part of one is.
+ * Matrices in the registers of a warp's lanes, and the position of each register's elements.
  *
  * All of mma's layouts are one, if a matrix is seen as words of 32 bits (64 for f64) along k: a
  * quad of lanes holds one row of four words, eight quads hold eight rows, and further registers
@@ -145,8 +145,8 @@ extern const struct matrix_handlers matrix_handlers_v4;
 const struct matrix_handlers *matrix_handlers(void);
 
 /* ---- matrix_sparse.c ---- */
-/* Of each element of a sparse A, row by row: which row of B it meets. ret_chosen has room for
- * op->m * op->a.depth of them, at most FRAGMENT_MAX_FACTOR; none is beyond 2 * op->a.depth - 1. */
+/* The row of B for each element of a sparse A, row by row. ret_chosen has a capacity of op->m *
+ * op->a.depth, at most FRAGMENT_MAX_FACTOR; no value exceeds 2 * op->a.depth - 1. */
 void matrix_sparse_rows(struct warp *warp, const struct matrix_op *op, uint8_t *ret_chosen);
 
 /* ---- matrix_quads.c: mma.m8n8k4 of f16 ---- */

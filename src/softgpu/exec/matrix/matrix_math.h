@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What multiplying matrices computes, once they lie whole in memory: elements are made wide, and
- * products are summed up. Counts are elements unless they say words (of 32 bits, or 64 for f64).
- * The functions hold no state; matrices are the caller's and never overlap.
+ * Products of matrices in memory: elements are widened, and products are summed up. Counts are
+ * elements unless they say words (of 32 bits, or 64 for f64). The functions hold no state; matrices
+ * are the caller's and never overlap.
  */
 #pragma once
 
@@ -208,7 +208,7 @@ static inline void multiply_dense_f64(const struct matrix_op *op, const double *
     }
 }
 
-/* Of a sparse A, `chosen` says element by element which row of B it meets. */
+/* For a sparse A, `chosen` has the row of B of each element. */
 #define MULTIPLY_SPARSE(name, type)                                                          \
     static inline void multiply_sparse_##name(const struct matrix_op *op, const type *a,     \
                                               const type *b, const uint8_t *chosen, type *c) \

@@ -146,7 +146,7 @@ static bool others_are_behind(const struct warp *warp, uint64_t may_lack)
     return false;
 }
 
-/* Shared memory may be written again once all four warps have read it: whoever is ahead waits. */
+/* Shared memory may be written again once all four warps have read it: earlier warps wait. */
 void run_wgmma_wait(struct warp *warp, const struct insn *insn)
 {
     if (!warp_converged(warp, insn, FULL_MASK) || !others_are_behind(warp, insn->imm))

@@ -2,9 +2,9 @@
 /*
  * cp.async. The copy is made at once: a program cannot tell.
  *
- * Lanes that copy all of their bytes do so together, as a vector load and a vector store do. Those
- * that copy fewer, the rest being zero, must not touch what they do not copy: a lane that copies
- * nothing may have any address at all, as programs give it beyond the edge of a matrix.
+ * Lanes that copy all of their bytes do so together, as a vector load and a vector store do. Lanes
+ * that copy fewer bytes, the rest being zero, must not access the others: a lane that copies
+ * nothing may have any address, as programs use beyond the edge of a matrix.
  */
 #include "async_copy.h"
 

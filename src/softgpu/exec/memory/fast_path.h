@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shapes that most accesses of a full warp have, found without writing down 32 addresses: lanes
- * that touch neighbors in an array, lanes that all touch the same place, and groups of lanes which
- * do one or the other, as in blocks of 16 by 16 threads. Everything else, and everything that may
- * be wrong, is left to translate().
+ * The common shapes of a full warp's accesses, detected without storing 32 addresses. Lanes access
+ * neighbors in an array, or all the same address, or groups of lanes do one of these, as in blocks
+ * of 16 by 16 threads. translate() handles all other accesses, and all that may be invalid.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ enum fast_shape {
 #define GROUPS (LANES / GROUP)
 #define HALF (LANES / 2)
 
-/* Where each group's elements are: a row of them, or the same for all of its lanes. */
+/* The elements of each group: a row of them, or one for all of its lanes. */
 struct fast_groups {
     unsigned char *at[GROUPS];
     bool same[GROUPS];
@@ -197,7 +196,7 @@ static inline void fast_prefetch(struct range_cache *range, uint64_t at, unsigne
         __builtin_prefetch((const void *)(uintptr_t)(ahead + line));
 }
 
-/* Whether the instruction has touched these bytes before, at a device address. */
+/* Whether the instruction has accessed these bytes before, at a device address. */
 static inline bool fast_knows(const struct warp *warp, const struct range_cache *range, uint64_t at,
                               unsigned extent, unsigned access)
 {
@@ -225,7 +224,7 @@ static inline unsigned char *fast_shared(const struct warp *warp, uint64_t at, u
     return block->shared + at;
 }
 
-/* Where the bytes are that begin at a lane's address; NULL: not aligned, or not known. */
+/* The bytes that begin at a lane's address; NULL: not aligned, or not known. */
 static inline unsigned char *fast_place(const struct warp *warp, const struct insn *insn,
                                         unsigned lane, unsigned size, unsigned extent,
                                         unsigned access)
@@ -281,9 +280,9 @@ static inline bool fast_translate_groups(const struct warp *warp, const struct i
 }
 
 /*
- * Where lane 0's `size` bytes are, checked with those of all others; sizes are powers of two. It is
- * part of each handler, whose size is known to the compiler: the steps then are constants. groups:
- * NULL, or what FAST_GROUPS fills in.
+ * The `size` bytes of lane 0, checked with those of all others; sizes are powers of two. It is part
+ * of each handler, whose size is known to the compiler: the steps then are constants. groups: NULL,
+ * or what FAST_GROUPS fills in.
  */
 __attribute__((always_inline)) static inline enum fast_shape
 fast_translate(struct warp *warp, const struct insn *insn, unsigned size, unsigned access,

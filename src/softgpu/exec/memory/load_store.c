@@ -203,7 +203,7 @@ static inline void *element_row(struct warp *warp, uint32_t offset, void *sink)
     LOAD_VECTOR(name, memory_type, register_type) \
     ACCESS_HANDLERS(load, name)
 
-/* Behind the access; a store lets nobody wait. */
+/* Behind the access; no lane waits for a store. */
 static inline void load_ends(struct warp *warp, const struct insn *insn)
 {
     if (insn->flags & INSN_SYNCHRONIZES)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barriers in shared memory. Only the host thread that runs the block touches them, so nothing
- * here is atomic; lanes come one after the other.
+ * Barriers in shared memory. Only the host thread that runs the block accesses them, so nothing
+ * here is atomic; lanes are processed one after another.
  */
 #include "mbarrier.h"
 
@@ -123,7 +123,7 @@ void run_mbarrier(struct warp *warp, const struct insn *insn)
     }
 }
 
-/* Whoever still waits lets others run. */
+/* A waiting lane lets others run. */
 void run_mbarrier_test(struct warp *warp, const struct insn *insn)
 {
     if (!translate_barriers(warp, insn))

@@ -14,7 +14,7 @@
 enum translation {
     TRANSLATION_FAULT,
     TRANSLATION_GLOBAL,
-    TRANSLATION_OWN, /* shared or local: no other host thread can touch it */
+    TRANSLATION_OWN, /* shared or local: no other host thread can access it */
 };
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accesses of 16 bytes that no other thread sees half done.
+ * Atomic accesses of 16 bytes.
  *
  * An aligned SSE move of 16 bytes is one access on every x86 CPU that has AVX (Intel SDM volume 3,
  * section 9.1.1; AMD says the same of its own). Elsewhere, strong accesses and 128-bit atomics

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texture and surface objects, as the driver describes them to the core and the core reads them.
+ * Texture and surface objects: described by the driver, read by the core.
  *
  * An object names memory in levels of rows, says how an element is stored, and how coordinates that
  * fall between elements or outside are treated. Sampling is pure: it needs no warp.
@@ -63,7 +63,7 @@ struct sg_texture {
     float border[4];
 };
 
-/* What an instruction asks for. */
+/* The request of an instruction. */
 enum sg_shape {
     SG_1D,
     SG_2D,

@@ -2,10 +2,9 @@
 /*
  * Handlers of the device runtime's functions: kernels launch kernels (CUDA dynamic parallelism).
  *
- * A child starts when its parent has ended and before anybody is told of that, in the order of the
- * launches, with its own children behind it: each order that streams and events of a kernel can ask
- * for is kept by that one, so these are numbers and nothing more. A grid has one last error for all
- * of its threads.
+ * A child starts when its parent has ended, but before the end is reported. Children run in the
+ * order of the launches, each followed by its own children. This order satisfies all streams and
+ * events of a kernel, so these are mere numbers. A grid has one last error for all of its threads.
  */
 #pragma once
 
@@ -16,7 +15,7 @@ void run_launch_device(struct warp *warp, const struct insn *insn);
 void run_device_stream_create(struct warp *warp, const struct insn *insn);
 void run_device_event_create(struct warp *warp, const struct insn *insn);
 
-/* What needs no more than to succeed: cudaStreamDestroy, cudaEventRecord ... */
+/* Functions that only succeed: cudaStreamDestroy, cudaEventRecord ... */
 void run_device_success(struct warp *warp, const struct insn *insn);
 
 void run_device_memcpy(struct warp *warp, const struct insn *insn);

@@ -28,8 +28,8 @@ struct tensor_box {
     uint32_t passed[CUDA_TENSOR_RANK_MAX]; /* of a tiled box: elements before it */
 };
 
-/* Coordinates are as many as the rank says, offsets two fewer; those are NULL but for loads by
- * im2col. The map must be valid and outlive the box. */
+/* There are `rank` coordinates, and two offsets fewer; offsets are NULL except for loads by im2col.
+ * The map must be valid and outlive the box. */
 void tensor_box_begin(struct tensor_box *box, const struct cuda_tensor_map *map,
                       const int32_t *coordinates, const uint16_t *offsets);
 
@@ -47,7 +47,7 @@ static inline uint64_t tensor_box_bytes(const struct tensor_box *box)
     return box->row_count * tensor_box_row_bytes(box);
 }
 
-/* Where the chunk of 16 bytes lies that would be at this address without a swizzle. */
+/* The swizzled address of a chunk of 16 bytes. */
 static inline uint64_t tensor_swizzled(uint64_t address, uint32_t swizzle)
 {
     uint64_t chunks = (1u << swizzle) - 1; /* 32, 64, 128 bytes: 1, 3, 7 */

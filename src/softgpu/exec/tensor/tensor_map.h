@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensor maps as they lie in memory: 128 bytes in an encoding of our own. Kernels may write into
- * them, so what is in them is not trusted.
+ * Tensor maps in memory: 128 bytes in an encoding of our own. Kernels may write into them, so their
+ * contents are not trusted.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define TENSOR_MAP_BYTES sizeof(CUtensorMap)
 
 void tensor_map_pack(const struct cuda_tensor_map *map, void *bytes);
-/* False when the bytes are no tensor map. Whether what it says is valid has not been checked. */
+/* False when the bytes are no tensor map. The contents are not checked. */
 bool tensor_map_unpack(const void *bytes, struct cuda_tensor_map *ret_map);
 
 /* NULL, or what of a valid map copies do not do, as a part of a sentence. */

@@ -23,7 +23,7 @@ enum tex_mode {
 /* insn.flags: coordinates are .s32 */
 #define TEX_COUNTS_ELEMENTS 1
 
-/* What txq and suq ask, insn.mode of run_tex_query(); insn.flags: of a surface; b: of this level.
+/* Queries of txq and suq, insn.mode of run_tex_query(); insn.flags: of a surface; b: of this level.
  */
 enum tex_query {
     QUERY_WIDTH,
