@@ -7,6 +7,7 @@
 
 #include "graph_condition.h"
 #include "graph_exec.h"
+#include "graph_work.h"
 
 #define KNOWN_FLAGS                                                                         \
     (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \

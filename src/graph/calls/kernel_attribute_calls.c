@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda_launch_attributes.h"
+#include "graph_kernel.h"
 
 #include "graph_objects.h"
 

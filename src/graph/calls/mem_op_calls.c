@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes with a batch of memory operations: writes to words, and waits for words. */
 #include "graph_exec.h"
+#include "graph_nodes.h"
 
 CUresult graph_cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                         const CUgraphNode *dependencies, size_t numDependencies,

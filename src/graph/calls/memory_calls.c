@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes that allocate and free memory, and the memory use of a device's graphs. */
 #include "graph_memory.h"
+#include "graph_nodes.h"
 #include "graph_objects.h"
 
 CUresult graph_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph,

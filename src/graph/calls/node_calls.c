@@ -6,8 +6,11 @@
 #include <stdlib.h>
 
 #include "graph_condition.h"
+#include "graph_kernel.h"
 #include "graph_memory.h"
+#include "graph_nodes.h"
 #include "graph_objects.h"
+#include "graph_work.h"
 
 static CUDA_KERNEL_NODE_PARAMS newer(const CUDA_KERNEL_NODE_PARAMS_v1 *params)
 {

@@ -4,7 +4,9 @@
  * waiting for its events. An error invalidates the capture, and cuStreamEndCapture then reports it.
  */
 #include "capture_objects.h"
+#include "graph_kernel.h"
 #include "graph_memory.h"
+#include "graph_work.h"
 
 #include <stdlib.h>
 #include <string.h>

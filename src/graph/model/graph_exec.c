@@ -2,6 +2,8 @@
 /* Launchable graphs: copies whose nodes have no handles. */
 #include "graph_exec.h"
 
+#include "graph_kernel.h"
+
 #include <stdlib.h>
 
 struct graph_exec *graph_exec_get(CUgraphExec handle)

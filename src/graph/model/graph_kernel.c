@@ -2,10 +2,10 @@
 /*
  * Kernels as the work of nodes: their parameters in a buffer of their own, and launch attributes.
  */
+#include "graph_kernel.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "graph_objects.h"
 
 static CUlaunchAttribute *find_attribute(const struct graph_kernel *kernel, CUlaunchAttributeID id)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of a program's graphs, by handle: shared by the calls about each kind of node. */
-#include "graph_objects.h"
+#include "graph_nodes.h"
+
+#include "graph_kernel.h"
 
 static bool are_of_graph(const struct graph *graph, const CUgraphNode *nodes, size_t count)
 {

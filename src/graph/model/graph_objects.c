@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph_condition.h"
+#include "graph_kernel.h"
 #include "graph_memory.h"
 #include "graph_objects.h"
 

@@ -74,26 +74,6 @@ void graph_keeps_drop(struct graph_keeps *keeps);
 /* An exec is about to be destroyed. Its user objects live until its launches are done. */
 void graph_exec_let_go(struct graph_exec *exec);
 
-/* Shared by the calls about nodes. They take the work in any case. `data` may be NULL. */
-CUresult graph_node_add(CUgraphNode *ret_handle, CUgraph handle, const CUgraphNode *dependencies,
-                        const CUgraphEdgeData *data, size_t count, struct graph_work *work);
-CUresult graph_node_set(CUgraphNode handle, struct graph_work *work);
-/* A node of that type, or NULL. */
-struct graph_node *graph_node_of(CUgraphNode handle, CUgraphNodeType type);
-
-/* Copies of the caller's parameters, checked by the owner. */
-CUresult graph_work_kernel(const CUDA_KERNEL_NODE_PARAMS *params, struct graph_work *ret_work);
-CUresult graph_work_copy_box(const CUDA_MEMCPY3D *copy, CUcontext context,
-                             struct graph_work *ret_work);
-/* The address of a captured memset is checked only at the instantiation: libraries capture work
- * with made-up addresses to inspect its nodes. */
-CUresult graph_work_captured_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
-                                  struct graph_work *ret_work);
-CUresult graph_work_fill(const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context,
-                         struct graph_work *ret_work);
-CUresult graph_work_host(const CUDA_HOST_NODE_PARAMS *host, struct graph_work *ret_work);
-CUresult graph_work_child(const struct graph *child, struct graph_work *ret_work);
-CUresult graph_work_event(CUgraphNodeType type, CUevent event, struct graph_work *ret_work);
 CUresult graph_work_mem_ops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
                             struct graph_work *ret_work);
 CUresult graph_mem_ops_copy(unsigned count, const CUstreamBatchMemOpParams *ops,
@@ -102,29 +82,8 @@ CUresult graph_work_allocate(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext
                              struct graph_work *ret_work);
 CUresult graph_work_free(const struct graph *graph, CUdeviceptr address,
                          struct graph_work *ret_work);
-/* Any kind but those two; CUDA_ERROR_NOT_SUPPORTED for a kind that Funnel does not have. */
-CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_work);
-
-/* The owner checks the work; work that it refuses is freed. */
-CUresult graph_work_check(struct graph_work *work, struct graph_work *ret_work);
 
 CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy);
 void graph_work_fini(struct graph_work *work);
 
-/* Storage for so many parameters and a buffer of `size` bytes, all zero: false, no memory; then the
- * caller still ends the kernel. */
-bool graph_kernel_allocate(struct graph_kernel *kernel, unsigned count, size_t size);
-/* Points each element of `params` at its place in the buffer. */
-void graph_kernel_point(struct graph_kernel *kernel);
-CUresult graph_kernel_copy(const struct graph_kernel *kernel, struct graph_kernel *ret_copy);
-void graph_kernel_fini(struct graph_kernel *kernel);
-/* `to` replaces `from`, which the caller frees next. Programs keep the arrays that they received,
- * and set the node by them repeatedly. So the node keeps the arrays when their sizes match. */
-void graph_kernel_keep_arrays(struct graph_kernel *from, struct graph_kernel *to);
 void graph_mem_ops_keep_array(struct graph_mem_ops *from, struct graph_mem_ops *to);
-/* Whether kernel nodes have this attribute: streams and launches have more. */
-bool graph_kernel_knows_attribute(CUlaunchAttributeID id);
-CUDA_KERNEL_NODE_PARAMS graph_kernel_params(const struct graph_work *work);
-CUresult graph_kernel_set_attribute(struct graph_kernel *kernel, CUlaunchAttributeID id,
-                                    const CUlaunchAttributeValue *value);
-CUresult graph_kernel_copy_attributes(struct graph_kernel *to, const struct graph_kernel *from);

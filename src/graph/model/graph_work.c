@@ -3,12 +3,14 @@
  * Makes the work of nodes from the caller's parameters. Kernel parameters are copied by the
  * kernel's layout, so the caller's memory is not needed afterwards.
  */
+#include "graph_work.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph_condition.h"
+#include "graph_kernel.h"
 #include "graph_memory.h"
-#include "graph_objects.h"
 
 /* `extra` is a list of keys and values up to CU_LAUNCH_PARAM_END. The buffer may be shorter than
  * the parameters; missing bytes are zero. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays: creation with zeroes, charges, destruction. */
+#include "array_clear.h"
+#include "array_spare.h"
 #include "array_state.h"
 
 #include <stdlib.h>

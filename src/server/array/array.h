@@ -30,24 +30,6 @@ void array_unref(struct session *session, struct array *array);
  * for all work. The device's context is current. */
 void array_destroy_driver(struct session *session, const struct array *array);
 
-/* ---- array_spare.c: the context of the device is current ---- */
-
-/* Gives the array the driver's part of a spare array of the same shape, with its contents: false
- * when there is none. */
-bool array_spare_take(struct array *array);
-
-/* Keeps the driver's part of an array that no client uses, or destroys it. */
-void array_spare_keep(struct session *session, const struct array *array);
-
-/* Destroys all spare arrays of the device: false when there was none. */
-bool array_spares_give_way(struct session *session, const struct device *device);
-
-/* ---- array_clear.c ---- */
-
-/* Fills an array, or a level of one with mipmaps, with zeroes. The driver reuses memory inside a
- * process as it is, and the process is the same for all clients. */
-CUresult array_clear(const struct array *array);
-
 /* ---- texture.c ---- */
 
 /* Ends an object that is not in the handle table any more. */

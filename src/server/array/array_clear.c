@@ -3,6 +3,8 @@
  * Zeroes for new arrays. The driver has no memset of arrays, so they are copied from memory with
  * zeroes. The first array of a device allocates that memory, which stays.
  */
+#include "array_clear.h"
+
 #include "array_state.h"
 #include "cleanup.h"
 #include "cuda_array.h"

@@ -4,6 +4,8 @@
  * array waits until the GPU is idle, and blocks every client of the context. Programs tend to
  * create the same arrays again.
  */
+#include "array_spare.h"
+
 #include <stdlib.h>
 #include <string.h>
 

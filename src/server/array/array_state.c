@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "array_spare.h"
 #include "memory.h"
 
 int server_arrays_init(struct server *server)

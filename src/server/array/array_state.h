@@ -5,6 +5,7 @@
 #pragma once
 
 #include "array.h"
+#include "array_clear.h"
 
 #define SESSION_TEXTURES_MAX (1u << 16)
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptions of graphs: creation, destruction, and the end of modules. */
+#include "graph_conditional.h"
+#include "graph_ending.h"
 #include "graph_state.h"
 
 #include <errno.h>

@@ -3,12 +3,15 @@
  * Builds the driver's graph from the description. A node's priority depends on the client's limit.
  * When that changes, the graph is rebuilt before its next launch.
  */
+#include "graph_build.h"
+
 #include <stdlib.h>
 
 #include "capacity.h"
 #include "cuda_graph.h"
 #include "function.h"
-#include "graph_state.h"
+#include "graph_conditional.h"
+#include "graph_ending.h"
 #include "kernel_call.h"
 #include "memory.h"
 #include "stream.h"

@@ -4,10 +4,11 @@
  * rebuilds that graph at times. So the client has a number for each value. When the graph is built,
  * the driver's handle replaces that number in kernel parameters.
  */
+#include "graph_conditional.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph_state.h"
 #include "kernel_call.h"
 
 /* The depth of nested conditional nodes: the software GPU recurses. */

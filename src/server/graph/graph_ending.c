@@ -6,13 +6,15 @@
  * Destroying the exec also waits for all kernels of the context inside the driver. So such a graph
  * stays until its launches have ended, and is destroyed together with others at an idle point.
  */
+#include "graph_ending.h"
+
 #include <stdlib.h>
 
 #include "batch_pause.h"
 #include "capacity.h"
 #include "cleanup.h"
 #include "exclusive.h"
-#include "graph_state.h"
+#include "graph_turn.h"
 #include "spare_events.h"
 #include "stream.h"
 

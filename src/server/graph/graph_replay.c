@@ -3,8 +3,9 @@
  * Launches a graph without the driver's graph. Each node has a higher number than its dependencies,
  * and one stream keeps that order.
  */
+#include "graph_replay.h"
+
 #include "copy_chunks.h"
-#include "graph_state.h"
 #include "launch.h"
 #include "stream.h"
 

@@ -7,10 +7,11 @@
  *
  * The driver cannot run one while nodes of another graph are set, either: batch_pause.h.
  */
+#include "graph_turn.h"
+
 #include "batch_pause.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "graph_state.h"
 #include "idle_probe.h"
 #include "spare_events.h"
 #include "stream.h"

@@ -17,6 +17,7 @@
 #include "driver_output.h"
 #include "log.h"
 #include "print_state.h"
+#include "printf_collect.h"
 #include "server_dispatch.h"
 
 #define FAULT_TIMEOUT_S 1

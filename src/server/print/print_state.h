@@ -51,12 +51,3 @@ static inline bool printf_client_may_print(const struct printf_client *client)
 {
     return client->formats.count || client->formats.has_unknown;
 }
-
-/* ---- printf_collect.c ---- */
-
-/* Distributes the driver's output of a context to the clients whose kernels printed it. Returns
- * whether there was output. The caller holds the context's `collecting`. */
-bool printf_distribute_held(struct server_printf *printer, unsigned context);
-
-/* Moves a client's output into its region, as far as it fits. Returns whether that was all. */
-bool printf_deliver(struct session *session);

@@ -7,7 +7,7 @@
  * Copies of one program have the same formats, so a record may match several clients. Then each
  * gets it, so that none misses its own.
  */
-#include "print_state.h"
+#include "printf_collect.h"
 
 #include "cleanup.h"
 #include "driver_output.h"

@@ -11,6 +11,7 @@
 #include "cuda_graph.h"
 #include "fake_driver.h"
 #include "function.h"
+#include "graph_ending.h"
 #include "graph_state.h"
 #include "launch_record.h"
 #include "launch_state.h"
@@ -440,7 +441,7 @@ static void kernels_begin_early(void **state)
     end_conditional(fixture, &made);
 }
 
-/* The handle could reach a kernel through memory, where nobody would put the driver's there. */
+/* The handle could reach a kernel through memory, where the server cannot replace it. */
 static void handles_that_are_no_parameters_are_refused(void **state)
 {
     struct fixture *fixture = *state;
