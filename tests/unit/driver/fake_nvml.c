@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A management library with two devices. This process has memory on the first; on the second
- * nobody counts what it has. */
+/* A management library with two devices. This process has memory on the first; the library does not
+ * count its memory on the second. */
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>

@@ -14,7 +14,7 @@ const struct sg_launch *fake_newest(void);
 void fake_end(CUresult result);
 /* Whether the driver has ended this one last; the test lets it end. */
 bool fake_is_aborted(const struct sg_launch *launch);
-/* Whether the address is one that kernels of the last created space may touch. */
+/* Whether kernels of the last created space may access the address. */
 bool fake_space_has(uint64_t address);
 
 /* PTX for it: the kernels `one` and `two`, without parameters. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine of the tests: device memory is malloc's, each piece a range of the space.
+ * The machine of the tests: device memory comes from the C library, each allocation is a range of
+ * the space.
  */
 #include "machine.h"
 
@@ -17,12 +18,12 @@ struct end {
     CUresult result;
 };
 
-struct piece {
-    struct piece *next;
+struct allocation {
+    struct allocation *next;
     char bytes[] __attribute__((aligned(256)));
 };
 
-static struct piece *pieces;
+static struct allocation *allocations;
 
 char *machine_text(const char *name, size_t *ret_size)
 {
@@ -38,14 +39,15 @@ char *machine_text(const char *name, size_t *ret_size)
 
 void *machine_memory(struct machine *machine, size_t size)
 {
-    struct piece *piece = aligned_alloc(256, (sizeof(*piece) + size + 511) / 256 * 256);
-    assert_non_null(piece);
-    memset(piece->bytes, 0, size);
-    piece->next = pieces;
-    pieces = piece;
+    struct allocation *allocation =
+        aligned_alloc(256, (sizeof(*allocation) + size + 511) / 256 * 256);
+    assert_non_null(allocation);
+    memset(allocation->bytes, 0, size);
+    allocation->next = allocations;
+    allocations = allocation;
     assert_int_equal(
-        sg_space_add(machine->space, (uintptr_t)piece->bytes, size, SG_READ | SG_WRITE), 0);
-    return piece->bytes;
+        sg_space_add(machine->space, (uintptr_t)allocation->bytes, size, SG_READ | SG_WRITE), 0);
+    return allocation->bytes;
 }
 
 static void bind_variables(struct machine *machine)
@@ -94,10 +96,10 @@ void machine_destroy(struct machine *machine)
     sg_instance_unref(machine->instance);
     sg_module_unref(machine->module);
     sg_space_destroy(machine->space);
-    while (pieces) {
-        struct piece *piece = pieces;
-        pieces = piece->next;
-        free(piece);
+    while (allocations) {
+        struct allocation *allocation = allocations;
+        allocations = allocation->next;
+        free(allocation);
     }
     free(machine);
 }

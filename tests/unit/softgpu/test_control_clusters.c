@@ -123,7 +123,7 @@ static void test_barrier(void **state)
            4, 64, 600, 0, 0, 0, 600);
 }
 
-/* More threads than an SM has room for. */
+/* More threads than the capacity of an SM. */
 static void test_large(void **state)
 {
     EXPECT(HEAD("16") "mov.u32 %r2, 0;\nst.shared.u32 [box], %r2;\n" SYNC

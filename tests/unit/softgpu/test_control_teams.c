@@ -221,7 +221,7 @@ static void test_backs_off(void **state)
     run(backs_off_up, "up", expected_one);
 }
 
-/* Warps that come together to different barriers wait for ever, which is found. */
+/* Warps that come together to different barriers wait forever; the engine detects that. */
 static const char differ[] =
     KERNEL("differ") PLACE "shr.u32 %r2, %r1, 5;\nand.b32 %r2, %r2, 1;\n"
                            "bar.sync %r2;\nst.global.u32 [%a1], 1;\nret;\n}\n";

@@ -330,7 +330,7 @@ static void test_shapes_that_cannot_be(void **state)
     assert_int_equal(fake_running(), 0);
 }
 
-/* Where the blocks of a cooperative grid meet is theirs to touch, as long as they run. */
+/* The blocks of a cooperative grid may access their barrier while they run. */
 static void test_a_cooperative_grid(void **state)
 {
     uint64_t place;

@@ -232,7 +232,7 @@ static void test_sm_mask(void **state)
 
 /* ---- When ---- */
 
-/* One SM that is full: who was submitted last, but is more urgent, has the first room. */
+/* One full SM: the grid that was submitted last, but is more urgent, gets the first capacity. */
 static void test_priorities(void **state)
 {
     struct machine *machine = machine_create_from(text);
@@ -282,7 +282,7 @@ static void test_overlap(void **state)
     sg_space_destroy(other);
 }
 
-/* A grid that would fill the device for long leaves room to others between its blocks. */
+/* A long grid that fills the device leaves capacity to others between its blocks. */
 static void test_fair_turns(void **state)
 {
     struct machine *machine = machine_create_from(text);

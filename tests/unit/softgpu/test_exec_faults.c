@@ -113,7 +113,7 @@ static void test_place(void **state)
     machine_destroy(machine);
 }
 
-/* A name that is longer than a message leaves the rest of it room. */
+/* A name longer than a message is truncated, so that the rest of the message fits. */
 static void test_endless_name(void **state)
 {
     char name[1001] = "", kernel[1200];
@@ -176,7 +176,7 @@ static CUresult end_wait(struct end *end)
     return end->result;
 }
 
-/* So much shared memory that an SM has room for one such block, and for smaller ones beside it. */
+/* Shared memory of which an SM fits one such block, and smaller ones beside it. */
 #define MOST_OF_AN_SM (200 << 10)
 
 /* A grid that spins until the word is not 0, in a space of its choice. */

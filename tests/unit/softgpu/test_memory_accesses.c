@@ -224,7 +224,7 @@ static void test_ends_of_a_row(void **state)
     }
 }
 
-/* Memory that has gone is not touched, however well it is known. */
+/* Removed memory is not accessed, although warps have cached its range. */
 static void test_removed(void **state)
 {
     struct machine *machine = make_mover("u32", 4, 1, false);

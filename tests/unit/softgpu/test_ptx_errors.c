@@ -94,12 +94,12 @@ static void test_depth(void **state)
 /* A text of `count` pieces, each made with its number, behind what `first` says. */
 static char *repeat(const char *first, const char *format, unsigned count, const char *last)
 {
-    size_t room = strlen(first) + strlen(last) + count * (strlen(format) + 20) + 1, used;
-    char *text = malloc(room);
-    used = (size_t)snprintf(text, room, "%s", first);
+    size_t capacity = strlen(first) + strlen(last) + count * (strlen(format) + 20) + 1, used;
+    char *text = malloc(capacity);
+    used = (size_t)snprintf(text, capacity, "%s", first);
     for (unsigned i = 0; i < count; i++)
-        used += (size_t)snprintf(text + used, room - used, format, i, i);
-    snprintf(text + used, room - used, "%s", last);
+        used += (size_t)snprintf(text + used, capacity - used, format, i, i);
+    snprintf(text + used, capacity - used, "%s", last);
     return text;
 }
 

@@ -213,7 +213,7 @@ static void elements_beyond_the_memory_fault(void **state)
 /* Each lane adds one to its element, x bytes from the left. */
 static const char *const surface_kernel =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
-    ".visible .entry touch(.param .u64 s, .param .u32 from, .param .u32 y)\n{\n"
+    ".visible .entry store(.param .u64 s, .param .u32 from, .param .u32 y)\n{\n"
     ".reg .b32 %r<8>; .reg .b64 %rd<2>;\n"
     "ld.param.u64 %rd1, [s]; ld.param.u32 %r1, [from]; ld.param.u32 %r2, [y];\n"
     "mov.u32 %r3, %tid.x; shl.b32 %r3, %r3, 2; add.u32 %r3, %r3, %r1;\n"
@@ -225,7 +225,8 @@ static const char *const surface_kernel =
     "mov.u32 %r3, %tid.x; shl.b32 %r3, %r3, 2; add.u32 %r3, %r3, %r1;\n"
     "sured.b.add.2d.u32.zero [%rd1, {%r3, %r2}], 5; ret;\n}\n";
 
-static CUresult touch(struct machine *machine, const char *name, uint64_t number, int from, int y)
+static CUresult access_surface(struct machine *machine, const char *name, uint64_t number, int from,
+                               int y)
 {
     void *params[] = {&number, &from, &y};
 
@@ -254,7 +255,7 @@ static void surfaces_trap_outside(void **state)
 
         surface.is_surface = true;
         assert_int_equal(sg_space_add_texture(machine->space, &surface, &number), 0);
-        assert_int_equal(touch(machine, "touch", number, cases[i].from, cases[i].y),
+        assert_int_equal(access_surface(machine, "store", number, cases[i].from, cases[i].y),
                          cases[i].result);
         machine_destroy(machine);
     }
@@ -271,8 +272,8 @@ static void surfaces_are_written(void **state)
     surface.is_surface = true;
     memset(pixels, 0, sizeof(pixels));
     assert_int_equal(sg_space_add_texture(machine->space, &surface, &number), 0);
-    assert_int_equal(touch(machine, "touch", number, 8, 3), CUDA_SUCCESS);
-    assert_int_equal(touch(machine, "add", number, 4 * (WIDTH - 2), 3), CUDA_SUCCESS);
+    assert_int_equal(access_surface(machine, "store", number, 8, 3), CUDA_SUCCESS);
+    assert_int_equal(access_surface(machine, "add", number, 4 * (WIDTH - 2), 3), CUDA_SUCCESS);
     for (int i = 0; i < WIDTH * HEIGHT; i++) {
         int x = i % WIDTH, y = i / WIDTH;
         uint32_t wanted = (y == 3 && x >= 2 && x < 6) + (y == 3 && x >= WIDTH - 2 ? 5 : 0);
@@ -290,7 +291,7 @@ static void kinds_are_told_apart(void **state)
 
     (void)state;
     assert_int_equal(sg_space_add_texture(machine->space, &texture, &number), 0);
-    assert_int_equal(touch(machine, "touch", number, 0, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(access_surface(machine, "store", number, 0, 0), CUDA_ERROR_ILLEGAL_ADDRESS);
     machine_destroy(machine);
 }
 

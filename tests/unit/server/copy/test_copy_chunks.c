@@ -216,7 +216,7 @@ static void boxes(void **state)
     check_box(10, 1, 1, 1, CHUNK, 4, 4);                        /* a slice in each chunk */
 }
 
-/* It does not touch host memory, however large it is. */
+/* It accesses no host memory, however large it is. */
 static void boxes_of_the_device(void **state)
 {
     CUDA_MEMCPY3D box = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,

@@ -11,7 +11,7 @@
 #include "quota.h"
 #include "window.h"
 
-#define PIECE (2ull << 20)
+#define GRANULE (2ull << 20)
 
 /* No client's own quota is in the way. */
 static int setup(void **state)
@@ -29,11 +29,11 @@ static void a_quarter_of_the_machine_is_left(void **state)
     const struct fixture *fixture = *state;
     uint64_t most = machine_memory() / 4 * 3;
 
-    assert_false(host_memory_charge(fixture->session, most + PIECE));
+    assert_false(host_memory_charge(fixture->session, most + GRANULE));
     assert_true(host_memory_charge(fixture->session, most));
-    assert_false(host_memory_charge(fixture->session, PIECE));
-    host_memory_refund(fixture->session, PIECE);
-    assert_true(host_memory_charge(fixture->session, PIECE));
+    assert_false(host_memory_charge(fixture->session, GRANULE));
+    host_memory_refund(fixture->session, GRANULE);
+    assert_true(host_memory_charge(fixture->session, GRANULE));
     host_memory_refund(fixture->session, most);
 }
 
@@ -44,15 +44,15 @@ static void others_have_what_one_client_leaves(void **state)
     struct window own = *session->window, *first = session->window;
     uint64_t most = machine_memory() / 4 * 3;
 
-    assert_true(host_memory_charge(session, most - PIECE));
+    assert_true(host_memory_charge(session, most - GRANULE));
     session->window = &own;
     own.host_bytes = 0;
-    assert_false(host_memory_charge(session, 2 * PIECE));
-    assert_true(host_memory_charge(session, PIECE));
-    assert_int_equal(own.host_bytes, PIECE);
-    host_memory_refund(session, PIECE);
+    assert_false(host_memory_charge(session, 2 * GRANULE));
+    assert_true(host_memory_charge(session, GRANULE));
+    assert_int_equal(own.host_bytes, GRANULE);
+    host_memory_refund(session, GRANULE);
     session->window = first;
-    host_memory_refund(session, most - PIECE);
+    host_memory_refund(session, most - GRANULE);
     assert_int_equal(atomic_load(&first->page_locker->host_bytes), 0);
 }
 

@@ -7,7 +7,7 @@
 #include "fake_driver.h"
 #include "reserve_area.h"
 
-#define PIECE (2ull << 20)
+#define UNIT (2ull << 20)
 #define SLAB (64ull << 30)
 
 static struct reserve_area area;
@@ -53,59 +53,59 @@ static uint64_t take(uint64_t from, uint64_t size)
 {
     uint64_t address = 0;
 
-    assert_int_equal(reserve_area_take(&area, from, size, PIECE, &address), CUDA_SUCCESS);
+    assert_int_equal(reserve_area_take(&area, from, size, UNIT, &address), CUDA_SUCCESS);
     return address;
 }
 
 static void side_by_side_and_back(void **state)
 {
     (void)state;
-    uint64_t first = take(0, 3 * PIECE), second = take(0, PIECE);
+    uint64_t first = take(0, 3 * UNIT), second = take(0, UNIT);
 
     assert_int_equal(first, RESERVE_FIRST);
-    assert_int_equal(second, RESERVE_FIRST + 3 * PIECE);
-    reserve_area_give_back(&area, first, 3 * PIECE);
-    assert_int_equal(take(0, 2 * PIECE), first);
+    assert_int_equal(second, RESERVE_FIRST + 3 * UNIT);
+    reserve_area_give_back(&area, first, 3 * UNIT);
+    assert_int_equal(take(0, 2 * UNIT), first);
     assert_int_equal(reserved, SLAB);
 }
 
 static void hints_are_followed(void **state)
 {
     (void)state;
-    uint64_t wish = RESERVE_FIRST + 100 * PIECE;
+    uint64_t wish = RESERVE_FIRST + 100 * UNIT;
 
-    assert_int_equal(take(wish, PIECE), wish);
-    assert_int_equal(take(wish, PIECE), wish + PIECE);
-    assert_int_equal(take(RESERVE_END - PIECE, 2 * PIECE), RESERVE_FIRST);
-    assert_int_equal(take(UINT64_MAX, PIECE), RESERVE_FIRST + 2 * PIECE);
+    assert_int_equal(take(wish, UNIT), wish);
+    assert_int_equal(take(wish, UNIT), wish + UNIT);
+    assert_int_equal(take(RESERVE_END - UNIT, 2 * UNIT), RESERVE_FIRST);
+    assert_int_equal(take(UINT64_MAX, UNIT), RESERVE_FIRST + 2 * UNIT);
 }
 
 static void taken_places_are_skipped(void **state)
 {
     (void)state;
     taken_elsewhere = RESERVE_FIRST;
-    assert_int_equal(take(0, PIECE), RESERVE_FIRST + SLAB);
+    assert_int_equal(take(0, UNIT), RESERVE_FIRST + SLAB);
     assert_int_equal(reserved, SLAB);
 }
 
 static void small_reservations_lie_in_one_slab(void **state)
 {
     (void)state;
-    assert_int_equal(take(RESERVE_FIRST + SLAB - PIECE, 2 * PIECE), RESERVE_FIRST + SLAB);
-    assert_int_equal(take(RESERVE_FIRST + SLAB - PIECE, PIECE), RESERVE_FIRST + SLAB - PIECE);
+    assert_int_equal(take(RESERVE_FIRST + SLAB - UNIT, 2 * UNIT), RESERVE_FIRST + SLAB);
+    assert_int_equal(take(RESERVE_FIRST + SLAB - UNIT, UNIT), RESERVE_FIRST + SLAB - UNIT);
     assert_int_equal(reserved, 2 * SLAB);
 }
 
 static void large_reservations_are_slabs_that_go_back(void **state)
 {
     (void)state;
-    assert_int_equal(take(0, PIECE), RESERVE_FIRST);
+    assert_int_equal(take(0, UNIT), RESERVE_FIRST);
     assert_int_equal(take(0, SLAB / 2), RESERVE_FIRST + SLAB);
-    assert_int_equal(take(0, SLAB + PIECE), RESERVE_FIRST + 2 * SLAB);
+    assert_int_equal(take(0, SLAB + UNIT), RESERVE_FIRST + 2 * SLAB);
     assert_int_equal(reserved, 4 * SLAB);
-    reserve_area_give_back(&area, RESERVE_FIRST, PIECE);
+    reserve_area_give_back(&area, RESERVE_FIRST, UNIT);
     reserve_area_give_back(&area, RESERVE_FIRST + SLAB, SLAB / 2);
-    reserve_area_give_back(&area, RESERVE_FIRST + 2 * SLAB, SLAB + PIECE);
+    reserve_area_give_back(&area, RESERVE_FIRST + 2 * SLAB, SLAB + UNIT);
     assert_int_equal(reserved, SLAB);
     assert_int_equal(take(0, SLAB), RESERVE_FIRST + SLAB);
 }
@@ -116,7 +116,7 @@ static void the_area_has_an_end(void **state)
 
     (void)state;
     take(0, all);
-    assert_int_equal(reserve_area_take(&area, 0, PIECE, PIECE, &address), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(reserve_area_take(&area, 0, UNIT, UNIT, &address), CUDA_ERROR_OUT_OF_MEMORY);
     assert_int_equal(reserved, all);
 }
 

@@ -56,7 +56,7 @@ static CUresult find(CUdeviceptr *ret_address, void *address, unsigned flags)
     return CUDA_SUCCESS;
 }
 
-/* A server's windows live as long as it does, so each test has its own for ever. */
+/* A server's windows live as long as the server, so each test keeps its own forever. */
 static struct windows *make_windows(const struct fixture *fixture)
 {
     static const struct page_lock_options options = {.whole = false};
@@ -98,7 +98,7 @@ static void clients_that_have_gone_hold_little(void **state)
     assert_in_range(regions, 1, 40);
 }
 
-/* Whoever wants more waits until they are trimmed. */
+/* A client that needs another window waits until one is trimmed. */
 static void there_is_a_limit_of_what_they_hold(void **state)
 {
     const struct fixture *fixture = *state;

@@ -245,7 +245,7 @@ static void variables_have_one_client_at_a_time(void **state)
     module_cache_put(cache_of(*state), first);
 }
 
-/* Nobody writes to them, so that they are neither recorded nor put back. */
+/* No kernel writes to them, so they are neither recorded nor restored. */
 static void what_compilers_add_is_for_all(void **state)
 {
     const char *text = PTX ".global .align 1 .b8 $str[3] = {104, 105};\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Retired libraries are unloaded when no client is busy, or when there are too many. */
+/* Libraries in the unload queue are unloaded when no client is busy, or when there are too many. */
 #include "unload_queue.h"
 
 #include <stdlib.h>
@@ -195,8 +195,8 @@ static void upkeep_unloads_many_between_the_work_of_clients(void **state)
     assert_true(queue->count < 3);
 }
 
-/* Those who load would wait for that work otherwise, and everybody with them. Nor is anybody held
- * back for it, which would have set the time of the next attempt. */
+/* Otherwise clients that load code would wait for that work, and all others with them. No client is
+ * suspended, either, which would have set the time of the next attempt. */
 static void upkeep_unloads_nothing_beside_long_work(void **state)
 {
     struct fixture *fixture = *state;
