@@ -21,8 +21,8 @@ static CUresult get_id(CUcontext context, uint64_t *ret_id)
 }
 
 /*
- * The driver's object behind a stream. Callers only hand it back to get_stream_id, so it can be
- * the stream itself, once stream 0 is resolved to the default stream that it stands for.
+ * The driver's object behind a stream. Callers only pass it to get_stream_id. So it can be the
+ * stream itself, after stream 0 is resolved to a default stream.
  */
 static CUresult get_stream_object(CUcontext context, CUstream stream, void **ret_object,
                                   int per_thread)

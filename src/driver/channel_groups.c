@@ -52,8 +52,8 @@ struct channel_group {
     int fd; /* of the driver's control device */
     uint32_t client, object;
     uint64_t made_at;  /* clock_ns() */
-    uint64_t own_us;   /* what the driver gave it; 0 = not read yet */
-    uint64_t slice_us; /* what it has got from here; 0 = nothing */
+    uint64_t own_us;   /* the driver's own slice; 0 = not read yet */
+    uint64_t slice_us; /* the slice set from here; 0 = none */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

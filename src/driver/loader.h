@@ -32,8 +32,8 @@ extern struct driver_extension driver_extension;
 /* Parses "auto", "cuda" or "soft": 0 or -EINVAL. */
 int driver_kind_parse(const char *text, enum driver_kind *ret_kind);
 
-/* Loads and initializes a driver library: 0 and which one it is, or a negative value and a message
- * in `why`, of at most `why_size` bytes, for the person who started this process. Called once. */
+/* Loads and initializes a driver library. 0 and its kind; or a negative value and a message for the
+ * operator in `why`, of at most `why_size` bytes. Called once. */
 int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, size_t why_size);
 
 /* The path of the library that driver_load() chose. Lives as long as the process. */

@@ -462,7 +462,7 @@ static void dispatch_message(struct server *server, const union server_any *orde
         if (!order->trace.seconds)
             server_trace_stop(server, order->header.request);
         else if (!server_trace_begin(server, &order->trace, *fd))
-            log_line("A trace is not begun: another one goes on, or there is no memory");
+            log_line("A trace cannot begin: another one runs, or memory is short");
         break;
     case SERVER_SET_QUOTAS:
         server_quotas_set(&order->set_quotas.quotas);

@@ -14,9 +14,8 @@
 int sandbox_become_user(uid_t uid);
 
 /* Before the driver is loaded and before there are other threads: drops capabilities, new
- * privileges, and all files except those of sandbox_files.h. If the driver may be NVIDIA's and its
- * device files are missing, the server keeps them, because a privileged program must create these
- * files for the driver. */
+ * privileges, and all files except those of sandbox_files.h. If NVIDIA's device files may be needed
+ * but are missing, the server keeps them, because a privileged program must create these files. */
 void sandbox_drop_privileges(bool may_be_nvidia, const char *listen_path);
 
 /* The driver is loaded and its contexts exist. From now on no thread may start a program or a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only the main thread changes the list of sessions, so it reads the list without the lock, which a
- * thread that waits for the driver may hold.
+ * Only the main thread changes the list of sessions, so it reads the list without the lock. A
+ * thread that waits for the driver may hold the lock.
  */
 #include "stall.h"
 

@@ -282,7 +282,7 @@ static void trim_empty_server(struct server *server, struct upkeep *upkeep)
     admission_block(server);
     upkeep->trimmed = trim(server);
     admission_unblock(server);
-    log_debug("There are no clients: what was kept for them is released");
+    log_debug("There are no clients: cached objects are released");
 }
 
 void upkeep_run(struct server *server, struct upkeep *upkeep)

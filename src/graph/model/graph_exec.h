@@ -7,7 +7,7 @@
 
 #include "graph_objects.h"
 
-/* Makes the exec, which is zeroed but for its flags, a copy of the graph. When this fails, the
+/* Makes the exec a copy of the graph. All its fields but the flags are zero. After an error the
  * caller frees it. */
 CUresult graph_exec_fill(struct graph_exec *exec, const struct graph *graph);
 /* NULL is allowed. */

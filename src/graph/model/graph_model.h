@@ -67,7 +67,7 @@ struct graph_work {
         CUevent event;
         struct graph_mem_ops mem_ops;
         struct graph_memory *memory; /* of allocations and frees; graph_memory.h */
-        struct graph *child;         /* a clone of what was given */
+        struct graph *child;         /* a clone of the program's graph */
         struct graph_conditional conditional;
     };
 };

@@ -67,7 +67,7 @@ int jit_link_open(const char *path, char *why, size_t why_size)
     return error;
 }
 
-/* What is behind the number in ".target sm_90a", or "". */
+/* The letter behind the number in ".target sm_90a", or "". */
 static const char *behind_target(const char *ptx)
 {
     const char *target = strstr(ptx, ".target");

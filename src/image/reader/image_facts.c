@@ -121,7 +121,7 @@ void image_facts_read(const void *bytes, size_t size, unsigned sm, struct image_
 
     if (image_choose(bytes, size, sm, &choice))
         look.choice = &choice;
-    look.complete_callers = look.choice; /* what is still to be linked calls what is not there */
+    look.complete_callers = look.choice; /* unlinked code calls functions in other parts */
     if (image_any_part(bytes, size, &visit)) {
         image_facts_fini(&facts);
         image_facts_assume(&facts);

@@ -16,7 +16,7 @@ struct image_facts {
     bool prints;             /* kernels may call printf */
     bool allocates;          /* kernels may allocate on the device's own heap */
     bool has_variables;      /* there may be variables that outlive a kernel */
-    uint64_t variable_bytes; /* what they take, or IMAGE_BYTES_UNKNOWN */
+    uint64_t variable_bytes; /* their size, or IMAGE_BYTES_UNKNOWN */
     bool has_names;          /* these are all of them: */
     struct image_names names;
     bool has_strings; /* it prints, and all formats that stand in it are among these: */

@@ -31,5 +31,5 @@ uint64_t reserve_area_limit(const struct devices *devices);
 CUresult reserve_area_take(struct reserve_area *area, uint64_t from, uint64_t size,
                            uint64_t alignment, uint64_t *ret_address);
 
-/* Gives back exactly what was reserved. */
+/* Releases a whole reservation. */
 void reserve_area_give_back(struct reserve_area *area, uint64_t address, uint64_t size);

@@ -43,7 +43,7 @@ struct known_kernel *kernel_table_add(struct kernel_table *table,
                                       const struct known_kernel *kernel);
 
 /* Writes records of the kernels from number `first` on, as many as fit into `capacity` bytes.
- * Returns the size of what was written; `ret_next` is the first kernel that was not. */
+ * Returns the bytes written; `ret_next` is the first kernel that did not fit. */
 size_t kernel_table_write(struct kernel_table *table, uint32_t first, void *target, size_t capacity,
                           uint32_t *ret_next);
 
