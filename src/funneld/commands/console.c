@@ -42,7 +42,7 @@ static void send_text(struct console *console, const char *text)
     console_send(console, &message, sizeof(message.header) + length);
 }
 
-/* A line may repeat words of whoever gave the command, and these must not command a terminal. */
+/* A line may repeat words of a client, and these must not command a terminal. */
 static void disarm(char *text)
 {
     for (; *text; text++) {

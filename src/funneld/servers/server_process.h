@@ -58,7 +58,7 @@ struct server_process {
     enum server_role role;
     enum server_state state;
     bool stopping;             /* takes no new clients, and ends */
-    bool dismissed;            /* somebody has ordered that */
+    bool dismissed;            /* by an order */
     bool resuming;             /* taken over, and has not said yet which clients it has */
     bool beside_another;       /* it started while the one before it was ending */
     struct limits limits;      /* for clients that come later */

@@ -16,9 +16,9 @@ struct idle_source;
 struct server;
 struct session;
 
-/* Called with a result of the driver that means that a context is lost. `witness` is the session
- * whose call returned it, or NULL; with a witness the handler does not return. */
-typedef void server_fatal_handler(struct server *server, struct session *witness, CUresult result);
+/* Called with a result of the driver that means that a context is lost. `reporter` is the session
+ * whose call returned it, or NULL; with a reporter the handler does not return. */
+typedef void server_fatal_handler(struct server *server, struct session *reporter, CUresult result);
 
 /* On the session's thread: whether work in a context keeps exclusive calls for long. */
 typedef bool server_occupied_query(struct session *session, const struct device *device);

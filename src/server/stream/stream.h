@@ -55,9 +55,8 @@ struct stream {
  */
 CUresult stream_begin(struct stream *stream);
 
-/* The same for work that takes time, and which may have to wait while the client is far ahead of
- * the GPU; no lock is held. Beyond the one piece that stream_end() counts, `count` more were given.
- */
+/* The same for work that takes time. It waits while the client is far ahead of the GPU, so the caller
+ * holds no lock. */
 static inline CUresult stream_begin_work(struct stream *stream)
 {
     if (stream->flow.control.left <= 0)
