@@ -55,8 +55,8 @@ struct stream {
  */
 CUresult stream_begin(struct stream *stream);
 
-/* The same for work that takes time. It waits while the client is far ahead of the GPU, so the caller
- * holds no lock. */
+/* The same for work that takes time. It waits while the client is far ahead of the GPU, so the
+ * caller holds no lock. */
 static inline CUresult stream_begin_work(struct stream *stream)
 {
     if (stream->flow.control.left <= 0)
@@ -64,6 +64,7 @@ static inline CUresult stream_begin_work(struct stream *stream)
     return stream_begin(stream);
 }
 
+/* Beyond the one submission that stream_end() counts, `count` more were given. */
 static inline void stream_count_more(struct stream *stream, unsigned count)
 {
     stream->flow.control.left -= (int32_t)count;
