@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,7 +41,10 @@ static int setup(void **state)
     strcpy(server.name, "night");
     list_init(&server.records);
     listen_fd = -1;
-    return mkdir(folder, 0700) || server_file_create(&server, &listen_fd);
+    if (mkdir(folder, 0700) || server_file_create(&server, &listen_fd))
+        return -1;
+    /* The lock of a daemon that was killed is gone; who opens the file would wait for it. */
+    return flock(server.file.fd, LOCK_UN);
 }
 
 static int teardown(void **state)
