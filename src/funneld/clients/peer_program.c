@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "fd.h"
+#include "process_stat.h"
 #include "sock.h"
 #include "text.h"
 
@@ -91,15 +91,6 @@ static void look_at_script(pid_t pid, const struct hello *hello, struct client_p
         program->folder = find_file(pid, "cwd");
 }
 
-/* ---- the process ---- */
-
-static bool has_ended(int process)
-{
-    struct pollfd poller = {.fd = process, .events = POLLIN};
-
-    return poll(&poller, 1, 0) > 0;
-}
-
 void peer_program_look(int fd, const struct hello *hello, struct server_identity *identity,
                        struct client_program *ret_program)
 {
@@ -113,7 +104,7 @@ void peer_program_look(int fd, const struct hello *hello, struct server_identity
     find_path(pid, program.path);
     if (is_interpreter(program.path))
         look_at_script(pid, hello, &program);
-    if (error == -ESRCH || has_ended(process))
+    if (error == -ESRCH || process_has_ended(process))
         program = (struct client_program){.uid = identity->uid};
     identity->pid_namespace = program.container;
     *ret_program = program;

@@ -3,7 +3,6 @@
  * it. */
 #include "fault_drain.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,6 +12,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "journal.h"
+#include "process_stat.h"
 #include "server_process.h"
 #include "text.h"
 
@@ -68,16 +68,9 @@ void fault_drain_begin(struct server_process *server, const struct server_identi
             await(server, record->identity.pid);
 }
 
-static bool has_ended(const struct affected_client *client)
-{
-    struct pollfd process = {.fd = client->process_fd, .events = POLLIN};
-
-    return poll(&process, 1, 0) > 0;
-}
-
 static bool is_drained(const struct affected_client *client)
 {
-    if (has_ended(client))
+    if (process_has_ended(client->process_fd))
         return true;
     if (clock_ns() < client->deadline)
         return false;

@@ -3,12 +3,12 @@
 #include "heartbeat.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
 #include "connection.h"
 #include "journal.h"
+#include "process_stat.h"
 #include "quarantine.h"
 #include "server_process.h"
 #include "text.h"
@@ -23,21 +23,6 @@ uint32_t heartbeat_silent_ms(const struct server_process *server)
     uint64_t ms = heartbeat->timer ? (clock_ns() - heartbeat->heard) / NS_PER_MS : 0;
 
     return ms < SILENCE_MS ? 0 : (uint32_t)ms;
-}
-
-/* The state of its main thread as proc(5) has it, or 0. */
-static char process_state(pid_t pid)
-{
-    char path[40], state = 0;
-
-    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%*d %*[^)]) %c", &state) != 1)
-        state = 0;
-    fclose(file);
-    return state;
 }
 
 static const char *describe_state(char state)
@@ -58,7 +43,7 @@ static const char *describe_state(char state)
 
 bool heartbeat_is_stopped(const struct server_process *server)
 {
-    char state = process_state(server->pid);
+    char state = process_stat_read(server->pid).state;
 
     return state == 'T' || state == 't' ||
            (server->heartbeat.has_come && heartbeat_silent_ms(server));
@@ -72,7 +57,7 @@ static void log_silence(struct server_process *server, uint32_t ms)
 
     if (ms && !heartbeat->silence_logged)
         journal("Server %d has sent no heartbeat for %.1f s; its process %s", (int)server->pid,
-                ms / 1000.0, describe_state(process_state(server->pid)));
+                ms / 1000.0, describe_state(process_stat_read(server->pid).state));
     if (!ms && heartbeat->silence_logged)
         journal("Server %d sends heartbeats again", (int)server->pid);
     heartbeat->silence_logged = ms != 0;
@@ -110,7 +95,7 @@ static void check(struct server_process *server)
     log_silence(server, silent_ms);
     if (!timeout_ms || server->state != SERVER_ACTIVE)
         return;
-    if (silent_ms >= timeout_ms && process_state(server->pid) != 't')
+    if (silent_ms >= timeout_ms && process_stat_read(server->pid).state != 't')
         replace(server, "has sent no heartbeat");
     else if (server->heartbeat.waited_ms >= timeout_ms)
         replace(server, "has kept clients waiting");

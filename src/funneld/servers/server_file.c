@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include "fd.h"
 #include "hash.h"
 #include "journal.h"
+#include "process_stat.h"
 #include "server_process.h"
 #include "sock.h"
 #include "text.h"
@@ -216,28 +216,10 @@ int server_file_create(struct server_process *server, int *ret_listen_fd)
     return error;
 }
 
-uint64_t process_start(pid_t pid)
-{
-    char path[40], text[1024];
-    unsigned long long started = 0;
-
-    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-    text[size > 0 ? size : 0] = '\0';
-    /* A name may have blanks and brackets in it. */
-    const char *rest = strrchr(text, ')');
-    if (!rest || sscanf(rest,
-                        ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                        "%*d %llu",
-                        &started) != 1)
-        return 0;
-    return started;
-}
-
 void server_file_enter_process(int fd)
 {
-    const struct saved_process process = {.pid = getpid(), .started = process_start(getpid())};
+    const struct saved_process process = {.pid = getpid(),
+                                          .started = process_stat_read(getpid()).started};
 
     write_part(fd, PROCESS_AT, 0, &process, sizeof(process));
 }

@@ -95,9 +95,6 @@ int server_file_read_client(const struct server_file *file, unsigned slot,
                             struct saved_client *ret_client);
 int server_file_read_process(const struct server_file *file, struct saved_process *ret_process);
 
-/* When a process has started, or 0 when there is none of that number. */
-uint64_t process_start(pid_t pid);
-
 /* Connects to the server that waits there: 0 or -errno. The connection asks for senders. */
 int server_file_connect(const struct server_process *server, int *ret_fd);
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,6 +17,7 @@
 #include "funnel_errors.h"
 #include "journal.h"
 #include "pending_request.h"
+#include "process_stat.h"
 #include "replacement.h"
 #include "server_handlers.h"
 #include "service.h"
@@ -171,17 +171,7 @@ struct server_process *server_process_create(struct daemon *daemon,
 /* A process that is killed closes its socket some time later, when its driver has cleaned up. */
 static bool is_exiting(pid_t pid)
 {
-    char path[40];
-    unsigned flags = 0;
-
-    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    if (fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-        flags = 0;
-    fclose(file);
-    return flags & PF_EXITING;
+    return process_stat_read(pid).flags & PF_EXITING;
 }
 
 bool server_process_has_died(struct server_process *server)

@@ -58,7 +58,7 @@ static int spawn_for(struct server_process *server, const struct server_route *r
     return error ? error : spawn_server(&spawn, &server->pid, ret_fd);
 }
 
-/* Nobody uses it, and nobody has asked for it a moment ago. */
+/* It has no clients, not even one on its way to it. */
 static bool is_idle(const struct server_process *server)
 {
     return server->state == SERVER_ACTIVE && !server->stopping && !server->handed_over;

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,6 +16,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "journal.h"
+#include "process_stat.h"
 #include "server_handlers.h"
 #include "text.h"
 #include "usage_journal.h"
@@ -25,13 +25,6 @@
 #define ANSWER_TIMEOUT_S 30
 
 /* ---- its process ---- */
-
-static bool has_ended(int process)
-{
-    struct pollfd poller = {.fd = process, .events = POLLIN};
-
-    return poll(&poller, 1, 0) > 0;
-}
 
 /* The descriptor comes first: what is read afterwards is of the process that it belongs to, or that
  * has ended. 0; -ESRCH when it has ended; -EPERM when it is another user's now. */
@@ -47,8 +40,8 @@ static int find_process(struct server_process *server, const struct saved_proces
     if (server->process_fd < 0)
         return -errno;
     text_format(path, sizeof(path), "/proc/%d", (int)saved->pid);
-    started = process_start(saved->pid);
-    if (started != saved->started || stat(path, &status) || has_ended(server->process_fd))
+    started = process_stat_read(saved->pid).started;
+    if (started != saved->started || stat(path, &status) || process_has_ended(server->process_fd))
         return -ESRCH;
     /* One that could not become its user yet, or is not dumpable, is root's. */
     return status.st_uid == server->uid || status.st_uid == 0 || status.st_uid == geteuid()

@@ -14,6 +14,7 @@
 
 #include "client_record.h"
 #include "fd.h"
+#include "process_stat.h"
 #include "server_process.h"
 #include "unit.h"
 #include "usage_totals.h"
@@ -196,8 +197,8 @@ static void test_process(void **state)
     server_file_enter_process(server.file.fd);
     assert_int_equal(server_file_read_process(&server.file, &saved), 0);
     assert_int_equal(saved.pid, getpid());
-    assert_true(saved.started == process_start(getpid()) && saved.started);
-    assert_true(process_start(INT32_MAX) == 0);
+    assert_true(saved.started == process_stat_read(getpid()).started && saved.started);
+    assert_true(process_stat_read(INT32_MAX).started == 0);
 }
 
 static void test_files_of_others(void **state)

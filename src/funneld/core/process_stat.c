@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process_stat.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fd.h"
+#include "text.h"
+
+struct process_stat process_stat_read(pid_t pid)
+{
+    char path[40], text[1024];
+    struct process_stat stat;
+    unsigned long long started;
+
+    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+    text[size > 0 ? size : 0] = '\0';
+    /* A name may have blanks and brackets in it. */
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest,
+                        ") %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                        "%*d %llu",
+                        &stat.state, &stat.flags, &started) != 3)
+        return (struct process_stat){.state = 0};
+    stat.started = started;
+    return stat;
+}
+
+bool process_has_ended(int process_fd)
+{
+    struct pollfd poller = {.fd = process_fd, .events = POLLIN};
+
+    return poll(&poller, 1, 0) > 0;
+}
