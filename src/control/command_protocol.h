@@ -127,7 +127,7 @@ struct command_quota {
     char owner[8]; /* client, user or daemon */
     uint32_t unit; /* enum quota_unit */
     uint32_t reserved;
-    uint64_t value, initial; /* now; and where nobody has changed it */
+    uint64_t value, initial; /* now; and before any change */
 };
 
 struct command_trace {

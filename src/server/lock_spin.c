@@ -20,10 +20,12 @@
 #include "spin.h"
 
 /* About 5 us. A longer spin gains nothing with enough CPUs. With too few, spinning threads take CPU
- * time from the lock's holder. At most as many threads as CPUs launch at a time (launch_slot.h). */
+ * time from the thread that has the lock. At most as many threads as CPUs launch at a time
+ * (launch_slot.h). */
 #define PAUSES_MAX 100u
 
-/* The most pauses between two checks, because a check takes the cache line from the lock's holder.
+/* The most pauses between two checks, because a check takes the cache line from the thread that has
+ * the lock.
  */
 #define PAUSES_BETWEEN_MAX 8u
 

@@ -20,7 +20,7 @@ class Top(harness.TestCase):
         self.busy = self.program("worker", "-n", "256", "-r", "100000000")
 
     def program(self, group, *arguments):
-        """n_body for ever: with many bodies it makes fewer launches."""
+        """n_body forever: with many bodies it makes fewer launches."""
         process = subprocess.Popen(
             [os.path.join(self.root, "bin/funnel"), "run", "-q", "--group", group, "--",
              os.path.join(harness.BUILD, "examples/n_body"), *arguments],

@@ -111,7 +111,7 @@ const struct subcommand cache_subcommands[] = {
      "       funnel cache clear\n"
      "\n"
      "Servers keep the code that programs have loaded on disk, and load it again while no program\n"
-     "is busy, so that nobody waits for it. It is in FUNNEL_CACHE_PATH, by default\n"
+     "is busy, so that no program waits for it. It is in FUNNEL_CACHE_PATH, by default\n"
      "~/.cache/funnel, and /var/cache/funnel for root, and takes at most FUNNEL_CACHE_MAXSIZE,\n"
      "512M. Servers that run go on with what they have loaded after clear.\n"
      "\n"

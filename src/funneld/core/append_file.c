@@ -41,7 +41,7 @@ static int let_read(int fd, uid_t reader)
 }
 
 /* The group's bits are the mask of the list. A file that has others is of an earlier release, or
- * new: without a list nobody else reads it. */
+ * new: without a list only its owner reads it. */
 static void close_to_others(int fd, uid_t reader, mode_t mode)
 {
     bool shared = reader != geteuid();

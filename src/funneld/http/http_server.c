@@ -92,7 +92,7 @@ static void discard(struct bufferevent *stream, void *context)
     evbuffer_drain(input, evbuffer_get_length(input));
 }
 
-/* A connection with bytes that nobody has read would be reset, and the answer lost. So the peer
+/* A connection with unread bytes would be reset, and the answer lost. So the peer
  * closes it, or the deadline comes. */
 static void on_sent(struct bufferevent *stream, void *context)
 {

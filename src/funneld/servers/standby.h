@@ -2,7 +2,7 @@
 /*
  * Standby servers: processes whose driver is initialized and whose contexts stand, without clients.
  * The daemon keeps one beside each server if its servers have spare contexts (--spare). When a
- * server ends although nobody has ordered that, because of a fault, a signal or the stall timeout,
+ * server ends without an order, because of a fault, a signal or the stall timeout,
  * its standby takes its place, so that the programs which move find a server that is ready; and
  * another standby is started some time later. No list shows a standby among the servers.
  */

@@ -3,8 +3,8 @@
  * User objects. The program, graphs, and launches in flight hold references. When the last
  * reference is dropped, a thread of the owner, which holds no lock, calls the program's function.
  *
- * That thread must not wait for the owner's lock: the lock's holder may wait for work that only
- * this thread can complete. So references have a separate lock.
+ * That thread must not wait for the owner's lock: the thread that has it may wait for work that
+ * only this thread can complete. So references have a separate lock.
  */
 #include <limits.h>
 #include <stdlib.h>

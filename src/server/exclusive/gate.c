@@ -273,8 +273,8 @@ static unsigned find_overdue(struct gate *gate, uint64_t limit_ns, uint32_t clie
     return count;
 }
 
-/* Ends clients that keep this call away; false when the call waits for its own client alone, which
- * has nobody else to blame. */
+/* Ends clients that keep this call away; false when the call waits for its own client alone, so
+ * that no other client is to blame. */
 static bool end_overdue(struct gate *gate, uint64_t limit_ns)
 {
     uint32_t clients[OVERDUE_MAX];
