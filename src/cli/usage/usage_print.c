@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "json_output.h"
 #include "text.h"
 #include "view.h"
 
@@ -143,25 +143,19 @@ static json_t *row_json(const struct usage_report *report, const struct usage_ro
 
 int usage_print_json(const struct usage_report *report)
 {
-    json_t *list = json_array(), *json;
+    json_t *list = json_array();
 
     for (unsigned i = 0; i < report->count; i++)
         json_array_append_new(list, row_json(report, &report->row[i]));
-    json = json_pack("{s:I, s:I, s:o}", "since", (json_int_t)report->since, "until",
-                     (json_int_t)report->until, "usage", list);
-    if (!json)
-        return cli_fail("cannot make JSON: out of memory");
-    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(json);
-    return 0;
+    return json_output(json_pack("{s:I, s:I, s:o}", "since", (json_int_t)report->since, "until",
+                                 (json_int_t)report->until, "usage", list));
 }
 
 #else
 
 int usage_print_json(const struct usage_report *report)
 {
-    return cli_fail("this build has no JSON output: it was made without the jansson library");
+    return json_output(NULL);
 }
 
 #endif

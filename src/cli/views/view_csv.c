@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "json_output.h"
 #include "text.h"
 #include "view.h"
 
@@ -78,21 +78,18 @@ int view_json_of_csv(const struct lines *lines)
 
     for (unsigned i = 1; i < lines->count; i++)
         json_array_append_new(json, row_json(lines->line[0], lines->line[i]));
-    if (!json || lines->incomplete) {
+    if (lines->incomplete) {
         json_decref(json);
-        return cli_fail("cannot make JSON: out of memory");
+        json = NULL;
     }
-    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(json);
-    return 0;
+    return json_output(json);
 }
 
 #else
 
 int view_json_of_csv(const struct lines *lines)
 {
-    return cli_fail("this build has no JSON output: it was made without the jansson library");
+    return json_output(NULL);
 }
 
 #endif

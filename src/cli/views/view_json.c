@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots as JSON. Numbers are plain: bytes, and seconds since the epoch. */
-#include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "json_output.h"
 #include "text.h"
 #include "view.h"
 
@@ -308,21 +307,14 @@ static json_t *make_json(const struct snapshot *snapshot, const struct paths *pa
 
 int view_json(const struct snapshot *snapshot, const struct paths *paths, enum json_view view)
 {
-    json_t *json = make_json(snapshot, paths, view);
-
-    if (!json)
-        return cli_fail("cannot make JSON: out of memory");
-    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    putchar('\n');
-    json_decref(json);
-    return 0;
+    return json_output(make_json(snapshot, paths, view));
 }
 
 #else
 
 int view_json(const struct snapshot *snapshot, const struct paths *paths, enum json_view view)
 {
-    return cli_fail("this build has no JSON output: it was made without the jansson library");
+    return json_output(NULL);
 }
 
 #endif
