@@ -119,10 +119,16 @@ static bool usable(void *context)
     return channel_alive(channel) && channel_error(channel) == CUDA_SUCCESS;
 }
 
+/* Waits until the client has moved to another server, or is known to be lost. */
+static bool revive(struct channel *channel)
+{
+    return channel->revive && channel->revive();
+}
+
 /* The same for callers that may wait for another server as well. */
 static bool usable_again(struct channel *channel)
 {
-    return usable(channel) || (channel->revive && channel->revive());
+    return usable(channel) || revive(channel);
 }
 
 /* ---- commands ---- */
@@ -151,11 +157,10 @@ static bool usable_meanwhile(void *context)
     return usable(context);
 }
 
-/* NULL = the server is gone. */
+/* NULL = the server is gone. While there is space, even then a message is written: it is unread,
+ * and what is unread moves to another server with the client. */
 static struct ring_message *wait_for_space(struct channel *channel, uint32_t whole)
 {
-    if (atomic_load_explicit(&channel->gone, memory_order_relaxed))
-        return NULL;
     struct ring_message *message = ring_reserve(&channel->ring, whole);
     if (message || !ring_wait_space(&channel->ring, whole, usable_meanwhile, channel))
         return message;
@@ -210,7 +215,8 @@ static int take_slot(struct channel *channel)
 int channel_reply_begin(struct channel *channel)
 {
     int slot;
-    if (channel_error(channel) != CUDA_SUCCESS) {
+    /* Another thread may have found this since the call began, and be about to move the client. */
+    if (channel_error(channel) != CUDA_SUCCESS && !revive(channel)) {
         channel_break(channel);
         return CHANNEL_NO_SLOT;
     }

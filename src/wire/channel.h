@@ -85,16 +85,17 @@ void channel_lock(struct channel *channel);
 void channel_unlock(struct channel *channel);
 
 /* Space for a command of `size` bytes, header included (8 .. CHANNEL_MESSAGE_MAX): waits while the
- * ring is full; NULL once the server is gone or the size is out of bounds. The caller holds the
- * lock, writes `kind` and the body behind the 8 bytes of header. `size` is rounded up to 16 in the
- * header, and the rounding bytes are 0. */
+ * ring is full; NULL when the server is gone meanwhile, or the size is out of bounds. The caller
+ * holds the lock, writes `kind` and the body behind the 8 bytes of header. `size` is rounded up to
+ * 16 in the header, and the rounding bytes are 0. */
 struct ring_message *channel_reserve(struct channel *channel, uint32_t size);
 
 /* Sends the last message of channel_reserve(). */
 void channel_commit(struct channel *channel);
 
 /* A reply slot for one synchronous command, to be put into its kind: 0 .. REPLY_SLOTS - 1. Waits
- * while all are taken; CHANNEL_NO_SLOT once channel_error() is set. Without the lock. */
+ * while all are taken, and for the move to another server once channel_error() is set;
+ * CHANNEL_NO_SLOT when there is no move. Without the lock. */
 int channel_reply_begin(struct channel *channel);
 
 /* Waits for the answer in `slot`: its status, with the data in place until channel_reply_end().

@@ -264,7 +264,6 @@ static void test_a_caller_notices_that_the_server_is_gone(void **state)
     assert_false(channel_alive(&fixture.client));
     assert_int_equal(channel_error(&fixture.client), CUDA_ERROR_MPS_RPC_FAILURE);
     assert_int_equal(channel_reply_begin(&fixture.client), CHANNEL_NO_SLOT);
-    assert_false(channel_fixture_send(&fixture.client, 1, 16, 1));
     channel_fixture_fini(&fixture);
 }
 
@@ -428,6 +427,26 @@ static void test_one_who_waits_is_answered_by_the_next_server(void **state)
     channel_fixture_fini(&fixture);
 }
 
+/* Another thread has noticed the end since this one's call began. */
+static void test_a_call_that_begins_after_the_end_moves_too(void **state)
+{
+    struct channel_fixture fixture;
+    const unsigned char *unread;
+    channel_fixture_init(&fixture);
+    reviving = &fixture;
+    fixture.client.revive = revive;
+    int early = channel_reply_begin(&fixture.client);
+    channel_fixture_server_dies(&fixture);
+    assert_false(channel_alive(&fixture.client));
+    assert_true(channel_fixture_send(&fixture.client, channel_kind(9, early), 16, 0));
+    assert_int_equal(channel_unread(&fixture.client, &unread), 16);
+    assert_int_not_equal(channel_reply_begin(&fixture.client), CHANNEL_NO_SLOT);
+    assert_int_equal(fixture.client.broken, 0);
+    close(fixture.client.socket);
+    channel_server_destroy(successor);
+    channel_fixture_fini(&fixture);
+}
+
 static void test_whoever_hears_of_the_end_is_not_moved(void **state)
 {
     struct channel_fixture fixture;
@@ -461,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_a_deferred_error_is_handed_out_once),
         cmocka_unit_test(test_what_is_no_region_is_refused),
         cmocka_unit_test(test_one_who_waits_is_answered_by_the_next_server),
+        cmocka_unit_test(test_a_call_that_begins_after_the_end_moves_too),
         cmocka_unit_test(test_whoever_hears_of_the_end_is_not_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
