@@ -102,7 +102,8 @@ class JournalTest(harness.TestCase):
         self.assertLess(before, 20)
         self.assertEqual([line["id"] for line in self.lines()], list(range(1, 21)))
         wait_until(lambda: len(self.server_events("client")) == 20, "what the server has logged")
-        self.assertRegex(self.control_log(), r"\n\[[^\n]*\] \d+ lines are missing here")
+        # It is the first line of the log where nothing before it had fitted.
+        self.assertRegex(self.control_log(), r"(?m)^\[[^\n]*\] \d+ lines are missing here")
 
 
 if __name__ == "__main__":
