@@ -23,8 +23,8 @@ COMMAND_V3(namespace_create, "namespace create", OPERATORS, "NAMESPACE --server=
 COMMAND_V3(
     namespace_set, "namespace set", OPERATORS,
     "NAMESPACE --server=NAME [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
-    "[--client-priority=PRIORITY]",
-    "limits of its later clients")
+    "[--client-priority=PRIORITY] [--cgroup=CGROUP] [--cgroup-depth=LEVELS]",
+    "limits of its later clients; the control group whose programs it takes, and how deep")
 COMMAND_V3(namespace_delete, "namespace delete", OPERATORS, "NAMESPACE --server=NAME [--force]",
            "remove it; --force: with its clients")
 COMMAND_V3(namespace_list, "namespace list", ANY_USER,

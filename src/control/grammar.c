@@ -221,6 +221,32 @@ static int take_ceiling(const struct kind *kind, const char *word, struct gramma
     return strcmp(word, "none") ? parse_memory(word, values) : 0;
 }
 
+/* A directory in the form in which it is compared with those of processes. */
+static bool is_cgroup(const char *path)
+{
+    size_t length = strlen(path);
+
+    for (const char *byte = path; *byte; byte++)
+        if ((unsigned char)*byte < ' ')
+            return false;
+    return text_starts_with(path, "/sys/fs/cgroup/") && path[length - 1] != '/' &&
+           !strstr(path, "//") && !strstr(path, "/./") && !strstr(path, "/../") &&
+           strcmp(path + length - 2, "/.") && strcmp(path + length - 3, "/..");
+}
+
+static int take_cgroup(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    if (!strcmp(word, "none"))
+        return 0;
+    return is_cgroup(word) ? take_text(kind, word, values) : -EINVAL;
+}
+
+static int take_levels(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    values->levels = GRAMMAR_LEVELS_ALL;
+    return strcmp(word, "all") ? take_number(kind, word, values) : 0;
+}
+
 static int take_boolean(const struct kind *kind, const char *word, struct grammar_values *values)
 {
     values->yes = !strcmp(word, "true");
@@ -282,6 +308,10 @@ static const struct kind kinds[] = {
                          TEXT(take_text, changes)},
     [GRAMMAR_TIMESLICE] = {"TIMESLICE", "a percentage of 1 to 100, or 0 for none",
                            NUMBER(timeslice_percent, 0, 100)},
+    [GRAMMAR_CGROUP] = {"CGROUP", "a directory below /sys/fs/cgroup, without / at its end, or none",
+                        TEXT(take_cgroup, cgroup)},
+    [GRAMMAR_LEVELS] = {"LEVELS", "a number of levels of control groups, or all", take_levels,
+                        offsetof(struct grammar_values, levels), 0, 64},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 

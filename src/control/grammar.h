@@ -16,6 +16,8 @@
  *     BOOLEAN        true or false          NAMESPACE of a server
  *     PARTITION      of a server            CHUNKS    1 .. 4096
  *     FEATURE        memacct, context-share CHANGES   NAME=VALUE, several with commas
+ *     CGROUP         a directory below /sys/fs/cgroup, or none
+ *     LEVELS         0 .. 64, or all
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */
@@ -29,6 +31,8 @@
 
 #define GRAMMAR_WORDS_MAX 16
 #define GRAMMAR_DEVICE_MAX 64
+#define GRAMMAR_CGROUP_MAX 384
+#define GRAMMAR_LEVELS_ALL UINT32_MAX
 #define GRAMMAR_REASON_MAX 256
 
 /* What a command was given. A value not given is 0; `given` tells it from a 0 that was. */
@@ -57,6 +61,8 @@ struct grammar_values {
     char partition[65];
     uint32_t chunks;
     uint32_t timeslice_percent;
+    uint32_t levels;                 /* LEVELS; GRAMMAR_LEVELS_ALL = all */
+    char cgroup[GRAMMAR_CGROUP_MAX]; /* "" = none */
     char feature[16];
     char field[32];
     char devices[256];
@@ -93,6 +99,8 @@ enum grammar_kind {
     GRAMMAR_QUOTA,
     GRAMMAR_CHANGES,
     GRAMMAR_TIMESLICE,
+    GRAMMAR_CGROUP,
+    GRAMMAR_LEVELS,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

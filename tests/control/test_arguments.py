@@ -39,6 +39,8 @@ KINDS = {
     "PARTITION": ("large", ["a-b", "a/b", "../x", "x" * 65]),
     "CHUNKS": ("1", NUMBER + ["0", "4097"]),
     "TIMESLICE": ("75", NUMBER + ["101", "1.5"]),
+    "CGROUP": ("/sys/fs/cgroup/a", ["", "x", "/etc", "/sys/fs/cgroup", "/sys/fs/cgroup/a/..", LONG * 2]),
+    "LEVELS": ("1", NUMBER + ["65", "none"]),
     "FEATURE": ("memacct", ["memory", "-1", HUGE, LONG]),
     "OBJECT": ("1", NUMBER + ["0", LONG]),
 }

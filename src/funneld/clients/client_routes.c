@@ -2,9 +2,70 @@
 /* See client_routes.h. */
 #include "client_routes.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "control_group.h"
+#include "fd.h"
 #include "journal.h"
+#include "process_stat.h"
 #include "quarantine.h"
 #include "service.h"
+#include "sock.h"
+
+/* ---- by control group ---- */
+
+static bool any_names_a_group(const struct daemon *daemon)
+{
+    list_for_each (struct service, service, &daemon->services, link)
+        list_for_each (struct mps_namespace, space, &service->namespaces, link)
+            if (*space->cgroup)
+                return true;
+    return false;
+}
+
+static struct mps_namespace *namespace_of_groups(const struct daemon *daemon, const char *groups)
+{
+    struct mps_namespace *found = NULL;
+    int nearest = INT_MAX;
+
+    list_for_each (struct service, service, &daemon->services, link) {
+        list_for_each (struct mps_namespace, space, &service->namespaces, link) {
+            int levels = control_groups_levels_below(groups, space->cgroup);
+
+            if (levels < 0 || (uint32_t)levels > space->cgroup_depth || levels >= nearest)
+                continue;
+            nearest = levels;
+            found = space;
+        }
+    }
+    return found;
+}
+
+/* The groups are those of this process only if it had not ended when they had been read. */
+int client_routes_by_group(const struct daemon *daemon, int fd, pid_t pid,
+                           struct mps_namespace **ret_space)
+{
+    _cleanup_fd_ int process = -1;
+    char *groups = NULL;
+    int error;
+
+    *ret_space = NULL;
+    if (pid <= 0 || !any_names_a_group(daemon))
+        return 0;
+    error = sock_peer_process(fd, &process);
+    if (!error)
+        error = control_groups_read("/proc", pid, &groups);
+    if (process >= 0 && process_has_ended(process))
+        error = -ESRCH;
+    if (!error)
+        *ret_space = namespace_of_groups(daemon, groups);
+    free(groups);
+    return error;
+}
+
+/* ---- the server ---- */
 
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,
                         const struct client_program *program, struct mps_namespace **space,

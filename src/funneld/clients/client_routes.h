@@ -14,6 +14,13 @@ struct client_routes {
     bool in_quarantine;         /* the first is that of its user's programs in quarantine */
 };
 
+/* The namespace whose control group the program at the other end of `fd` is in: that of the nearest
+ * group, NULL where no namespace names one of its groups, or the daemon cannot see the process. 0,
+ * or -errno when the groups cannot be read; -ESRCH when the process has ended, whose connection
+ * another may use by now. */
+int client_routes_by_group(const struct daemon *daemon, int fd, pid_t pid,
+                           struct mps_namespace **ret_space);
+
 /* Of a program that connected to the namespace `*space`, or to the daemon's own socket if that is
  * NULL; then it becomes the namespace that the program belongs to, or stays NULL. */
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,

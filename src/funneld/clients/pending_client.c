@@ -219,9 +219,19 @@ static const struct service *service_of(const struct pending_client *client)
     return client->space ? client->space->service : NULL;
 }
 
+/* A program that chose no namespace by its socket belongs to that of its control group. */
+static int enter_namespace_of_group(struct pending_client *client)
+{
+    if (client->space)
+        return 0;
+    return client_routes_by_group(client->daemon, client->connection.fd, client->identity.pid,
+                                  &client->space);
+}
+
 static void admit_program(struct pending_client *client)
 {
     const struct daemon *daemon = client->daemon;
+    int error = enter_namespace_of_group(client);
     const struct service *service = service_of(client);
     uid_t uid = client->identity.uid;
 
@@ -234,6 +244,12 @@ static void admit_program(struct pending_client *client)
             "The daemon at %.200s serves user %u only, not user %u; start one of your own (funnel "
             "start) or have root run one for all users",
             daemon->paths.pipe, (unsigned)daemon->uid, (unsigned)uid);
+    else if (error)
+        refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
+               "The control groups of the program cannot be read (%s), by which this daemon "
+               "chooses the server; start "
+               "the program again",
+               strerror(-error));
     else if (service && !service_serves(service, uid))
         refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
                "The server %s serves user %u only, not user %u", service->name,
@@ -277,11 +293,12 @@ static void delay_program(struct pending_client *client)
 static void start_server_ahead(struct pending_client *client)
 {
     struct daemon *daemon = client->daemon;
+    int error = enter_namespace_of_group(client);
     const struct service *service = service_of(client);
     uid_t uid = client->identity.uid;
     struct server_process *server;
 
-    if (daemon->quitting || !daemon_serves(daemon, uid) ||
+    if (error || daemon->quitting || !daemon_serves(daemon, uid) ||
         (service && !service_serves(service, uid)))
         return;
     find_routes(client);

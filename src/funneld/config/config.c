@@ -27,6 +27,8 @@
     "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
     "[--timeslice-pct=TIMESLICE] " LIMITS
 
+#define NAMESPACE LIMITS " [--cgroup=CGROUP] [--cgroup-depth=LEVELS]"
+
 struct config;
 
 /* Where a table is. */
@@ -239,7 +241,7 @@ static const struct kind kinds[] = {
     {{"servers"}, false, "", begin_container, apply_nothing},
     {{"servers", "*"}, false, SERVER, begin_server, apply_limits},
     {{"servers", "*", "namespaces"}, false, "", begin_container, apply_nothing},
-    {{"servers", "*", "namespaces", "*"}, false, LIMITS, begin_namespace, apply_limits},
+    {{"servers", "*", "namespaces", "*"}, false, NAMESPACE, begin_namespace, apply_limits},
     {{"servers", "*", "devices"}, true, "[--uuid=DEVICE]", begin_device, apply_device},
     {{"servers", "*", "devices", "sm_partitions"},
      true,

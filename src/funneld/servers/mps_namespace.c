@@ -170,6 +170,7 @@ int namespace_add(struct service *service, const char *name, char ret_reason[REA
     }
     space->service = service;
     space->listen_fd = -1;
+    space->cgroup_depth = GRAMMAR_LEVELS_ALL;
     text_copy(space->name, sizeof(space->name), name);
     list_append(&service->namespaces, &space->link);
     error = choose_directory(space, ret_reason);
@@ -214,6 +215,10 @@ void namespace_set(struct mps_namespace *space, const struct grammar_values *val
         change->sets_priority = true;
         change->priority = values->priority;
     }
+    if (grammar_given(values, GRAMMAR_CGROUP))
+        text_copy(space->cgroup, sizeof(space->cgroup), values->cgroup);
+    if (grammar_given(values, GRAMMAR_LEVELS))
+        space->cgroup_depth = values->levels;
     if (grammar_given(values, GRAMMAR_SIZE)) {
         change->sets_memory = true;
         change->memory = values->memory;

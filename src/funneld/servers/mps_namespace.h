@@ -22,7 +22,9 @@ struct mps_namespace {
     struct service *service;
     char name[SERVER_NAME_MAX];
     struct limit_change change;
-    char memory_text[24]; /* "4G", or "" */
+    char memory_text[24];            /* "4G", or "" */
+    char cgroup[GRAMMAR_CGROUP_MAX]; /* its programs come from this control group; "" = none */
+    uint32_t cgroup_depth;           /* and from so many levels below, or GRAMMAR_LEVELS_ALL */
     char directory[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
     int listen_fd;
     struct event *acceptor; /* NULL until there is a loop */

@@ -74,6 +74,28 @@ static void test_a_server_with_a_namespace(void **state)
     assert_true(space->change.sets_priority && space->change.priority == 1);
 }
 
+static void test_control_groups(void **state)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+    const struct service *service;
+    const struct mps_namespace *space;
+
+    assert_int_equal(apply("[servers.a.namespaces.x]\n"
+                           "cgroup = \"/sys/fs/cgroup/training\"\n"
+                           "cgroup_depth = 1\n"
+                           "[servers.a.namespaces.default]\n"
+                           "cgroup = \"/sys/fs/cgroup/others\"\n",
+                           reason),
+                     0);
+    service = service_find(&daemon_state, "a");
+    space = service_namespace(service, "x");
+    assert_string_equal(space->cgroup, "/sys/fs/cgroup/training");
+    assert_int_equal(space->cgroup_depth, 1);
+    space = service_namespace(service, NAMESPACE_DEFAULT);
+    assert_string_equal(space->cgroup, "/sys/fs/cgroup/others");
+    assert_int_equal(space->cgroup_depth, GRAMMAR_LEVELS_ALL);
+}
+
 static void test_partitions(void **state)
 {
     char reason[CONFIG_REASON_MAX] = "";
@@ -125,6 +147,9 @@ static void test_refused(void **state)
     check_refused("[servers.a]\nactive_thread_percentage = 101\n", "line 2", "at most 100");
     check_refused("[servers.a]\nactive-thread-percentage = 50\n", "line 2", "there is no key");
     check_refused("[servers.a]\nlocality_domains = true\n", "line 2", "not supported");
+    check_refused("[servers.a]\ncgroup = \"/sys/fs/cgroup/x\"\n", "line 2", "no key 'cgroup'");
+    check_refused("[servers.a.namespaces.x]\ncgroup = \"training\"\n", "line 2",
+                  "a directory below /sys/fs/cgroup");
     check_refused("[servers.log]\n", "line 1", "taken by a file of the daemon");
     check_refused("[servers.Night]\n", "line 1", "not a valid name");
     check_refused("[servers.uid_7]\nuid = 8\n", "line 2", "");
@@ -152,6 +177,7 @@ int main(void)
 #define WITH_DAEMON(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
         WITH_DAEMON(test_a_server_with_a_namespace),
+        WITH_DAEMON(test_control_groups),
         WITH_DAEMON(test_partitions),
         WITH_DAEMON(test_features),
         WITH_DAEMON(test_refused),
