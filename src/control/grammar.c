@@ -253,6 +253,12 @@ static int take_boolean(const struct kind *kind, const char *word, struct gramma
     return values->yes || !strcmp(word, "false") ? 0 : -EINVAL;
 }
 
+static int take_shown(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    values->shown = !strcmp(word, "true");
+    return values->shown || !strcmp(word, "false") ? 0 : -EINVAL;
+}
+
 static int take_format(const struct kind *kind, const char *word, struct grammar_values *values)
 {
     static const char *const names[] = {"table", "csv", "csv,noheader"};
@@ -312,6 +318,7 @@ static const struct kind kinds[] = {
                         TEXT(take_cgroup, cgroup)},
     [GRAMMAR_LEVELS] = {"LEVELS", "a number of levels of control groups, or all", take_levels,
                         offsetof(struct grammar_values, levels), 0, 64},
+    [GRAMMAR_SHOWN] = {"SHOWN", "true or false", take_shown, 0, 0, 0},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 

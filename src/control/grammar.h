@@ -18,6 +18,7 @@
  *     FEATURE        memacct, context-share CHANGES   NAME=VALUE, several with commas
  *     CGROUP         a directory below /sys/fs/cgroup, or none
  *     LEVELS         0 .. 64, or all
+ *     SHOWN          true or false
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */
@@ -56,6 +57,7 @@ struct grammar_values {
     bool csv;     /* --csv */
     bool all;     /* --all */
     bool yes;     /* BOOLEAN */
+    bool shown;   /* SHOWN */
     char name[65];
     char space[65]; /* NAMESPACE */
     char partition[65];
@@ -101,6 +103,7 @@ enum grammar_kind {
     GRAMMAR_TIMESLICE,
     GRAMMAR_CGROUP,
     GRAMMAR_LEVELS,
+    GRAMMAR_SHOWN,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

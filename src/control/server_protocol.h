@@ -33,7 +33,7 @@
 #include "quota_table.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 5
+#define SERVER_PROTOCOL_VERSION 6
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -113,6 +113,8 @@ struct server_limits {
     uint32_t fixed_first;
     uint32_t fixed_count;
     uint32_t fixed_only; /* 1 = devices are divided by such partitions alone: nothing outside it */
+    uint32_t totals_show_limit; /* 1 = totals of memory show the limit, not the device's memory */
+    uint32_t reserved;
 };
 
 /* ---- daemon to server ---- */

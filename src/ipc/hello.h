@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define HELLO_MAGIC 0x314c4e46u /* "FNL1" */
-#define HELLO_VERSION 3
+#define HELLO_VERSION 4
 
 /* Name of the socket in the pipe directory. Never "control": that is NVIDIA's. */
 #define HELLO_SOCKET_NAME "funnel"
@@ -38,6 +38,13 @@ struct hello_named_limit {
     uint64_t bytes;  /* at most this much memory */
 };
 
+/* What totals of device memory show a client that has a memory limit. */
+enum hello_totals {
+    HELLO_TOTALS_UNSET = 0,  /* what the daemon says */
+    HELLO_TOTALS_LIMIT = 1,  /* the limit */
+    HELLO_TOTALS_DEVICE = 2, /* the device's memory */
+};
+
 /* The limits that a process asks for itself. They may only tighten the daemon's. */
 struct hello {
     uint32_t magic;    /* HELLO_MAGIC */
@@ -52,6 +59,8 @@ struct hello {
     struct hello_named_limit named_limits[HELLO_NAMED_LIMITS]; /* for devices by UUID */
     char group[HELLO_GROUP_MAX]; /* FUNNEL_GROUP: a name that operators know it by, or "" */
     char sm_partition[HELLO_PARTITION_MAX]; /* CUDA_MPS_SM_PARTITION, or "" */
+    uint32_t totals;                        /* enum hello_totals; any other value counts as unset */
+    uint32_t reserved;
     uint64_t window_base; /* 0; or where a client that lost its server has its memory: it needs this
                              window or none */
     uint8_t token[HELLO_TOKEN_SIZE]; /* random; with window_base: the token of its attach,

@@ -78,7 +78,8 @@ static void apply_requested_limits(struct session *session)
     limits.priority = hello->priority == 1;
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         limits.memory_limit[i] = hello->memory_limit[i];
-    session_limits_set(&session->limits, &limits);
+    limits.totals_show_limit = hello->totals == HELLO_TOTALS_LIMIT;
+    session_limits_init(&session->limits, &limits);
 }
 
 static bool check_hello(struct session *session)
@@ -138,7 +139,14 @@ static struct attach_offer describe_offer(const struct session *session,
     };
 }
 
-/* Each device shows as many multiprocessors as the client may use, and whether it may use none. */
+static uint64_t shown_memory(const struct session *session, unsigned device)
+{
+    return session_limits_shown_total(&session->limits, device,
+                                      session->server->devices.device[device].record.total_memory);
+}
+
+/* Each device shows as many multiprocessors as the client may use, and whether it may use none, and
+ * its memory. */
 static int make_own_table(struct session *session, int *ret_fd)
 {
     struct device_record records[ATTACH_DEVICES_MAX];
@@ -148,6 +156,7 @@ static int make_own_table(struct session *session, int *ret_fd)
         const struct partition *partition = sm_share_own(session, i)->partition;
         records[i] = devices->device[i].record;
         records[i].context_status = sm_share_barred(session, i);
+        records[i].shown_memory = shown_memory(session, i);
         if (partition)
             records[i].attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] =
                 (int32_t)partition->sm_count;
@@ -159,7 +168,8 @@ static int make_own_table(struct session *session, int *ret_fd)
 static bool needs_own_table(const struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++) {
-        if (sm_share_own(session, i)->partition || sm_share_barred(session, i) != CUDA_SUCCESS)
+        if (sm_share_own(session, i)->partition || sm_share_barred(session, i) != CUDA_SUCCESS ||
+            shown_memory(session, i) != session->server->devices.device[i].record.shown_memory)
             return true;
     }
     return false;

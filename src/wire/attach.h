@@ -109,7 +109,8 @@ struct device_record {
     char name[256];                            /* as cuDeviceGetName */
     uint8_t uuid[16];                          /* as cuDeviceGetUuid */
     char pci_bus_id[16];                       /* as cuDeviceGetPCIBusId */
-    uint64_t total_memory;                     /* bytes, as cuDeviceTotalMem */
+    uint64_t total_memory;                     /* bytes that the device has */
+    uint64_t shown_memory;                     /* as cuDeviceTotalMem: those, or the limit */
     uint64_t granularity;                      /* of device memory granules, bytes */
     uint64_t limits[DEVICE_LIMITS_MAX];        /* by CUlimit, at the time of the attach */
     uint64_t limits_known;                     /* bit l: limits[l] is known */

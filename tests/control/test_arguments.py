@@ -36,6 +36,7 @@ KINDS = {
     "DEVICES": ("0,GPU-1", ["", ",", "0,", "x", "-1", "MIG-1", "0 1,", LONG * 2]),
     "SIZE": ("1K", NUMBER + ["1", "0G", "-1G", "1T", HUGE + "G"]),
     "BOOLEAN": ("false", ["", "yes", "1", LONG]),
+    "SHOWN": ("true", ["", "yes", "1", LONG]),
     "PARTITION": ("large", ["a-b", "a/b", "../x", "x" * 65]),
     "CHUNKS": ("1", NUMBER + ["0", "4097"]),
     "TIMESLICE": ("75", NUMBER + ["101", "1.5"]),

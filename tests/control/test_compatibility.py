@@ -108,7 +108,7 @@ class Complete(unittest.TestCase):
         for name in names:
             self.assertTrue(any(name in subject for subject in described()), name)
         environment = read("docs/environment.md")
-        others = r'"(FUNNEL_[A-Z_]+|CUDA_DEVICE_\w+_LIMIT|GPU_MEMORY_LIMIT)"'
+        others = r'"(FUNNEL_[A-Z_]+|CUDA_(?:DEVICE|TASK|DISABLE)_(?!ORDER|MAX)\w+[A-Z]|GPU_[A-Z_]+)"'
         for name in names | set(re.findall(others, text)):
             if name != "CUDA_DEVICE_MAX_CONNECTIONS":  # which no program of Funnel reads
                 self.assertIn(f"`{name}`", environment)

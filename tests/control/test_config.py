@@ -18,6 +18,7 @@ locality_domains = false
 [servers.training.namespaces.batch]
 active_thread_percentage = 20
 client_priority = 1
+show_limit = true
 
 [servers.training.namespaces.default]
 client_priority = 0
@@ -78,6 +79,7 @@ class Config(harness.TestCase):
             self.addCleanup(client.close)
             self.assertEqual(client.welcome(), (0, ""))
             self.assertEqual(self.server_events("client", "training")[-1]["share"], 2000)
+            self.assertIn("totals that show the limit", self.control_log())
             client.close()
             self.mps("quit\n")
 

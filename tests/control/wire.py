@@ -8,8 +8,8 @@ HELLO_MAGIC = 0x314C4E46
 WELCOME_MAGIC = 0x31574E46
 SERVER_MAGIC = 0x31534E46
 COMMAND_MAGIC = 0x31434E46
-VERSION = 5
-HELLO_VERSION = 3
+VERSION = 6
+HELLO_VERSION = 4
 HELLO_CLIENT, HELLO_COMMAND, HELLO_AHEAD = 1, 2, 3
 UNSET = 0xFFFFFFFF
 DEVICES = 32
@@ -23,12 +23,12 @@ HELD = 8  # what quotas bound of a client
 OUTPUT, COMMAND_DAEMON, COMMAND_SERVER, COMMAND_CLIENT, COMMAND_LIMIT, COMMAND_TRACE, COMMAND_DONE, \
     COMMAND_QUOTA = range(64, 72)
 
-HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sQ16s256s")
+HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sIIQ16s256s")
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
 CLIENT_HEAD = struct.Struct("<II")
 IDENTITY = struct.Struct("<iIIIQq256s32s72s")
-LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIII")
+LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIIIII")
 DEVICE = struct.Struct("<128s16s16sQIIIIIII4x")
 CODE_CACHE = struct.Struct("<IIIIQ104s")
 CLIENTS = 1024
@@ -49,7 +49,7 @@ def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic
             command = file.read(256)
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.2.0", *(b"", 0) * 8, group, partition, window_base, token, command)
+                      b"0.2.0", *(b"", 0) * 8, group, partition, 0, 0, window_base, token, command)
 
 
 def welcome(data):

@@ -148,6 +148,7 @@ static struct device_record honest_device(void)
     struct device_record record = {.name = "Liar",
                                    .pci_bus_id = "0000:01:00.0",
                                    .total_memory = 1ull << 34,
+                                   .shown_memory = 1ull << 34,
                                    .granularity = 2u << 20};
 
     for (unsigned i = 0; i < DEVICE_ATTRIBUTES_MAX; i++) {

@@ -7,6 +7,7 @@
  *     kept-smid        the same on a stream that is made once
  *     smid=N ...       the same, where N are expected and the program cannot know that
  *     info             free and total bytes of device memory
+ *     total            bytes of memory that the device says it has
  *     fill=N           pieces of N MiB that could be allocated, and the error that ended it
  *     drop             frees those
  *     lock=N           result of page-locking N MiB of host memory, which stay so
@@ -227,6 +228,14 @@ static void answer_info(void)
     printf("%zu %zu\n", free_bytes, total);
 }
 
+static void answer_total(void)
+{
+    size_t bytes;
+
+    must(cuDeviceTotalMem_v2(&bytes, device), "cuDeviceTotalMem");
+    printf("%zu\n", bytes);
+}
+
 static void answer_fill(unsigned long mib)
 {
     CUresult result = CUDA_SUCCESS;
@@ -363,6 +372,8 @@ static int answer(const char *question)
         answer_where_on_kept_stream((int)strtol(value, NULL, 10));
     else if (!strcmp(question, "info"))
         answer_info();
+    else if (!strcmp(question, "total"))
+        answer_total();
     else if (!strncmp(question, "fill", length))
         answer_fill(strtoul(value, NULL, 10));
     else if (!strcmp(question, "drop"))

@@ -213,6 +213,65 @@ class Memory(limits_harness.TestCase):
         self.assertEqual(left, free - filled[0] * 16 * MIB)
         self.assertLessEqual(again, 256 * MIB)
 
+    def test_totals_show_the_limit(self):
+        """Where the program, its launcher or the operator says so: what is free stays exact."""
+        self.start()
+        with self.subTest("not by itself"):
+            self.assertEqual(self.ask("total", environment={MEMORY: "0=256M"}), [[1 << 30]])
+        (free, total), (device,), filled = self.ask(
+            "info", "total", "fill=16", environment={MEMORY: "0=256M", "FUNNEL_SHOW_LIMIT": "1"})
+        self.assertEqual((total, device), (256 * MIB, 256 * MIB))
+        self.assertEqual(filled, [free // (16 * MIB), 2])
+        command = self.command("info", "total")
+        command[3:3] = ["--memory", "128M", "--show-limit"]
+        done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, text=True,
+                              timeout=limits_harness.harness.TIMEOUT)
+        self.assertEqual(done.stdout.split()[1:], [str(128 * MIB)] * 2)
+
+    def test_totals_as_the_operator_says(self):
+        self.start()
+        self.mps("server set uid_%d --pinned-memory-limit=512M --show-limit=true\n" % os.getuid())
+        program = self.begin("info", "total", "wait", "info", "total", "wait", "info", "fill=16")
+        self.assertEqual(program.answer()[1:], [512 * MIB])
+        self.assertEqual(program.answer(), [512 * MIB])
+        limit = self.funnel("limit", "--client", str(program.pid), "--memory", "256M")
+        self.assertEqual(limit.returncode, 0, limit.stderr)
+        program.go_on()
+        self.assertEqual(program.answer(), [256 * MIB, 256 * MIB])
+        self.assertEqual(program.answer(), [512 * MIB])  # the device's stays that of the start
+        limit = self.funnel("limit", "--client", str(program.pid), "--memory", "none")
+        self.assertEqual(limit.returncode, 0, limit.stderr)
+        program.go_on()
+        free, total = program.answer()
+        self.assertEqual(total, 1 << 30)
+        self.assertEqual(program.answer(), [free // (16 * MIB), 2])
+        self.assertEqual(program.end(), 0)
+        own = {"FUNNEL_SHOW_LIMIT": "0"}
+        self.assertEqual(self.ask("total", environment=own), [[1 << 30]])
+
+    def test_a_container_of_hami(self):
+        """With what HAMi's device plugin sets for a container of two devices' shares."""
+        self.start()
+        hami = {"CUDA_DEVICE_MEMORY_LIMIT_0": "300m", "CUDA_DEVICE_MEMORY_LIMIT_1": "200m",
+                "CUDA_DEVICE_SM_LIMIT": "50", "CUDA_DEVICE_MEMORY_SHARED_CACHE": "/none/x.cache",
+                "CUDA_TASK_PRIORITY": "1", "NVIDIA_VISIBLE_DEVICES": "GPU-1"}
+        program = self.begin("sms", "info", "total", "wait", environment=hami)
+        self.assertEqual([program.answer() for _ in range(3)],
+                         [[SMS // 2], [300 * MIB, 300 * MIB], [300 * MIB]])
+        self.assertIn("below normal priority", self.control_log())
+        program.go_on()
+        program.end()
+        for more in ({"CUDA_DISABLE_CONTROL": "true"}, {"CUDA_DEVICE_MEMORY_LIMIT_0": "0m"}):
+            self.assertEqual(self.ask("total", environment={**hami, **more}), [[1 << 30]])
+        disabled = {**hami, "GPU_CORE_UTILIZATION_POLICY": "disable"}
+        self.assertEqual(self.ask("sms", "total", environment=disabled), [[SMS], [300 * MIB]])
+
+    def test_a_pod_of_kai(self):
+        """Its binder gives bytes, for any device of the pod."""
+        self.start()
+        self.assertEqual(self.ask("info", environment={"GPU_MEMORY_LIMIT": str(400 * MIB)}),
+                         [[400 * MIB, 400 * MIB]])
+
     def test_scopes(self):
         self.start()
         self.mps("set_default_device_pinned_mem_limit 0 512M\n")

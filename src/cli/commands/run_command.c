@@ -315,17 +315,13 @@ static int check_options(const struct run_options *options)
 
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
-    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
-                                          {"device", required_argument, NULL, 'D'},
-                                          {"group", required_argument, NULL, 'g'},
-                                          {"sm", required_argument, NULL, 's'},
-                                          {"sms", required_argument, NULL, 'S'},
-                                          {"memory", required_argument, NULL, 'm'},
-                                          {"priority", required_argument, NULL, 'p'},
-                                          {"no-start", no_argument, NULL, 'n'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"direct", no_argument, NULL, 'd'},      {"device", required_argument, NULL, 'D'},
+        {"group", required_argument, NULL, 'g'}, {"sm", required_argument, NULL, 's'},
+        {"sms", required_argument, NULL, 'S'},   {"memory", required_argument, NULL, 'm'},
+        {"show-limit", no_argument, NULL, 't'},  {"priority", required_argument, NULL, 'p'},
+        {"no-start", no_argument, NULL, 'n'},    {"quiet", no_argument, NULL, 'q'},
+        {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1) {
@@ -341,6 +337,8 @@ static int parse_run(int argc, char **argv, struct run_options *options)
             options->limits.sms = optarg;
         else if (option == 'm')
             options->limits.memory = optarg;
+        else if (option == 't')
+            options->limits.shows_limit = true;
         else if (option == 'p')
             options->limits.priority = optarg;
         else if (option == 'n')
@@ -376,8 +374,8 @@ static int run_run(int argc, char **argv)
 const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
      "Usage: funnel run [--device auto|cuda|soft] [--sm PERCENT | --sms NUMBER] [--memory SIZE]\n"
-     "                  [--priority 0|1] [--group NAME] [--direct] [--no-start] [-q] [-v]\n"
-     "                  -- PROGRAM [ARGUMENT...]\n\n"
+     "                  [--show-limit] [--priority 0|1] [--group NAME] [--direct] [--no-start]\n"
+     "                  [-q] [-v] -- PROGRAM [ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
      "      --device WHICH  cuda: NVIDIA's driver; soft: the software GPU; auto (default): "
@@ -388,6 +386,7 @@ const struct subcommand run_subcommands[] = {
      "                      can be divided into\n"
      "      --sms NUMBER    the same as a number of SMs\n"
      "      --memory SIZE   memory that the program may have of each device, such as 512M or 2G\n"
+     "      --show-limit    a memory limit is the total that cudaMemGetInfo and the device show\n"
      "      --priority P    0 normal, 1 below normal\n"
      "      --group NAME    a name under which funnel limit and provision know the program\n"
      "      --direct        on the device itself, without Funnel, to compare the two\n"

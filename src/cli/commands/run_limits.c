@@ -15,7 +15,7 @@
 
 bool run_limits_are_given(const struct run_limits *limits)
 {
-    return limits->sm || limits->sms || limits->memory || limits->priority;
+    return limits->sm || limits->sms || limits->memory || limits->priority || limits->shows_limit;
 }
 
 /* ---- values ---- */
@@ -142,7 +142,8 @@ int run_limits_set(const struct run_limits *limits, int fd)
     if (status)
         return status;
     if ((*share && setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", share, 1)) ||
-        (limits->priority && setenv("CUDA_MPS_CLIENT_PRIORITY", limits->priority, 1)))
+        (limits->priority && setenv("CUDA_MPS_CLIENT_PRIORITY", limits->priority, 1)) ||
+        (limits->shows_limit && setenv("FUNNEL_SHOW_LIMIT", "1", 1)))
         return cli_fail("cannot set the environment: %s", strerror(errno));
     return 0;
 }

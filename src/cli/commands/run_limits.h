@@ -4,9 +4,10 @@
 
 #include <stdbool.h>
 
-/* The values of --sm, --sms, --memory and --priority; NULL = not given. */
+/* The values of --sm, --sms, --memory and --priority, NULL = not given; and --show-limit. */
 struct run_limits {
     const char *sm, *sms, *memory, *priority;
+    bool shows_limit;
 };
 
 /* Whether any is given. */

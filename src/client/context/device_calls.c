@@ -50,7 +50,7 @@ CUresult client_cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    *bytes = device->record->total_memory;
+    *bytes = device->record->shown_memory;
     return CUDA_SUCCESS;
 }
 

@@ -139,6 +139,14 @@ static void parse_percentage(const char *text, struct hello *hello)
                     "a percentage above 0 and at most 100");
 }
 
+static void parse_priority(const char *variable, const char *text, struct hello *hello)
+{
+    if (!strcmp(text, "0") || !strcmp(text, "1"))
+        hello->priority = (uint32_t)(*text - '0');
+    else if (*text)
+        log_ignored(variable, text, "0 or 1");
+}
+
 static void copy_variable(const char *name, char *text, size_t capacity)
 {
     const char *value = getenv(name);
@@ -168,39 +176,75 @@ static uint64_t parse_bytes(const char *text)
     return *end || end == text ? 0 : bytes;
 }
 
-/* Where MPS's own variable says nothing about the device. "0" is no limit. */
+/* "0", and "0m", which HAMi sets for a container that asks for no memory. */
+static bool is_no_limit(const char *text)
+{
+    return text[strspn(text, "0")] == '\0' ||
+           (*text == '0' && strspn(text, "0kmgKMG") == strlen(text));
+}
+
+/* Where MPS's own variable says nothing about the device. Totals show such a limit, as they do with
+ * the libraries of these schedulers. */
 static void limit_devices(const char *variable, unsigned first, unsigned count, struct hello *hello)
 {
     const char *text = getenv(variable);
     uint64_t bytes = text ? parse_bytes(text) : 0;
 
-    if (!text || !*text || !strcmp(text, "0"))
+    if (!text || is_no_limit(text))
         return;
     if (!bytes)
         log_ignored(variable, text, "a size such as 1g or 1073741824");
     for (unsigned i = first; i < first + count; i++)
-        if (bytes && !hello->memory_limit[i])
+        if (bytes && !hello->memory_limit[i]) {
             hello->memory_limit[i] = bytes;
+            hello->totals = HELLO_TOTALS_LIMIT;
+        }
 }
 
-/* HAMi's percentage; 0 and 100 are no limit. */
-static void limit_multiprocessors(struct hello *hello)
+/* HAMi's percentage: 0 and 100 are no limit. */
+static uint32_t percentage_of(const char *variable)
 {
-    const char *text = getenv("CUDA_DEVICE_SM_LIMIT");
+    const char *text = getenv(variable);
     char *end = NULL;
     unsigned long percentage = text ? strtoul(text, &end, 10) : 0;
 
-    if (!text || !*text || hello->sm_centipercent)
-        return;
-    if (*end || percentage > 100)
-        log_ignored("CUDA_DEVICE_SM_LIMIT", text, "a percentage of 0 to 100");
-    else if (percentage && percentage < 100)
-        hello->sm_centipercent = (uint32_t)percentage * 100;
+    if (text && (*end || percentage > 100)) {
+        log_ignored(variable, text, "a percentage of 0 to 100");
+        return 0;
+    }
+    return percentage < 100 ? (uint32_t)percentage : 0;
 }
 
-/* HAMi and Volcano name devices as the program counts them, and KAI means each device. */
-static void read_scheduler_limits(struct hello *hello)
+/* A client has the same share of each device, so the smallest of those that HAMi names counts. */
+static void limit_multiprocessors(struct hello *hello)
 {
+    const char *policy = getenv("GPU_CORE_UTILIZATION_POLICY");
+    uint32_t least = percentage_of("CUDA_DEVICE_SM_LIMIT");
+    char variable[40];
+
+    if (hello->sm_centipercent || (policy && !strcasecmp(policy, "disable")))
+        return;
+    for (unsigned i = 0; i < HELLO_MAX_DEVICES; i++) {
+        text_format(variable, sizeof(variable), "CUDA_DEVICE_SM_LIMIT_%u", i);
+        uint32_t percentage = percentage_of(variable);
+        if (percentage && (!least || percentage < least))
+            least = percentage;
+    }
+    hello->sm_centipercent = least * 100;
+}
+
+/* HAMi's library limits no program of a container that is exempt, though its variables are set. */
+static bool is_exempt_from_hami(void)
+{
+    const char *text = getenv("CUDA_DISABLE_CONTROL");
+
+    return text && (!strcmp(text, "1") || !strcasecmp(text, "t") || !strcasecmp(text, "true"));
+}
+
+/* HAMi and Volcano name devices as the program counts them. */
+static void read_hami_limits(struct hello *hello)
+{
+    const char *priority = getenv("CUDA_TASK_PRIORITY");
     char variable[40];
 
     limit_multiprocessors(hello);
@@ -209,6 +253,15 @@ static void read_scheduler_limits(struct hello *hello)
         limit_devices(variable, i, 1, hello);
     }
     limit_devices("CUDA_DEVICE_MEMORY_LIMIT", 0, HELLO_MAX_DEVICES, hello);
+    if (priority && hello->priority == HELLO_PRIORITY_UNSET)
+        parse_priority("CUDA_TASK_PRIORITY", priority, hello);
+}
+
+static void read_scheduler_limits(struct hello *hello)
+{
+    if (!is_exempt_from_hami())
+        read_hami_limits(hello);
+    /* KAI means each device. */
     limit_devices("GPU_MEMORY_LIMIT", 0, HELLO_MAX_DEVICES, hello);
 }
 
@@ -220,12 +273,13 @@ void environment_limits(struct hello *hello)
     if (percentage && *percentage)
         parse_percentage(percentage, hello);
     hello->priority = HELLO_PRIORITY_UNSET;
-    if (priority && (strcmp(priority, "0") == 0 || strcmp(priority, "1") == 0))
-        hello->priority = (uint32_t)(*priority - '0');
-    else if (priority && *priority)
-        log_ignored("CUDA_MPS_CLIENT_PRIORITY", priority, "0 or 1");
+    if (priority)
+        parse_priority("CUDA_MPS_CLIENT_PRIORITY", priority, hello);
     parse_memory_limits(getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), hello);
     read_scheduler_limits(hello);
+    if (getenv("FUNNEL_SHOW_LIMIT"))
+        hello->totals =
+            switch_is_on("FUNNEL_SHOW_LIMIT") ? HELLO_TOTALS_LIMIT : HELLO_TOTALS_DEVICE;
 }
 
 /* "GPU-8-4-4-4-12" or the beginning of it, as CUDA allows. */

@@ -22,7 +22,7 @@
 
 #define LIMITS                                                         \
     "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
-    "[--client-priority=PRIORITY]"
+    "[--client-priority=PRIORITY] [--show-limit=SHOWN]"
 #define SERVER                                                              \
     "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
     "[--timeslice-pct=TIMESLICE] " LIMITS

@@ -7,6 +7,7 @@
 
 #include "grammar.h"
 #include "journal.h"
+#include "switch.h"
 #include "text.h"
 
 /* One "device=limit" of the list. */
@@ -47,6 +48,7 @@ void limits_init_from_environment(struct limits *limits)
 
     memset(limits, 0, sizeof(*limits));
     limits->sm_centipercent = 10000;
+    limits->totals_show_limit = switch_is_on("FUNNEL_SHOW_LIMIT");
     if (percent && *percent && grammar_percent(percent, &limits->sm_centipercent))
         journal("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: \"%s\" is not a percentage above 0; ignored",
                 percent);

@@ -113,6 +113,7 @@ void limits_of_server(const struct limits *server, uint32_t priority,
     memset(ret_limits, 0, sizeof(*ret_limits));
     ret_limits->sm_centipercent = server->sm_centipercent;
     ret_limits->priority = priority;
+    ret_limits->totals_show_limit = server->totals_show_limit;
     for (unsigned i = 0; i < ready->device_count; i++)
         ret_limits->memory_limit[i] = memory_limit_of(server, &ready->devices[i], i);
 }
@@ -123,6 +124,8 @@ void limits_tighten(struct server_limits *limits, const struct hello *hello,
     limits->sm_centipercent = (uint32_t)tighter(limits->sm_centipercent, hello->sm_centipercent);
     if (hello->priority <= 1)
         limits->priority = hello->priority;
+    if (hello->totals == HELLO_TOTALS_LIMIT || hello->totals == HELLO_TOTALS_DEVICE)
+        limits->totals_show_limit = hello->totals == HELLO_TOTALS_LIMIT;
     for (unsigned i = 0; i < ready->device_count; i++)
         limits->memory_limit[i] =
             tighter(limits->memory_limit[i], requested_memory(hello, &ready->devices[i], i));
@@ -148,6 +151,8 @@ void limit_change_apply(const struct limit_change *change, const struct server_r
         limits->sm_centipercent = centipercent_of_sms(change->sms, ready->devices[0].sm_count);
     if (change->sets_priority)
         limits->priority = change->priority;
+    if (change->sets_totals)
+        limits->totals_show_limit = change->totals_show_limit;
     for (unsigned i = 0; change->sets_memory && i < ready->device_count; i++)
         if (!*change->device || device_is_named(change->device, &ready->devices[i], i))
             limits->memory_limit[i] = change->memory;

@@ -2,7 +2,8 @@
 /*
  * The limits that operators set: the daemon's defaults, and each server's own, which start as a
  * copy of the defaults. They bind clients that come later; what a client asks for itself can only
- * tighten them, except for the priority, which a client may choose.
+ * tighten them, except for the priority, and whether totals of memory show the limit, which a
+ * client may choose.
  */
 #pragma once
 
@@ -24,6 +25,7 @@ struct device_limit {
 struct limits {
     uint32_t sm_centipercent;
     uint32_t priority;
+    bool totals_show_limit;
     unsigned device_count;
     struct device_limit devices[DEVICE_LIMITS_MAX]; /* in the order they were set: the last wins */
 };
@@ -45,7 +47,8 @@ struct limit_change {
     bool lifts_share;         /* the share becomes the whole device */
     uint32_t sm_centipercent; /* 0 = stays */
     uint32_t sms;             /* the share as a number of multiprocessors; 0 = stays */
-    bool sets_priority, sets_memory;
+    bool sets_priority, sets_memory, sets_totals;
+    bool totals_show_limit;
     uint32_t priority;
     uint64_t memory; /* 0 = no limit */
     char device[64]; /* "" = all */

@@ -219,6 +219,10 @@ void namespace_set(struct mps_namespace *space, const struct grammar_values *val
         text_copy(space->cgroup, sizeof(space->cgroup), values->cgroup);
     if (grammar_given(values, GRAMMAR_LEVELS))
         space->cgroup_depth = values->levels;
+    if (grammar_given(values, GRAMMAR_SHOWN)) {
+        change->sets_totals = true;
+        change->totals_show_limit = values->shown;
+    }
     if (grammar_given(values, GRAMMAR_SIZE)) {
         change->sets_memory = true;
         change->memory = values->memory;

@@ -110,6 +110,7 @@ static CUresult record_memory(struct device *device)
     if (result == CUDA_SUCCESS && !granularity)
         result = CUDA_ERROR_UNKNOWN;
     device->record.total_memory = total;
+    device->record.shown_memory = total;
     device->record.granularity = granularity;
     return result;
 }

@@ -8,6 +8,7 @@ void session_limits_init(struct session_limits *limits, const struct server_limi
     limits->fixed_first = from->fixed_first;
     limits->fixed_count = from->fixed_count;
     limits->fixed_only = from->fixed_only;
+    limits->totals_show_limit = from->totals_show_limit;
     session_limits_set(limits, from);
 }
 
@@ -31,9 +32,18 @@ struct server_limits session_limits_get(const struct session_limits *limits)
         .fixed_first = limits->fixed_first,
         .fixed_count = limits->fixed_count,
         .fixed_only = limits->fixed_only,
+        .totals_show_limit = limits->totals_show_limit,
     };
 
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         result.memory_limit[i] = limits->memory[i];
     return result;
+}
+
+uint64_t session_limits_shown_total(const struct session_limits *limits, unsigned device,
+                                    uint64_t total)
+{
+    uint64_t limit = limits->totals_show_limit ? limits->memory[device] : 0;
+
+    return limit && limit < total ? limit : total;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client may use, in force now. The daemon may change the memory limits, the share of the
- * multiprocessors and the priority while the client works; its static partition never changes.
+ * multiprocessors and the priority while the client works; its static partition, and what totals
+ * show, never change.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct session_limits {
     atomic_bool changed; /* the session's thread has to take over the last two */
     /* Written before the session's thread starts. */
     uint32_t fixed_device, fixed_first, fixed_count, fixed_only; /* as in struct server_limits */
+    bool totals_show_limit;                                      /* likewise */
 };
 
 /* Before the session's thread starts: takes over all of them. */
@@ -29,3 +31,7 @@ void session_limits_set(struct session_limits *limits, const struct server_limit
 
 /* From any thread: what is in force. */
 struct server_limits session_limits_get(const struct session_limits *limits);
+
+/* From any thread: the memory of a device of `total` bytes, as its client is to see it. */
+uint64_t session_limits_shown_total(const struct session_limits *limits, unsigned device,
+                                    uint64_t total);

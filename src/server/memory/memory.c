@@ -238,7 +238,7 @@ void memory_release_all(struct session *session)
     device_granules_end_spare(session);
 }
 
-/* The rest of the client's limit, but not more than the device's free memory. */
+/* Free is the rest of the client's limit, but not more than the device's free memory. */
 CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemGetInfo_v2 *in,
                                struct wire_cuMemGetInfo_v2_reply *ret_out)
 {
@@ -257,6 +257,6 @@ CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemG
     uint64_t used = session->memory->device[in->device].used;
     uint64_t left = limit > used ? limit - used : 0;
     ret_out->free = limit && left < free_bytes ? left : free_bytes;
-    ret_out->total = total;
+    ret_out->total = session_limits_shown_total(&session->limits, in->device, total);
     return CUDA_SUCCESS;
 }

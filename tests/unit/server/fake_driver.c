@@ -528,6 +528,7 @@ static void make_device(struct devices *devices)
     devices->stride = 4ull << 30;
     devices->device[0].record.granularity = 2u << 20;
     devices->device[0].record.total_memory = 1u << 30;
+    devices->device[0].record.shown_memory = 1u << 30;
     devices->device[0].record.priority_greatest = -5;
 }
 

@@ -99,6 +99,12 @@ static const char *const limit_variables[] = {
     "CUDA_DEVICE_MEMORY_LIMIT",
     "CUDA_DEVICE_MEMORY_LIMIT_1",
     "GPU_MEMORY_LIMIT",
+    "CUDA_DEVICE_SM_LIMIT_0",
+    "CUDA_DEVICE_SM_LIMIT_3",
+    "GPU_CORE_UTILIZATION_POLICY",
+    "CUDA_DISABLE_CONTROL",
+    "CUDA_TASK_PRIORITY",
+    "FUNNEL_SHOW_LIMIT",
 };
 
 static void forget_limits(void)
@@ -126,6 +132,51 @@ static void test_limits_of_schedulers(void **state)
     environment_limits(&hello);
     assert_int_equal(hello.sm_centipercent, 0);
     assert_int_equal(hello.memory_limit[31], UINT64_C(1) << 30);
+}
+
+static struct hello limits_with(const char *variable, const char *value)
+{
+    struct hello hello = {0};
+
+    setenv(variable, value, 1);
+    environment_limits(&hello);
+    return hello;
+}
+
+/* As HAMi's library reads them; and a container that is exempt has their variables, too. */
+static void test_other_variables_of_hami(void **state)
+{
+    forget_limits();
+    setenv("CUDA_DEVICE_SM_LIMIT", "50", 1);
+    setenv("CUDA_DEVICE_SM_LIMIT_0", "40", 1);
+    assert_int_equal(limits_with("CUDA_DEVICE_SM_LIMIT_3", "20").sm_centipercent, 2000);
+    assert_int_equal(limits_with("GPU_CORE_UTILIZATION_POLICY", "default").sm_centipercent, 2000);
+    assert_int_equal(limits_with("GPU_CORE_UTILIZATION_POLICY", "disable").sm_centipercent, 0);
+    unsetenv("GPU_CORE_UTILIZATION_POLICY");
+    assert_int_equal(limits_with("CUDA_TASK_PRIORITY", "1").priority, 1);
+    setenv("CUDA_DEVICE_MEMORY_LIMIT_0", "3000m", 1);
+    assert_int_equal(limits_with("CUDA_DISABLE_CONTROL", "false").memory_limit[0], 3000ull << 20);
+    const struct hello exempt = limits_with("CUDA_DISABLE_CONTROL", "true");
+    assert_int_equal(exempt.memory_limit[0], 0);
+    assert_int_equal(exempt.sm_centipercent, 0);
+    assert_int_equal(exempt.priority, HELLO_PRIORITY_UNSET);
+    assert_int_equal(exempt.totals, HELLO_TOTALS_UNSET);
+    assert_int_equal(limits_with("GPU_MEMORY_LIMIT", "1g").memory_limit[0], 1 << 30);
+    forget_limits();
+}
+
+/* Totals show the limits of schedulers, as these do themselves, and others where it is said. */
+static void test_what_totals_show(void **state)
+{
+    forget_limits();
+    assert_int_equal(limits_with("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=2G").totals,
+                     HELLO_TOTALS_UNSET);
+    assert_int_equal(limits_with("GPU_MEMORY_LIMIT", "0").totals, HELLO_TOTALS_UNSET);
+    assert_int_equal(limits_with("GPU_MEMORY_LIMIT", "1g").totals, HELLO_TOTALS_LIMIT);
+    assert_int_equal(limits_with("FUNNEL_SHOW_LIMIT", "0").totals, HELLO_TOTALS_DEVICE);
+    unsetenv("GPU_MEMORY_LIMIT");
+    assert_int_equal(limits_with("FUNNEL_SHOW_LIMIT", "1").totals, HELLO_TOTALS_LIMIT);
+    forget_limits();
 }
 
 /* What the program's own MPS variables say comes first. */
@@ -188,6 +239,9 @@ static void test_values_that_are_ignored_are_logged(void **state)
     assert_true(logs("CUDA_DEVICE_SM_LIMIT", "0", NULL));
     assert_true(logs("GPU_MEMORY_LIMIT", "1x", "\"1x\" is not a size"));
     assert_true(logs("CUDA_DEVICE_MEMORY_LIMIT", "0", NULL));
+    assert_true(logs("CUDA_DEVICE_MEMORY_LIMIT_1", "0m", NULL));
+    assert_true(logs("CUDA_DEVICE_MEMORY_LIMIT_1", "m", "\"m\" is not a size"));
+    assert_true(logs("CUDA_TASK_PRIORITY", "2", "\"2\" is not 0 or 1"));
 }
 
 static void test_socket_path(void **state)
@@ -211,6 +265,8 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_wrong_limits_are_not_asked_for),
         cmocka_unit_test(test_limits_of_schedulers),
+        cmocka_unit_test(test_other_variables_of_hami),
+        cmocka_unit_test(test_what_totals_show),
         cmocka_unit_test(test_limits_of_mps_before_schedulers),
         cmocka_unit_test(test_values_that_are_ignored_are_logged),
         cmocka_unit_test(test_socket_path),

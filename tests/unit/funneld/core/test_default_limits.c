@@ -13,6 +13,7 @@ static int clear(void **state)
     unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
     unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
     unsetenv("CUDA_MPS_CLIENT_PRIORITY");
+    unsetenv("FUNNEL_SHOW_LIMIT");
     return 0;
 }
 
@@ -23,12 +24,15 @@ static void test_environment(void **state)
     limits_init_from_environment(&limits);
     assert_int_equal(limits.sm_centipercent, 10000);
     assert_int_equal(limits.device_count, 0);
+    assert_false(limits.totals_show_limit);
+    setenv("FUNNEL_SHOW_LIMIT", "1", 1);
     setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "x", 1);
     setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,nonsense,GPU-ab=512MB,", 1);
     setenv("CUDA_MPS_CLIENT_PRIORITY", "2", 1);
     limits_init_from_environment(&limits);
     assert_int_equal(limits.sm_centipercent, 10000);
     assert_int_equal(limits.priority, 0);
+    assert_true(limits.totals_show_limit);
     assert_int_equal(limits.device_count, 2);
     assert_string_equal(limits_memory_text(&limits, "gpu-AB"), "512M");
 }

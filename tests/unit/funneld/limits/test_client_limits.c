@@ -69,6 +69,27 @@ static void test_a_client_only_tightens(void **state)
     assert_int_equal(result.priority, 1);
 }
 
+static void test_a_client_chooses_what_totals_show(void **state)
+{
+    struct server_ready ready = two_devices();
+    struct hello hello = {.totals = HELLO_TOTALS_UNSET};
+    struct limits limits = {.sm_centipercent = 10000, .totals_show_limit = true};
+    struct server_limits result;
+
+    grant(&limits, &ready, &hello, 0, &result);
+    assert_int_equal(result.totals_show_limit, 1);
+    hello.totals = HELLO_TOTALS_DEVICE;
+    grant(&limits, &ready, &hello, 0, &result);
+    assert_int_equal(result.totals_show_limit, 0);
+    limits.totals_show_limit = false;
+    hello.totals = HELLO_TOTALS_LIMIT;
+    grant(&limits, &ready, &hello, 0, &result);
+    assert_int_equal(result.totals_show_limit, 1);
+    hello.totals = 77;
+    grant(&limits, &ready, &hello, 0, &result);
+    assert_int_equal(result.totals_show_limit, 0);
+}
+
 static void test_room_for_devices(void **state)
 {
     struct limits limits = {.sm_centipercent = 10000};
@@ -89,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_of_devices),
         cmocka_unit_test(test_a_client_only_tightens),
+        cmocka_unit_test(test_a_client_chooses_what_totals_show),
         cmocka_unit_test(test_room_for_devices),
     };
 

@@ -12,6 +12,7 @@ static const struct server_limits granted = {
     .fixed_first = 8,
     .fixed_count = 16,
     .fixed_only = 1,
+    .totals_show_limit = 1,
 };
 
 static void all_are_taken_over_at_first(void **state)
@@ -58,12 +59,31 @@ static void only_share_and_priority_move_streams(void **state)
     assert_true(limits.changed);
 }
 
+static void the_total_is_the_limit_where_that_is_less(void **state)
+{
+    struct server_limits other = granted;
+    struct session_limits limits = {0};
+
+    (void)state;
+    session_limits_init(&limits, &granted);
+    assert_int_equal(session_limits_shown_total(&limits, 1, 8 << 20), 2 << 20);
+    assert_int_equal(session_limits_shown_total(&limits, 1, 1 << 20), 1 << 20);
+    assert_int_equal(session_limits_shown_total(&limits, 2, 8 << 20), 8 << 20);
+    other.memory_limit[1] = 3 << 20;
+    other.totals_show_limit = 0;
+    session_limits_set(&limits, &other);
+    assert_int_equal(session_limits_shown_total(&limits, 1, 8 << 20), 3 << 20);
+    session_limits_init(&limits, &other);
+    assert_int_equal(session_limits_shown_total(&limits, 1, 8 << 20), 8 << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_taken_over_at_first),
         cmocka_unit_test(the_static_partition_never_changes),
         cmocka_unit_test(only_share_and_priority_move_streams),
+        cmocka_unit_test(the_total_is_the_limit_where_that_is_less),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
