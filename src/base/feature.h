@@ -31,6 +31,7 @@
     X(KERNEL_PREFETCH, "kernel-prefetch")       \
     X(SPARE_SHARES, "spare-shares")             \
     X(STANDBY, "standby")                       \
+    X(CONTROL_GROUPS, "control-groups")         \
     X(SANDBOX, "sandbox")
 
 #define FEATURE_NUMBER(name, text) FEATURE_##name,

@@ -15,12 +15,14 @@ from harness import Client
 PEER = """import sys
 sys.path.insert(0, sys.argv[1])
 import harness
-clients = [harness.Client(sys.argv[2])]
+named = {"group": sys.argv[3].encode()} if len(sys.argv) > 3 else {}
+clients = [harness.Client(sys.argv[2], **named)]
 print(*clients[0].welcome(), flush=True)
 while sys.stdin.readline():
     clients.append(harness.Client(sys.argv[2]))
     print(*clients[-1].welcome(), flush=True)
 """
+POD = "pod_0f1e2d3c4b5a"
 CLONE_NEWCGROUP = 0x02000000
 NOT_READY = 807
 
@@ -99,14 +101,15 @@ class Groups(harness.TestCase):
             file.write(text)
         self.start("-a", path)
 
-    def peer(self, group, own_namespace=False):
+    def peer(self, group, *named, own_namespace=False):
         """A program in that group; what it is told is on its output."""
         def enter():
             join(group)
             if own_namespace and ctypes.CDLL(None).unshare(CLONE_NEWCGROUP):
                 os._exit(1)
 
-        process = subprocess.Popen([sys.executable, "-c", PEER, harness.HERE, self.socket_path],
+        process = subprocess.Popen([sys.executable, "-c", PEER, harness.HERE, self.socket_path,
+                                    *named],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                    preexec_fn=enter)
         self.processes.append(process)
@@ -206,6 +209,73 @@ class Groups(harness.TestCase):
         status, message = self.client().welcome()
         self.assertEqual(status, NOT_READY)
         self.assertIn("The server s serves user 12345 only, not user 0", message)
+
+    # ---- groups of programs ----
+
+    def group_of(self, process):
+        client, = [row for row in self.funnel_json("ps") if row["pid"] == process.pid]
+        return client["group"]
+
+    def make_pod(self, container="9f" * 32):
+        """The control groups that a kubelet makes, below one of this test."""
+        pod = os.path.join(self.new_group(), "kubepods-pod0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0.slice")
+        self.make_group(pod)
+        self.make_group(os.path.join(pod, f"cri-containerd-{container}.scope"))
+        return os.path.join(pod, f"cri-containerd-{container}.scope")
+
+    def test_pods_are_groups(self):
+        """Without any variable, in a namespace of control groups as containers have one, too."""
+        container = self.make_pod()
+        self.start()
+        programs = [self.peer(container), self.peer(os.path.dirname(container))]
+        if os.geteuid() == 0:
+            programs.append(self.peer(container, own_namespace=True))
+        for program in programs:
+            self.assertEqual(self.group_of(program), POD)
+        shown = self.funnel("ps").stdout
+        self.assertEqual(shown.count(POD), len(programs), shown)
+        done = self.funnel("limit", "--group", POD, "--sm", "25")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.peer(container)
+        self.assertEqual([event["share"] for event in self.server_events("client")],
+                         [10000] * len(programs) + [2500])
+        outside = self.client()
+        self.assertEqual(outside.welcome(), (0, ""))
+        self.assertEqual(self.server_events("client")[-1]["share"], 10000)
+
+    def test_a_group_that_a_pod_names(self):
+        """It counts, until an operator has limited the pod."""
+        container = self.make_pod()
+        self.start()
+        self.assertEqual(self.group_of(self.peer(container, "batch")), "batch")
+        done = self.funnel("limit", "--group", POD, "--sm", "25")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.group_of(self.peer(container, "batch")), POD)
+        self.assertEqual(self.server_events("client")[-1]["share"], 2500)
+
+    def test_containers_and_jobs_are_groups(self):
+        outer = self.new_group()
+        self.start()
+        for path, group in ((f"docker-{'9f' * 32}.scope", f"container_{'9f' * 6}"),
+                            ("slurmstepd.scope/job_7/step_0", "job_7")):
+            inner = outer
+            for part in path.split("/"):
+                inner = os.path.join(inner, part)
+                self.make_group(inner)
+            self.assertEqual(self.group_of(self.peer(inner)), group)
+
+    def test_groups_of_programs_switched_off(self):
+        container = self.make_pod()
+        self.start(environment={"FUNNEL_OFF": "control-groups"})
+        self.assertFalse(self.group_of(self.peer(container)))
+
+    def test_the_daemons_own_group_is_none(self):
+        """Such as that of the container that daemon and programs are in together."""
+        container = self.make_pod()
+        done = subprocess.run([os.path.join(self.root, "bin/funneld"), "-d"], env=self.environment,
+                              preexec_fn=lambda: join(container), timeout=harness.TIMEOUT)
+        self.assertEqual(done.returncode, 0)
+        self.assertFalse(self.group_of(self.peer(container)))
 
     def test_wrong_groups(self):
         self.start()

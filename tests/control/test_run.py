@@ -86,13 +86,15 @@ class Run(harness.TestCase):
     # ---- the daemon that funnel run starts ----
 
     def test_settings_of_the_program_are_not_the_daemons(self):
-        process = self.begin(**LIMITS, CUDA_VISIBLE_DEVICES="1")
+        process = self.begin(**LIMITS, CUDA_VISIBLE_DEVICES="1", FUNNEL_SHOW_LIMIT="1")
         self.assertEqual(self.limits_of(process)[:3], (25.0, None, 1))
         self.assertEqual([d["ordinal"] for d in self.client_of(process)["devices"]], [1])
         default, = [row for row in self.funnel_json("limits")["limits"]
                     if row["scope"] == "daemon"]
         self.assertEqual((default["sm_percent"], default["priority"]), (100.0, 0))
+        self.assertIn("totals that show the limit", self.control_log())
         self.assertEqual(self.limits_of(self.begin()), (100.0, None, 0, ""))
+        self.assertEqual(self.control_log().count("totals that show the limit"), 1)
 
     def test_settings_of_a_daemon_that_is_started(self):
         self.assertEqual(self.funnel("start", "--device", "soft", environment=LIMITS).returncode, 0)

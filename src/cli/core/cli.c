@@ -88,6 +88,7 @@ static void forget_program_settings(void)
     unsetenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
     unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
     unsetenv("CUDA_MPS_CLIENT_PRIORITY");
+    unsetenv("FUNNEL_SHOW_LIMIT");
 }
 
 _Noreturn static void become_daemon(const char *program, const struct daemon_options *options)

@@ -16,6 +16,7 @@
 #include "fd.h"
 #include "funnel_errors.h"
 #include "journal.h"
+#include "peer_group.h"
 #include "peer_identity.h"
 #include "peer_program.h"
 #include "replacement.h"
@@ -276,6 +277,7 @@ static void delay_program(struct pending_client *client)
     uint64_t wait = owner == daemon->uid ? 0 : user_rate_charge(&rate, owner, clock_ns());
 
     peer_identity_complete(&client->identity, &client->hello);
+    peer_group_find(&client->daemon->rules, client->connection.fd, &client->identity);
     if (wait == 0) {
         admit_program(client);
         return;

@@ -74,6 +74,11 @@ static void take_stricter(struct server_limits *limits, const struct server_limi
             limits->memory_limit[i] = other->memory_limit[i];
 }
 
+bool limit_rules_have_group(const struct limit_rules *rules, const char *group)
+{
+    return find((struct limit_rules *)rules, group, 0) != NULL;
+}
+
 void limit_rules_apply(const struct limit_rules *rules, const struct server_identity *identity,
                        const struct server_ready *ready, struct server_limits *limits)
 {

@@ -27,6 +27,8 @@ struct limit_rules {
 int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
                     const struct limit_change *change);
 
+bool limit_rules_have_group(const struct limit_rules *rules, const char *group);
+
 /* Applies the rule of the user, and then that of the group as far as it is stricter: a client names
  * its group itself. */
 void limit_rules_apply(const struct limit_rules *rules, const struct server_identity *identity,

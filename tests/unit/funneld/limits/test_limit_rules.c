@@ -57,6 +57,8 @@ static void test_the_group_only_tightens(void **state)
     assert_int_equal(limits.priority, 1);
     assert_int_equal(limits_of(8, "batch").sm_centipercent, 5000);
     assert_int_equal(limits_of(8, "batch").priority, 0);
+    assert_true(limit_rules_have_group(&rules, "batch"));
+    assert_false(limit_rules_have_group(&rules, "other"));
     /* A group's rule does not bind the user whose id it was given with. */
     assert_int_equal(limits_of(0, "").sm_centipercent, 10000);
 }
