@@ -22,6 +22,7 @@
 #include "pending_client.h"
 #include "server_process.h"
 #include "service.h"
+#include "settings.h"
 #include "takeover.h"
 #include "text.h"
 #include "usage_journal.h"
@@ -219,6 +220,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
             return fail_metrics(daemon, ready_fd, error);
     }
     announce(daemon);
+    settings_restore(daemon);
     takeover_begin(daemon);
     tell_ready(ready_fd);
     event_base_dispatch(daemon->base);

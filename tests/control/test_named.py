@@ -160,11 +160,13 @@ class Named(TestCase):
         self.assertEqual(len(self.words("server list")), 2)
 
     def test_leftovers(self):
-        """Sockets vanish with the daemon, and the next one removes those of one that was killed."""
+        """Sockets vanish with the daemon, and the next one removes those of one that was killed, but
+        for servers that are kept."""
         path = os.path.join(self.pipe, "a")
         self.words("server create a")
         os.kill(self.daemon_pid(), signal.SIGKILL)
         self.assertTrue(os.path.exists(path))
+        os.unlink(os.path.join(self.pipe, "funnel.servers", "settings"))
         wait_until(lambda: self.run_program("funneld", "-d").returncode == 0)
         self.assertFalse(os.path.exists(path))
         self.words("server create a")
@@ -312,6 +314,7 @@ class Namespaces(TestCase):
     def test_leftovers(self):
         self.words("namespace create batch --server=a")
         os.kill(self.daemon_pid(), signal.SIGKILL)
+        os.unlink(os.path.join(self.pipe, "funnel.servers", "settings"))
         wait_until(lambda: self.run_program("funneld", "-d").returncode == 0)
         self.assertFalse(os.path.exists(os.path.join(self.pipe, "a")))
 

@@ -4,7 +4,8 @@
 
 Programs that have attached notice nothing, there is one server all the time, a program that works
 all the while is listed by each daemon, and usage.jsonl has one line for each program that has
-attached, with what the same program does when no daemon is killed.
+attached, with what the same program does when no daemon is killed. What commands set between the
+kills is in force in each daemon.
 """
 import json
 import os
@@ -107,6 +108,29 @@ def row_of(status, pid):
     return {what: rows[0][what] for what in ("pid", "id", "uid", "command", "since") if what in rows[0]}
 
 
+SET = {}  # what commands have set: what it is called in `funnel limits`, and its value
+
+
+def ask(funnel, *words):
+    done = subprocess.run([funnel.binary, *words], env=funnel.environment, capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0, f"funnel {' '.join(words)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def set_something(funnel, chance):
+    """One more rule, or another value of one."""
+    user, percent = 70000 + chance.randrange(10), chance.randint(1, 99)
+    ask(funnel, "limit", "--user", str(user), "--sm", f"{percent}%")
+    SET[f"user {user}"] = f"{percent}%"
+
+
+def check_settings(funnel):
+    lines = [line.split() for line in ask(funnel, "limits").splitlines()]
+    shown = {" ".join(words[:2]): words[2] for words in lines if words[:1] == ["user"]}
+    assert shown == SET, f"the daemon has the limits {shown}, and commands have set {SET}"
+
+
 def check_daemon(funnel, server, pid, row):
     """The first answer waits for nothing but the server's."""
     began = time.monotonic()
@@ -122,11 +146,14 @@ def kill_many(funnel, chance, kills, pid):
     try:
         for number in range(1, kills + 1):
             time.sleep(chance.uniform(0, 0.25))
+            if number % 3 == 0:
+                set_something(funnel, chance)
             kill_daemon(funnel)
             time.sleep(chance.choice((0, 0, 0.05, 0.2)))
             start_daemon(funnel)
             if number % 5 == 0 or number == kills:
                 check_daemon(funnel, server, pid, row)
+                check_settings(funnel)
     finally:
         for worker in workers:
             worker.ends.set()
@@ -178,7 +205,7 @@ def main():
         ran, failed = check_accounts(funnel, workers, expected, steady.pid)
         assert count_starts(funnel) == 1, "another server was started"
     harness.say(f"{options.kills} daemons killed: {ran} programs ran, {failed} found no daemon; "
-                "one server, and all accounts are exact")
+                "one server, all accounts are exact, and settings are kept")
 
 
 harness.finish(main)

@@ -8,6 +8,7 @@
 #include "console.h"
 #include "journal.h"
 #include "server_process.h"
+#include "settings.h"
 #include "text.h"
 
 enum command_user { ANY_USER, OPERATORS };
@@ -81,6 +82,7 @@ static void run_words(struct console *console, char *words[], int count)
     } else if (command->who == OPERATORS && !console_is_operator(console)) {
         refuse(console, "Permission denied: this command is for root and the daemon's own user");
     } else {
+        settings_begin(console, command->name, words + 1, count - 1, &values);
         command->run(console, &values);
     }
 }

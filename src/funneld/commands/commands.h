@@ -5,6 +5,7 @@
 #include "grammar.h"
 
 struct console;
+struct daemon;
 
 /* Runs one line; console_done() is called when it has been answered. `line` is written to. */
 void commands_run(struct console *console, char *line);
@@ -34,5 +35,10 @@ struct service;
  * is returned. */
 struct server_process *command_server(struct console *console, const struct grammar_values *values);
 
-/* The service of that name; else the command is answered, and NULL is returned. */
+/* The service of that name, which is made for uid_N when there is none; NULL, with a message where
+ * it cannot be made. */
+struct service *command_find_service(struct daemon *daemon, const char *name,
+                                     char ret_reason[GRAMMAR_REASON_MAX]);
+
+/* The same; else the command is answered, and NULL is returned. */
 struct service *command_service(struct console *console, const char *name);

@@ -42,13 +42,21 @@ static struct service *create_for_user(struct daemon *daemon, const char *name,
     return service;
 }
 
+struct service *command_find_service(struct daemon *daemon, const char *name,
+                                     char ret_reason[GRAMMAR_REASON_MAX])
+{
+    struct service *service = service_find(daemon, name);
+
+    *ret_reason = '\0';
+    return !service && text_starts_with(name, "uid_") ? create_for_user(daemon, name, ret_reason)
+                                                      : service;
+}
+
 struct service *command_service(struct console *console, const char *name)
 {
-    struct service *service = service_find(console->daemon, name);
-    char reason[GRAMMAR_REASON_MAX] = "";
+    char reason[GRAMMAR_REASON_MAX];
+    struct service *service = command_find_service(console->daemon, name, reason);
 
-    if (!service && text_starts_with(name, "uid_"))
-        service = create_for_user(console->daemon, name, reason);
     if (service)
         return service;
     if (*reason)

@@ -2,6 +2,7 @@
 /* See console.h. */
 #include "console.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "journal.h"
 #include "server_process.h"
 #include "service.h"
+#include "settings.h"
 #include "state_query.h"
 #include "user_owner.h"
 
@@ -22,6 +24,7 @@ static void console_free(struct console *console)
         journal("UI closed");
     if (console->trace)
         end_trace(console);
+    settings_end(console, COMMAND_FAILED);
     list_remove(&console->link);
     connection_close(&console->connection);
     free(console);
@@ -73,6 +76,7 @@ void console_done(struct console *console, int status)
     struct command_done message = {{COMMAND_MAGIC, COMMAND_DONE}, status};
 
     console->busy = false;
+    settings_end(console, status);
     console_send(console, &message, sizeof(message));
     if (console->gone)
         console_free(console);
@@ -188,6 +192,24 @@ void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid)
     list_append(&daemon->consoles, &console->link);
     if (connection_open(&console->connection, daemon->base, fd, &console_handlers, console))
         console_free(console);
+}
+
+/* It counts as one whose front end has died: it is freed when the command has been answered. */
+void console_run_for_daemon(struct daemon *daemon, char *line)
+{
+    struct console *console = calloc(1, sizeof(*console));
+
+    if (!console) {
+        journal("\"%.200s\" cannot be run: %s", line, strerror(ENOMEM));
+        return;
+    }
+    console->daemon = daemon;
+    console->uid = console->owner = daemon->uid;
+    console->connection.fd = -1;
+    console->busy = console->gone = true;
+    list_init(&console->connection.outbox);
+    list_append(&daemon->consoles, &console->link);
+    commands_run(console, line);
 }
 
 unsigned console_count(const struct daemon *daemon, uid_t owner)

@@ -16,6 +16,7 @@
 
 struct server_process;
 struct service;
+struct setting;
 
 #define COMMAND_PENDING_MAX 256
 
@@ -30,11 +31,16 @@ struct console {
     char pending[COMMAND_PENDING_MAX]; /* a command that runs when a server has started, or "" */
     bool logged;                       /* its first command line has been logged */
     bool awaits_quit;                  /* its command ends with the daemon */
+    struct setting *setting;           /* what its command sets and the next daemon has to know */
+    bool cuts_partitions;              /* its command changes static partitions */
     uint32_t trace;                    /* the number of the trace that it has ordered; 0 = none */
 };
 
 /* Takes `fd`. */
 void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid);
+
+/* Gives a command as the daemon's user, without a front end: the answer goes to the log alone. */
+void console_run_for_daemon(struct daemon *daemon, char *line);
 
 /* One line of the answer, to the front end and to the log. */
 void console_print(struct console *console, const char *format, ...)

@@ -7,12 +7,14 @@
 #include "notify.h"
 #include "server_process.h"
 #include "service.h"
+#include "settings.h"
 
 /* The instance is closed before front ends are told, so that they can start the next daemon. */
 static void leave(struct daemon *daemon)
 {
     notify("STOPPING=1");
     journal("Exit");
+    settings_forget(daemon);
     services_close(daemon);
     instance_close(&daemon->instance);
     list_for_each_safe (struct console, console, &daemon->consoles, link)

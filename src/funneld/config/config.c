@@ -152,6 +152,8 @@ static int begin_partition(struct config *config, const struct table_path *table
     config->partition =
         static_partitions_define(&config->service->partitions, "", config->device, 0, false);
     config->service->partitions.on = true;
+    if (config->partition)
+        config->partition->is_of_file = true;
     return config->partition ? 0 : refuse(reason, "there cannot be more SM partitions");
 }
 

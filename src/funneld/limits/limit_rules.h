@@ -2,7 +2,7 @@
 /*
  * Rules: limits that an operator has set for a user or a named group. They replace the limits of
  * the server for every client of that user or group; what a client asks for itself can still only
- * tighten them. Like all limits they are forgotten when the daemon ends.
+ * tighten them. They last until the daemon is stopped (commands/settings.h).
  */
 #pragma once
 

@@ -54,13 +54,14 @@ const struct server_device *static_partitions_device(const struct static_partiti
     return found;
 }
 
-static bool is_free(const struct static_partitions *partitions, const char *uuid, unsigned first,
-                    unsigned chunks)
+/* But for `own`, which may be NULL. */
+static bool is_free(const struct static_partitions *partitions, const struct static_partition *own,
+                    const char *uuid, unsigned first, unsigned chunks)
 {
     for (unsigned i = 0; i < partitions->count; i++) {
         const struct static_partition *other = &partitions->partition[i];
 
-        if (!strcmp(other->uuid, uuid) && first < other->first + other->chunks &&
+        if (other != own && !strcmp(other->uuid, uuid) && first < other->first + other->chunks &&
             other->first < first + chunks)
             return false;
     }
@@ -100,14 +101,26 @@ struct static_partition *static_partitions_define(struct static_partitions *part
     return partition;
 }
 
-/* The remainder is behind the last chunk, so a partition that takes it has the last chunks. Drivers
- * divide devices into pairs of multiprocessors. */
+/* Drivers divide devices into pairs of multiprocessors. */
+static void settle(struct static_partitions *partitions, struct static_partition *partition,
+                   const struct server_device *device, unsigned first)
+{
+    unsigned total = static_partitions_chunks(device, partitions->version3);
+
+    partition->first = first;
+    partition->chunk_sms = static_partitions_chunk_sms(device, partitions->version3);
+    partition->remainder_sms =
+        partition->takes_remainder ? (device->sm_count - total * partition->chunk_sms) & ~1u : 0;
+    device_uuid_text(device, partition->uuid);
+}
+
+/* The remainder is behind the last chunk, so a partition that takes it has the last chunks. */
 static int place_on(struct static_partitions *partitions, struct static_partition *partition,
                     const struct server_device *device)
 {
     unsigned total = static_partitions_chunks(device, partitions->version3),
              chunks = partition->chunks;
-    unsigned chunk_sms = static_partitions_chunk_sms(device, partitions->version3), first = 0;
+    unsigned first = 0;
     char uuid[STATIC_PARTITION_UUID];
 
     device_uuid_text(device, uuid);
@@ -116,15 +129,11 @@ static int place_on(struct static_partitions *partitions, struct static_partitio
     if (partition->takes_remainder)
         first = total - chunks;
     else
-        while (first + chunks <= total && !is_free(partitions, uuid, first, chunks))
+        while (first + chunks <= total && !is_free(partitions, partition, uuid, first, chunks))
             first++;
-    if (first + chunks > total || !is_free(partitions, uuid, first, chunks))
+    if (first + chunks > total || !is_free(partitions, partition, uuid, first, chunks))
         return -ENOSPC;
-    partition->first = first;
-    partition->chunk_sms = chunk_sms;
-    partition->remainder_sms =
-        partition->takes_remainder ? (device->sm_count - total * chunk_sms) & ~1u : 0;
-    text_copy(partition->uuid, sizeof(partition->uuid), uuid);
+    settle(partitions, partition, device, first);
     return 0;
 }
 
@@ -136,6 +145,31 @@ int static_partitions_place(struct static_partitions *partitions,
     return device ? place_on(partitions, partition, device) : -ENODEV;
 }
 
+/* Whether the place that it has, or had on the devices of an earlier server, is right. */
+static bool keeps_place(struct static_partitions *partitions, struct static_partition *partition)
+{
+    const struct server_device *device = static_partitions_device(partitions, partition->device);
+    unsigned total = device ? static_partitions_chunks(device, partitions->version3) : 0;
+    unsigned first = partition->first, chunks = partition->chunks;
+    char uuid[STATIC_PARTITION_UUID] = "";
+
+    if (device)
+        device_uuid_text(device, uuid);
+    if (!device || strcmp(uuid, partition->uuid) || chunks > total || first > total - chunks ||
+        (partition->takes_remainder && first != total - chunks) ||
+        !is_free(partitions, partition, uuid, first, chunks))
+        return false;
+    settle(partitions, partition, device, first);
+    return true;
+}
+
+static void drop_wrong_places(struct static_partitions *partitions)
+{
+    for (unsigned i = 0; i < partitions->count; i++)
+        if (!keeps_place(partitions, &partitions->partition[i]))
+            *partitions->partition[i].uuid = '\0';
+}
+
 /* Partitions that take the remainder can be in one place only, so they are placed first. */
 unsigned static_partitions_begin(struct static_partitions *partitions,
                                  const struct server_ready *devices)
@@ -143,11 +177,11 @@ unsigned static_partitions_begin(struct static_partitions *partitions,
     unsigned failed = 0;
 
     partitions->devices = *devices;
-    for (unsigned i = 0; i < partitions->count; i++)
-        *partitions->partition[i].uuid = '\0';
+    drop_wrong_places(partitions);
     for (int remainder = 1; remainder >= 0; remainder--)
         for (unsigned i = 0; i < partitions->count; i++)
-            if (partitions->partition[i].takes_remainder == remainder)
+            if (partitions->partition[i].takes_remainder == remainder &&
+                !*partitions->partition[i].uuid)
                 failed += static_partitions_place(partitions, &partitions->partition[i]) != 0;
     return failed;
 }
@@ -155,9 +189,11 @@ unsigned static_partitions_begin(struct static_partitions *partitions,
 struct static_partition *static_partitions_add(struct static_partitions *partitions,
                                                const struct server_device *device, unsigned chunks)
 {
-    struct static_partition *partition =
-        static_partitions_define(partitions, "", "", chunks, false);
+    struct static_partition *partition;
+    char uuid[STATIC_PARTITION_UUID];
 
+    device_uuid_text(device, uuid);
+    partition = static_partitions_define(partitions, "", uuid, chunks, false);
     if (!partition)
         return NULL;
     if (!place_on(partitions, partition, device))

@@ -24,6 +24,7 @@ struct static_partition {
     unsigned chunk_sms;
     bool takes_remainder;   /* the multiprocessors behind the last chunk, too ... */
     unsigned remainder_sms; /* ... which are so many */
+    bool is_of_file;        /* the configuration file has defined it, and no command */
 };
 
 struct static_partitions {
@@ -63,8 +64,8 @@ struct static_partition *static_partitions_define(struct static_partitions *part
 int static_partitions_place(struct static_partitions *partitions,
                             struct static_partition *partition);
 
-/* Takes over the devices that a server reports, and finds new places for all partitions. Returns
- * the number of those that have none. */
+/* Takes over the devices that a server reports, and finds places for all partitions; one that has a
+ * place which is right there keeps it. Returns the number of those that have none. */
 unsigned static_partitions_begin(struct static_partitions *partitions,
                                  const struct server_ready *devices);
 

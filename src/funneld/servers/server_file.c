@@ -15,6 +15,7 @@
 #include "fd.h"
 #include "hash.h"
 #include "journal.h"
+#include "own_file.h"
 #include "process_stat.h"
 #include "server_process.h"
 #include "sock.h"
@@ -310,18 +311,6 @@ void server_file_remove(struct server_process *server)
 
 /* ---- reading ---- */
 
-static int check_file(int fd)
-{
-    struct stat status;
-
-    if (fstat(fd, &status))
-        return -errno;
-    return S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-                   !(status.st_mode & (S_IRWXG | S_IRWXO))
-               ? 0
-               : -EPERM;
-}
-
 /* A child that a daemon has forked as its last act enters itself within microseconds. */
 static void await_child(int fd)
 {
@@ -345,7 +334,7 @@ int server_file_open(struct server_file *file, const char *directory, const char
     file->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (file->fd < 0)
         return -errno;
-    error = check_file(file->fd);
+    error = own_file_check(file->fd);
     if (error) {
         fd_close(&file->fd);
         return error;

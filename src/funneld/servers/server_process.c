@@ -259,6 +259,13 @@ static void report_failed_start(struct server_process *server, int wait_status)
     server_process_answer_starter(server, false);
 }
 
+/* A server that was taken over has ended before it said so, and a front end has waited for that. */
+static void answer_of_taken_over(struct server_process *server, int wait_status)
+{
+    describe_failed_start(server, wait_status);
+    server_process_answer_starter(server, false);
+}
+
 void server_process_lost(struct server_process *server)
 {
     server->stopping = true;
@@ -290,6 +297,8 @@ static void free_serving(struct server_process *server, int wait_status)
     text_copy(name, sizeof(name), server->name);
     if (!started && !again)
         report_failed_start(server, wait_status);
+    else if (server->starter.done)
+        answer_of_taken_over(server, wait_status);
     standby_dismiss(server);
     replacement_end_old(server);
     server_process_free(server);

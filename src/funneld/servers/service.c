@@ -194,7 +194,7 @@ void service_server_ready(const struct server_process *server)
         journal("Server %d: %u SM partition%s not fit on its devices; see sm-partition list",
                 (int)server->pid, failed, failed == 1 ? " does" : "s do");
     if (!service || !*service->devices)
-        server->daemon->partitions.devices = server->ready;
+        static_partitions_begin(&server->daemon->partitions, &server->ready);
 }
 
 /* ---- all services ---- */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files in which the daemon keeps what the next one believes: of its own user, and closed to all
+ * others. */
+#pragma once
+
+#include <stddef.h>
+
+/* Whether an open file is such a one: 0; -EPERM; -errno. */
+int own_file_check(int fd);
+
+/* Puts `data` in the place of the file at `path`: a process that reads it finds the old text or the
+ * new one, and never a part. 0 or -errno, and then the old file stays. */
+int own_file_replace(const char *path, const void *data, size_t size);
+
+/* Reads such a file, never through a link. 0 with an allocated text, which a NUL follows; -EPERM
+ * when it is not the daemon's alone; -EFBIG beyond `most` bytes; -errno. */
+int own_file_read(const char *path, size_t most, char **ret_text, size_t *ret_size);
