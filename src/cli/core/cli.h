@@ -25,6 +25,7 @@ extern const struct subcommand usage_subcommands[];   /* usage */
 extern const struct subcommand why_subcommands[];     /* why */
 extern const struct subcommand cache_subcommands[];   /* cache */
 extern const struct subcommand cdi_subcommands[];     /* cdi */
+extern const struct subcommand divert_subcommands[];  /* divert */
 extern const struct subcommand enable_subcommands[];  /* enable, disable */
 extern const struct subcommand view_subcommands[];    /* status, ps, servers, clients, devices */
 

@@ -122,9 +122,12 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pods),   cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_containers), cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_long_names_differ), cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_pods),
+        cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_scopes),
+        cmocka_unit_test(test_long_names_differ),
+        cmocka_unit_test(test_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
