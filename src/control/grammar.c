@@ -259,16 +259,31 @@ static int take_shown(const struct kind *kind, const char *word, struct grammar_
     return values->shown || !strcmp(word, "false") ? 0 : -EINVAL;
 }
 
+/* The place of the word among `count` names, or -EINVAL. */
+static int place_of_word(const char *word, const char *const names[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(word, names[i]))
+            return i;
+    return -EINVAL;
+}
+
 static int take_format(const struct kind *kind, const char *word, struct grammar_values *values)
 {
     static const char *const names[] = {"table", "csv", "csv,noheader"};
+    int place = place_of_word(word, names, sizeof(names) / sizeof(*names));
 
-    for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (!strcmp(word, names[i])) {
-            values->format = (enum table_format)i;
-            return 0;
-        }
-    return -EINVAL;
+    values->format = place < 0 ? TABLE_PLAIN : (enum table_format)place;
+    return place < 0 ? place : 0;
+}
+
+static int take_policy(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    static const char *const names[] = {"default", "short", "medium", "long"};
+    int place = place_of_word(word, names, sizeof(names) / sizeof(*names));
+
+    values->policy = place < 0 ? 0 : (uint32_t)place;
+    return place < 0 ? place : 0;
 }
 
 #define NUMBER(member, least, most) \
@@ -319,6 +334,8 @@ static const struct kind kinds[] = {
     [GRAMMAR_LEVELS] = {"LEVELS", "a number of levels of control groups, or all", take_levels,
                         offsetof(struct grammar_values, levels), 0, 64},
     [GRAMMAR_SHOWN] = {"SHOWN", "true or false", take_shown, 0, 0, 0},
+    [GRAMMAR_POLICY] = {"POLICY", "default, short, medium or long", take_policy, 0, 0, 0},
+    [GRAMMAR_YIELD] = {"YIELD", "a number up to 255", NUMBER(yield, 0, 255)},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 

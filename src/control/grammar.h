@@ -17,8 +17,8 @@
  *     PARTITION      of a server            CHUNKS    1 .. 4096
  *     FEATURE        memacct, context-share CHANGES   NAME=VALUE, several with commas
  *     CGROUP         a directory below /sys/fs/cgroup, or none
- *     LEVELS         0 .. 64, or all
- *     SHOWN          true or false
+ *     LEVELS         0 .. 64, or all        POLICY    default, short, medium or long
+ *     SHOWN          true or false          YIELD     a number up to 255
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */
@@ -63,6 +63,8 @@ struct grammar_values {
     char partition[65];
     uint32_t chunks;
     uint32_t timeslice_percent;
+    uint32_t policy;                 /* POLICY: 0 default .. 3 long */
+    uint32_t yield;                  /* YIELD */
     uint32_t levels;                 /* LEVELS; GRAMMAR_LEVELS_ALL = all */
     char cgroup[GRAMMAR_CGROUP_MAX]; /* "" = none */
     char feature[16];
@@ -104,6 +106,8 @@ enum grammar_kind {
     GRAMMAR_CGROUP,
     GRAMMAR_LEVELS,
     GRAMMAR_SHOWN,
+    GRAMMAR_POLICY,
+    GRAMMAR_YIELD,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -132,6 +132,24 @@ class Config(harness.TestCase):
         self.assertEqual(answers[0], answers[1])
         self.assertIn("25", str(answers[0]))
 
+    def test_time_slices(self):
+        """Those of a policy, until a percentage divides five of them."""
+        self.start("-a", self.write('[compute_policy]\ntimeslice = "medium"\n'
+                                    'timeslice_yield_level = 2\n[servers.a]\n[servers.b]\n'
+                                    '[features.memacct]\nforce_polling = true\n'))
+        for name in ("a", "b"):
+            client = Client(os.path.join(self.pipe, name, "funnel"))
+            self.addCleanup(client.close)
+            self.assertEqual(client.welcome(), (0, ""))
+        slices = lambda: [[event["us"] for event in self.server_events("timeslice", name)]
+                          for name in ("a", "b")]
+        harness.wait_until(lambda: slices() == [[5000], [5000]])
+        self.words("server set a --timeslice-pct=60")
+        harness.wait_until(lambda: slices() == [[5000, 15000], [5000, 10000]])
+        log = self.control_log()
+        self.assertIn("timeslice_yield_level = 2 has no effect", log)
+        self.assertIn("force_polling has no effect", log)
+
     def test_relative_path(self):
         self.write(WHOLE)
         done = self.run_program("nvidia-cuda-mps-control", "-d", "-a", "mps.toml", cwd=self.root)

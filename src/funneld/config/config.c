@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "journal.h"
 #include "service.h"
 #include "text.h"
+#include "timeslice.h"
 #include "toml.h"
 
 #define FILE_MAX (1u << 20)
@@ -196,6 +198,12 @@ static int apply_memacct(struct config *config, const char *key,
 {
     if (!strcmp(key, "enabled"))
         return values->yes ? 0 : refuse(reason, "memory accounting cannot be switched off");
+    if (!strcmp(key, "force_polling")) {
+        if (values->yes)
+            journal("force_polling has no effect: servers count the memory of their clients "
+                    "themselves, to the byte");
+        return 0;
+    }
     config->daemon->audits = values->yes;
     config->daemon->audits_by_order = true;
     return 0;
@@ -207,6 +215,19 @@ static int apply_context_share(struct config *config, const char *key,
     if (!strcmp(key, "enabled") && !values->yes)
         return 0;
     return refuse(reason, "context-share is not supported");
+}
+
+static int apply_policy(struct config *config, const char *key, const struct grammar_values *values,
+                        char *reason)
+{
+    if (grammar_given(values, GRAMMAR_POLICY))
+        config->daemon->timeslice_us = timeslice_of_policy(values->policy);
+    else
+        journal("timeslice_yield_level = %u has no effect: a server that has no work leaves its "
+                "time to the others "
+                "at once, and the driver decides when running work is interrupted",
+                values->yield);
+    return 0;
 }
 
 /* ---- quotas ---- */
@@ -250,11 +271,16 @@ static const struct kind kinds[] = {
      "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN]",
      begin_partition,
      apply_partition},
+    {{"compute_policy"},
+     false,
+     "[--timeslice=POLICY] [--timeslice-yield-level=YIELD]",
+     begin_container,
+     apply_policy},
     {{"quotas"}, false, "", begin_container, apply_nothing},
     {{"features"}, false, "", begin_container, apply_nothing},
     {{"features", "memacct"},
      false,
-     "[--enabled=BOOLEAN] [--audit-log=BOOLEAN]",
+     "[--enabled=BOOLEAN] [--audit-log=BOOLEAN] [--force-polling=BOOLEAN]",
      begin_feature,
      apply_memacct},
     {{"features", "context-share"},
@@ -287,7 +313,8 @@ static int begin_table(struct config *config, const struct table_path *table, ch
         text_format(reason, TOML_REASON_MAX,
                     "a table [%.100s...] is not known: [servers.NAME], "
                     "[servers.NAME.namespaces.NAME], [[servers.NAME.devices]], "
-                    "[[servers.NAME.devices.sm_partitions]], [features.NAME] and [quotas] are",
+                    "[[servers.NAME.devices.sm_partitions]], [compute_policy], [features.NAME] and "
+                    "[quotas] are",
                     table->part[0]);
         return -EINVAL;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See control_group.h. A line is "ID:CONTROLLERS:PATH", in version 2 "0::PATH". The kernel allows no newline in the
- * name of a group, but colons. */
+/* See control_group.h. A line is "ID:CONTROLLERS:PATH", in version 2 "0::PATH". The kernel allows
+ * no newline in the name of a group, but colons. */
 #include "control_group.h"
 
 #include <errno.h>
@@ -77,7 +77,8 @@ static int path_levels_below(struct span path, const char *group)
     return levels;
 }
 
-/* `mount` is the directory of a hierarchy in /sys/fs/cgroup, `group` an operator's path behind that. */
+/* `mount` is the directory of a hierarchy in /sys/fs/cgroup, `group` an operator's path behind
+ * that. */
 static int mount_levels_below(struct span mount, struct span path, const char *group)
 {
     if (mount.length == 0 || strncmp(group + 1, mount.text, mount.length))

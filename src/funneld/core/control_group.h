@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control groups of a process, as the kernel shows them to the daemon: one path in version 2, and one for each
- * hierarchy of version 1. A cgroup namespace of the process changes nothing in that. Operators name a group by its
- * directory below /sys/fs/cgroup.
+ * The control groups of a process, as the kernel shows them to the daemon: one path in version 2,
+ * and one for each hierarchy of version 1. A cgroup namespace of the process changes nothing in
+ * that. Operators name a group by its directory below /sys/fs/cgroup.
  */
 #pragma once
 
@@ -11,10 +11,11 @@
 
 #define CONTROL_GROUP_ROOT "/sys/fs/cgroup"
 
-/* Reads PROC/PID/cgroup, where PROC is /proc: 0 and a text that the caller frees, or -errno; -E2BIG for one of more
- * than 128 KiB, which no kernel shows. */
+/* Reads PROC/PID/cgroup, where PROC is /proc: 0 and a text that the caller frees, or -errno; -E2BIG
+ * for one of more than 128 KiB, which no kernel shows. */
 int control_groups_read(const char *proc, pid_t pid, char **ret_groups);
 
-/* How many levels below the directory `group` the process is: 0 = in that very group, -1 = not in it. With several
- * hierarchies it is the nearest. A group outside of the daemon's own cgroup namespace is in none. */
+/* How many levels below the directory `group` the process is: 0 = in that very group, -1 = not in
+ * it. With several hierarchies it is the nearest. A group outside of the daemon's own cgroup
+ * namespace is in none. */
 int control_groups_levels_below(const char *groups, const char *group);

@@ -65,8 +65,9 @@ struct daemon {
     const char *device;                  /* auto, cuda, soft */
     bool spare;                          /* servers keep a spare context on each device */
     bool standby;                        /* and a process stands by for each: standby.h */
-    unsigned stall_timeout_s;            /* 0 = no server is killed for it: heartbeat.h */
-    const char *metrics_address;         /* where metrics are served; NULL = nowhere */
+    uint32_t timeslice_us; /* of servers without percentages: timeslice.h; 0 = the driver's own */
+    unsigned stall_timeout_s;    /* 0 = no server is killed for it: heartbeat.h */
+    const char *metrics_address; /* where metrics are served; NULL = nowhere */
     bool foreground;
     bool audits;          /* whether the memory of each client that leaves is logged ... */
     bool audits_by_order; /* ... and whether an operator said so, or it is the default */

@@ -7,17 +7,24 @@
 /* A slice of 0 would starve its server while another always has work. */
 #define LEAST_PERCENT 1u
 
-uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others)
+uint32_t timeslice_of_policy(uint32_t policy)
+{
+    static const uint32_t lengths[] = {0, 1000, 5000, 20000};
+
+    return lengths[policy];
+}
+
+uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others, uint32_t usual)
 {
     uint32_t left = given < 100 ? 100 - given : 0;
 
     if (!given)
-        return 0;
+        return usual;
     if (!percent && others)
         percent = left / others;
     if (percent < LEAST_PERCENT)
         percent = LEAST_PERCENT;
-    return percent * TIMESLICE_PERIOD_US / 100;
+    return percent * TIMESLICE_PERIOD * (usual ? usual : TIMESLICE_DRIVER_US) / 100;
 }
 
 static bool takes_time(const struct server_process *server)
@@ -57,5 +64,6 @@ void timeslices_divide(struct daemon *daemon)
     }
     list_for_each (struct server_process, server, &daemon->servers, link)
         if (takes_time(server))
-            send_slice(server, timeslice_of(percent_of(server), given, others));
+            send_slice(server,
+                       timeslice_of(percent_of(server), given, others, daemon->timeslice_us));
 }

@@ -12,14 +12,20 @@
 
 struct daemon;
 
-/* What all slices together take, when every server has work. The driver's own slice is about 2 ms.
- */
-#define TIMESLICE_PERIOD_US 10000u
+/* How long the driver's own slice is, about. */
+#define TIMESLICE_DRIVER_US 2000u
+
+/* What all slices together take, when every server has work: so many slices without percentages. */
+#define TIMESLICE_PERIOD 5u
+
+/* The slice of the policy 0 default, 1 short, 2 medium or 3 long in microseconds; 0 = the driver's
+ * own. NVIDIA does not publish how long its own are. */
+uint32_t timeslice_of_policy(uint32_t policy);
 
 /* The slice of a server with that percentage, or, with 0, of one of `others` that share what the
- * percentages leave. `given` is the sum of all percentages; when it is 0 the driver's own slices
- * stay, for which the result is 0. Microseconds. */
-uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others);
+ * percentages leave. `given` is the sum of all percentages; when it is 0 every server has the slice
+ * `usual`, where 0 is the driver's own. Microseconds. */
+uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others, uint32_t usual);
 
 /* Servers have come or gone, or a percentage has changed: tells each server its slice, where that
  * is another than before. */

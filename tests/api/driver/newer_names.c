@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs and libraries of CUDA 13.1 to 13.5 ask for functions that a driver of 13.0 does not have. They get the
- * answers of such a driver: no function, and never an error that says less or a function that is another.
+ * Programs and libraries of CUDA 13.1 to 13.5 ask for functions that a driver of 13.0 does not
+ * have. They get the answers of such a driver: no function, and never an error that says less or a
+ * function that is another.
  */
 #include "newer_names.h"
 
@@ -23,7 +24,8 @@ static const struct newer forms[] = {NEWER_FORMS(NEW_FORM)};
 
 static int driver_version;
 
-/* A program that asks by its own version learns that the driver is too old, and its pointer stays. */
+/* A program that asks by its own version learns that the driver is too old, and its pointer stays.
+ */
 static void refused_in_its_own_version(const struct newer *newer)
 {
     CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;

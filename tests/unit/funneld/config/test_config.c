@@ -127,6 +127,22 @@ static void test_features(void **state)
 
     assert_int_equal(apply("[features.memacct]\naudit_log = true\n", reason), 0);
     assert_true(daemon_state.audits && daemon_state.audits_by_order);
+    assert_int_equal(apply("[features.memacct]\nforce_polling = false\n", reason), 0);
+    assert_true(daemon_state.audits);
+}
+
+static void test_compute_policy(void **state)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+
+    assert_int_equal(apply("[compute_policy]\ntimeslice = \"long\"\ntimeslice_yield_level = 2\n"
+                           "[servers.a]\ntimeslice_pct = \"75\"\n",
+                           reason),
+                     0);
+    assert_int_equal(daemon_state.timeslice_us, 20000);
+    assert_int_equal(service_find(&daemon_state, "a")->timeslice_percent, 75);
+    assert_int_equal(apply("[compute_policy]\ntimeslice = \"default\"\n", reason), 0);
+    assert_int_equal(daemon_state.timeslice_us, 0);
 }
 
 static void check_refused(const char *text, const char *line, const char *cause)
@@ -160,6 +176,9 @@ static void test_refused(void **state)
     check_refused("[[servers.a.devices]]\nuuid = \"0\"\n[[servers.a.devices.sm_partitions]]\n"
                   "name = \"x\"\n",
                   "", "no name or no chunks");
+    check_refused("[compute_policy]\ntimeslice = \"longer\"\n", "line 2", "short, medium or long");
+    check_refused("[compute_policy]\ntimeslice_yield_level = -1\n", "line 2", "a number");
+    check_refused("[compute_policy]\ntimeslice_pct = 5\n", "line 2", "no key");
     check_refused("[features.memacct]\nenabled = false\n", "line 2", "cannot be switched off");
     check_refused("[features.context-share]\nenabled = true\n", "line 2", "not supported");
 }
@@ -180,6 +199,7 @@ int main(void)
         WITH_DAEMON(test_control_groups),
         WITH_DAEMON(test_partitions),
         WITH_DAEMON(test_features),
+        WITH_DAEMON(test_compute_policy),
         WITH_DAEMON(test_refused),
         WITH_DAEMON(test_unreadable),
     };

@@ -66,8 +66,9 @@ static void test_outside_of_the_namespace(void **state)
 
 static void test_nonsense(void **state)
 {
-    static const char *const texts[] = {"",  "\n", ":",  "::", "0::", "0::a", "0::\n", "4:name=:/a",
-                                        "/", "a:b", "4:,:/a", "4:,,memory:/b"};
+    static const char *const texts[] = {
+        "",      "\n",         ":", "::",  "0::",    "0::a",
+        "0::\n", "4:name=:/a", "/", "a:b", "4:,:/a", "4:,,memory:/b"};
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
         below(texts[i], "/sys/fs/cgroup/a", -1);

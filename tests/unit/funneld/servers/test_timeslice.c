@@ -6,28 +6,39 @@
 
 static void test_none_is_given(void **state)
 {
-    assert_int_equal(timeslice_of(0, 0, 5), 0);
+    assert_int_equal(timeslice_of(0, 0, 5, 0), 0);
 }
 
 static void test_percentages(void **state)
 {
-    assert_int_equal(timeslice_of(75, 100, 0), 7500);
-    assert_int_equal(timeslice_of(25, 100, 0), 2500);
-    assert_int_equal(timeslice_of(1, 1, 0), 100);
+    assert_int_equal(timeslice_of(75, 100, 0, 0), 7500);
+    assert_int_equal(timeslice_of(25, 100, 0, 0), 2500);
+    assert_int_equal(timeslice_of(1, 1, 0, 0), 100);
 }
 
 static void test_others_share_the_rest(void **state)
 {
-    assert_int_equal(timeslice_of(0, 40, 1), 6000);
-    assert_int_equal(timeslice_of(0, 40, 3), 2000);
+    assert_int_equal(timeslice_of(0, 40, 1, 0), 6000);
+    assert_int_equal(timeslice_of(0, 40, 3, 0), 2000);
 }
 
 /* A slice of 0 would starve a server. */
 static void test_none_starves(void **state)
 {
-    assert_int_equal(timeslice_of(0, 100, 1), 100);
-    assert_int_equal(timeslice_of(0, 250, 7), 100);
-    assert_int_equal(timeslice_of(0, 40, 1000), 100);
+    assert_int_equal(timeslice_of(0, 100, 1, 0), 100);
+    assert_int_equal(timeslice_of(0, 250, 7, 0), 100);
+    assert_int_equal(timeslice_of(0, 40, 1000, 0), 100);
+}
+
+/* The slices of a policy; percentages divide five of them. */
+static void test_policies(void **state)
+{
+    assert_int_equal(timeslice_of_policy(0), 0);
+    assert_int_equal(timeslice_of(0, 0, 5, timeslice_of_policy(1)), 1000);
+    assert_int_equal(timeslice_of(0, 0, 5, timeslice_of_policy(2)), 5000);
+    assert_int_equal(timeslice_of(0, 0, 5, timeslice_of_policy(3)), 20000);
+    assert_int_equal(timeslice_of(75, 100, 0, 20000), 75000);
+    assert_int_equal(timeslice_of(0, 60, 2, 1000), 1000);
 }
 
 int main(void)
@@ -37,6 +48,7 @@ int main(void)
         cmocka_unit_test(test_percentages),
         cmocka_unit_test(test_others_share_the_rest),
         cmocka_unit_test(test_none_starves),
+        cmocka_unit_test(test_policies),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
