@@ -25,6 +25,7 @@ while sys.stdin.readline():
 POD = "pod_0f1e2d3c4b5a"
 CLONE_NEWCGROUP = 0x02000000
 NOT_READY = 807
+DEVICE = "0000:01:00.0"  # the first one of fake_server.py
 
 
 def hierarchies():
@@ -209,6 +210,25 @@ class Groups(harness.TestCase):
         status, message = self.client().welcome()
         self.assertEqual(status, NOT_READY)
         self.assertIn("The server s serves user 12345 only, not user 0", message)
+
+    @unittest.skipIf(os.geteuid(), "a mount namespace needs root")
+    def test_memory_of_a_group(self):
+        """Where the kernel limits device memory by group, the server is told the limit."""
+        with open("/proc/self/cgroup") as lines:
+            path = next(line[3:].strip() for line in lines if line.startswith("0::"))
+        kernel = os.path.join(self.root, "kernel")
+        os.makedirs(kernel + path)
+        for name, text in (("dmem.capacity", ""), (path + "/dmem.max", f"x/{DEVICE}/vram0 4096\n")):
+            with open(os.path.join(kernel, name.lstrip("/")), "w") as file:
+                file.write(text)
+        done = subprocess.run(["unshare", "--mount", "sh", "-c",
+                               f"mount --bind {kernel} /sys/fs/cgroup && exec {self.root}/bin/funneld -d"],
+                              env=self.environment, stderr=subprocess.PIPE, text=True)
+        if "unshare" in done.stderr or "mount" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.client(memory=[1 << 30]).welcome(), (0, ""))
+        self.assertEqual(self.server_events("client")[-1]["memory"], [4096, 0])
 
     # ---- groups of programs ----
 

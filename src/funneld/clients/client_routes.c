@@ -2,17 +2,13 @@
 /* See client_routes.h. */
 #include "client_routes.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "control_group.h"
-#include "fd.h"
+#include "group_memory.h"
 #include "journal.h"
-#include "process_stat.h"
 #include "quarantine.h"
 #include "service.h"
-#include "sock.h"
 
 /* ---- by control group ---- */
 
@@ -25,7 +21,12 @@ static bool any_names_a_group(const struct daemon *daemon)
     return false;
 }
 
-static struct mps_namespace *namespace_of_groups(const struct daemon *daemon, const char *groups)
+bool client_routes_need_groups(const struct daemon *daemon)
+{
+    return any_names_a_group(daemon) || group_memory_is_there(CONTROL_GROUP_ROOT);
+}
+
+struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const char *groups)
 {
     struct mps_namespace *found = NULL;
     int nearest = INT_MAX;
@@ -41,28 +42,6 @@ static struct mps_namespace *namespace_of_groups(const struct daemon *daemon, co
         }
     }
     return found;
-}
-
-/* The groups are those of this process only if it had not ended when they had been read. */
-int client_routes_by_group(const struct daemon *daemon, int fd, pid_t pid,
-                           struct mps_namespace **ret_space)
-{
-    _cleanup_fd_ int process = -1;
-    char *groups = NULL;
-    int error;
-
-    *ret_space = NULL;
-    if (pid <= 0 || !any_names_a_group(daemon))
-        return 0;
-    error = sock_peer_process(fd, &process);
-    if (!error)
-        error = control_groups_read("/proc", pid, &groups);
-    if (process >= 0 && process_has_ended(process))
-        error = -ESRCH;
-    if (!error)
-        *ret_space = namespace_of_groups(daemon, groups);
-    free(groups);
-    return error;
 }
 
 /* ---- the server ---- */

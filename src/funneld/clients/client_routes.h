@@ -14,12 +14,13 @@ struct client_routes {
     bool in_quarantine;         /* the first is that of its user's programs in quarantine */
 };
 
-/* The namespace whose control group the program at the other end of `fd` is in: that of the nearest
- * group, NULL where no namespace names one of its groups, or the daemon cannot see the process. 0,
- * or -errno when the groups cannot be read; -ESRCH when the process has ended, whose connection
- * another may use by now. */
-int client_routes_by_group(const struct daemon *daemon, int fd, pid_t pid,
-                           struct mps_namespace **ret_space);
+/* Whether the control groups of programs matter: a namespace names one, or the kernel limits the
+ * memory of groups. */
+bool client_routes_need_groups(const struct daemon *daemon);
+
+/* The namespace for a process in these groups (control_group.h): the one with the nearest group, or
+ * NULL. */
+struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const char *groups);
 
 /* Of a program that connected to the namespace `*space`, or to the daemon's own socket if that is
  * NULL; then it becomes the namespace that the program belongs to, or stays NULL. */

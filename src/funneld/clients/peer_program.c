@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control_group.h"
 #include "fd.h"
 #include "process_stat.h"
 #include "sock.h"
@@ -108,4 +110,22 @@ void peer_program_look(int fd, const struct hello *hello, struct server_identity
         program = (struct client_program){.uid = identity->uid};
     identity->pid_namespace = program.container;
     *ret_program = program;
+}
+
+/* They are those of this process only if it has not ended meanwhile. */
+int peer_program_groups(int fd, pid_t pid, char **ret_groups)
+{
+    _cleanup_fd_ int process = -1;
+    char *groups = NULL;
+    int error = sock_peer_process(fd, &process);
+
+    if (!error)
+        error = control_groups_read("/proc", pid, &groups);
+    if (process >= 0 && process_has_ended(process))
+        error = -ESRCH;
+    if (error)
+        free(groups);
+    else
+        *ret_groups = groups;
+    return error;
 }

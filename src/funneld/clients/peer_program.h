@@ -13,6 +13,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "client_program.h"
 #include "hello.h"
 #include "server_protocol.h"
@@ -22,3 +24,7 @@
  * number may already be another's. Waits for nothing. */
 void peer_program_look(int fd, const struct hello *hello, struct server_identity *identity,
                        struct client_program *ret_program);
+
+/* Its control groups (control_group.h), which the caller frees: 0, or -errno; -ESRCH when it has
+ * ended, for another process may have its connection by now. */
+int peer_program_groups(int fd, pid_t pid, char **ret_groups);

@@ -47,6 +47,7 @@ struct pending_client {
     bool delayed;                /* it has said hello, and its user has come too often */
     bool waiting;                /* it has said hello, and waits for the server of this route */
     struct client_routes routes;
+    char *groups; /* control groups of the process; NULL = not read */
 };
 
 static void set_waiting(struct pending_client *client, bool waiting)
@@ -62,6 +63,7 @@ static void pending_client_free(struct pending_client *client)
     connection_close(&client->connection);
     if (client->deadline)
         event_free(client->deadline);
+    free(client->groups);
     free(client);
 }
 
@@ -114,7 +116,7 @@ static void hand_over(struct pending_client *client, struct server_process *serv
     int fd = connection_release(&client->connection);
 
     server_process_add_client(server, client->space, &client->identity, &client->program,
-                              &client->hello, fd);
+                              &client->hello, client->groups, fd);
     pending_client_free(client);
 }
 
@@ -220,13 +222,25 @@ static const struct service *service_of(const struct pending_client *client)
     return client->space ? client->space->service : NULL;
 }
 
+/* Reads the control groups where they matter. Those of a process in a PID namespace that the daemon
+ * cannot see are not known. */
+static int find_groups(struct pending_client *client)
+{
+    pid_t pid = client->identity.pid;
+
+    if (client->groups || pid <= 0 || !client_routes_need_groups(client->daemon))
+        return 0;
+    return peer_program_groups(client->connection.fd, pid, &client->groups);
+}
+
 /* A program that chose no namespace by its socket belongs to that of its control group. */
 static int enter_namespace_of_group(struct pending_client *client)
 {
-    if (client->space)
-        return 0;
-    return client_routes_by_group(client->daemon, client->connection.fd, client->identity.pid,
-                                  &client->space);
+    int error = find_groups(client);
+
+    if (client->groups && !client->space)
+        client->space = client_routes_by_group(client->daemon, client->groups);
+    return error;
 }
 
 static void admit_program(struct pending_client *client)
@@ -247,8 +261,8 @@ static void admit_program(struct pending_client *client)
             daemon->paths.pipe, (unsigned)daemon->uid, (unsigned)uid);
     else if (error)
         refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
-               "The control groups of the program cannot be read (%s), by which this daemon "
-               "chooses the server; start "
+               "The control groups of the program cannot be read (%s), which decide on its server "
+               "and its memory limit; start "
                "the program again",
                strerror(-error));
     else if (service && !service_serves(service, uid))

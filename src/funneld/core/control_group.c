@@ -112,16 +112,38 @@ static int hierarchy_levels_below(struct span controllers, struct span path, con
     return levels;
 }
 
-static int line_levels_below(struct span line, const char *group)
+/* False for a line without a path that the daemon can see. */
+static bool split_line(struct span line, struct span *ret_controllers, struct span *ret_path)
 {
     span_split(&line, ':');
-    struct span controllers = span_split(&line, ':');
-
+    *ret_controllers = span_split(&line, ':');
     if (line.length == 0 || *line.text != '/' || span_begins_with(line, "/..", 3))
-        return -1;
+        return false;
     if (line.length == 1)
         line.length = 0;
-    return hierarchy_levels_below(controllers, line, group);
+    *ret_path = line;
+    return true;
+}
+
+static int line_levels_below(struct span line, const char *group)
+{
+    struct span controllers, path;
+
+    return split_line(line, &controllers, &path) ? hierarchy_levels_below(controllers, path, group)
+                                                 : -1;
+}
+
+bool control_groups_path(const char *groups, char *ret_path, size_t capacity)
+{
+    struct span rest = {groups, strlen(groups)}, controllers, path;
+
+    while (rest.length) {
+        struct span line = span_split(&rest, '\n');
+
+        if (span_begins_with(line, "0::", 3) && split_line(line, &controllers, &path))
+            return text_format(ret_path, capacity, "%.*s", (int)path.length, path.text);
+    }
+    return false;
 }
 
 int control_groups_levels_below(const char *groups, const char *group)

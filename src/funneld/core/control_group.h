@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #define CONTROL_GROUP_ROOT "/sys/fs/cgroup"
@@ -14,6 +15,10 @@
 /* Reads PROC/PID/cgroup, where PROC is /proc: 0 and a text that the caller frees, or -errno; -E2BIG
  * for one of more than 128 KiB, which no kernel shows. */
 int control_groups_read(const char *proc, pid_t pid, char **ret_groups);
+
+/* The path of version 2, in which the root is "": false where there is none, or it is outside of
+ * the daemon's own cgroup namespace, or has more than `capacity` bytes. */
+bool control_groups_path(const char *groups, char *ret_path, size_t capacity);
 
 /* How many levels below the directory `group` the process is: 0 = in that very group, -1 = not in
  * it. With several hierarchies it is the nearest. A group outside of the daemon's own cgroup

@@ -2,8 +2,10 @@
 /* How a program comes to its server: with which limits, and as which record. See server_process.h.
  */
 #include "client_record.h"
+#include "control_group.h"
 #include "fd.h"
 #include "funnel_errors.h"
+#include "group_memory.h"
 #include "journal.h"
 #include "limits_text.h"
 #include "server_process.h"
@@ -60,7 +62,7 @@ static void refuse_client(const struct server_process *server,
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
                                const struct server_identity *identity,
                                const struct client_program *program, const struct hello *hello,
-                               int fd)
+                               const char *groups, int fd)
 {
     struct static_partitions *partitions = service_partitions(server->daemon, server->name);
     struct client_record *record = client_record_add(server, identity, program);
@@ -77,6 +79,8 @@ void server_process_add_client(struct server_process *server, const struct mps_n
     message.identity = record->identity;
     message.hello = *hello;
     combine_limits(server, space, identity, hello, &message.limits);
+    if (groups)
+        group_memory_tighten(CONTROL_GROUP_ROOT, groups, &server->ready, &message.limits);
     if (!static_partitions_bind(partitions, &server->ready, hello, &message.limits))
         journal("Client %d of user %u cannot have a context (915): this %s has static partitions, "
                 "and CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",

@@ -122,11 +122,12 @@ bool server_process_has_died(struct server_process *server);
 void server_process_lost(struct server_process *server);
 
 /* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that
- * is ready, or refuses it when the daemon can keep no record of it. Takes `fd`. */
+ * is ready, or refuses it when the daemon can keep no record of it. `groups` are its control groups
+ * (control_group.h), NULL = not known. Takes `fd`. */
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
                                const struct server_identity *identity,
                                const struct client_program *program, const struct hello *hello,
-                               int fd);
+                               const char *groups, int fd);
 
 /* Takes no new clients and ends: when the last client has gone, or now. */
 void server_process_stop(struct server_process *server, bool force);

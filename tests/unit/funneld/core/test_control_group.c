@@ -64,6 +64,19 @@ static void test_outside_of_the_namespace(void **state)
     below("0::/../..a\n4:memory:/../a\n", "/sys/fs/cgroup/memory", -1);
 }
 
+static void test_path_of_version_2(void **state)
+{
+    char path[64];
+
+    assert_true(control_groups_path("4:memory:/x\n" V2, path, sizeof(path)));
+    assert_string_equal(path, "/kubepods.slice/pod1.slice/cri-7.scope");
+    assert_true(control_groups_path(V1, path, sizeof(path)));
+    assert_string_equal(path, "");
+    assert_false(control_groups_path(V2, path, 8));
+    assert_false(control_groups_path("4:memory:/x\n", path, sizeof(path)));
+    assert_false(control_groups_path("0::/../x\n", path, sizeof(path)));
+}
+
 static void test_nonsense(void **state)
 {
     static const char *const texts[] = {
@@ -138,6 +151,7 @@ int main(void)
         cmocka_unit_test(test_version_1),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_outside_of_the_namespace),
+        cmocka_unit_test(test_path_of_version_2),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test_setup_teardown(test_long_paths, setup, teardown),
         cmocka_unit_test(test_this_process),
