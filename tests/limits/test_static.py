@@ -6,6 +6,32 @@ import unittest
 import limits_harness
 
 
+NAMESPACES_WITH_PARTITIONS = """
+[[servers.a.namespaces.first.devices]]
+uuid = "0"
+sm_partition = "small"
+
+[[servers.a.namespaces.second.devices]]
+uuid = "0"
+sm_partition = "large"
+
+[servers.a.namespaces.third]
+
+[[servers.a.devices]]
+uuid = "0"
+
+[[servers.a.devices.sm_partitions]]
+name = "small"
+chunks = 1
+shareable = true
+max_chunks = 2
+
+[[servers.a.devices.sm_partitions]]
+name = "large"
+chunks = 2
+"""
+
+
 class StaticDaemon(limits_harness.TestCase):
     devices = "1:sms=36,mem=1G"
 
@@ -273,6 +299,61 @@ class OfAServer(limits_harness.TestCase):
         self.assertEqual(self.words("sm-partition create x --server=a --device=0 --chunks=1",
                                     status=1),
                          ["SM partition 'x' exists already on device 0"])
+
+
+class OfANamespace(limits_harness.TestCase):
+    """A namespace of the configuration file may have a partition, which its programs need not name."""
+    devices = "1:sms=36,mem=1G"
+
+    def begin_with(self, text):
+        path = os.path.join(self.root, "mps.toml")
+        with open(path, "w") as file:
+            file.write(text)
+        self.start("-a", path)
+
+    def within(self, namespace, *questions, partition=""):
+        return self.ask(*questions, environment={
+            "CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a", namespace),
+            "CUDA_MPS_SM_PARTITION": partition})
+
+    def refused(self, namespace):
+        done = self.funnel("run", "--no-start", "--", *self.command("sms")[5:], environment={
+            "CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a", namespace)})
+        return "915" in done.stdout
+
+    def partitions(self):
+        done = self.run_program("nvidia-cuda-mps-control", "sm-partition", "list",
+                                "--format=csv,noheader")
+        return [row.split(",") for row in done.stdout.splitlines()]
+
+    def test_programs_of_a_namespace_have_its_partition(self):
+        self.begin_with(NAMESPACES_WITH_PARTITIONS)
+        small = self.within("first", "sms", "smid")
+        large = self.within("second", "sms", "smid")
+        self.assertEqual((small[0], large[0]), ([8], [16]))
+        self.assertFalse(set(small[1]) & set(large[1]))
+        # What a program names itself does not count there, and has to be named elsewhere.
+        name = next(row[7] for row in self.partitions() if row[2] == "large")
+        self.assertEqual(self.within("first", "smid", partition=name), [small[1]])
+        self.assertEqual(self.within("third", "sms", partition=name), [[16]])
+        self.assertTrue(self.refused("third"))
+        with open(os.path.join(self.log, "control.log")) as log:
+            self.assertIn("shareable has no effect", log.read())
+
+    def test_a_partition_that_is_gone(self):
+        """Its programs do not get the whole device."""
+        self.begin_with(NAMESPACES_WITH_PARTITIONS)
+        self.assertEqual(self.within("first", "sms"), [[8]])
+        limits_harness.wait_until(lambda: not self.run_program(
+            "nvidia-cuda-mps-control", "client", "list", "--server=a",
+            "--format=csv,noheader").stdout)
+        for name in ("small", "large"):
+            done = self.run_program("nvidia-cuda-mps-control", "sm-partition", "delete", name,
+                                    "--server=a", "--device=0")
+            self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertTrue(self.refused("first"))
+        with open(os.path.join(self.log, "control.log")) as log:
+            self.assertIn("its namespace has the SM partition small on the device 0", log.read())
 
 
 class Devices(StaticDaemon):

@@ -206,7 +206,7 @@ static void delete_partition(struct partition_command *command, struct service *
         console_print(console, "SM partition '%s' deleted from device %s", partition->name,
                       device_of(partition));
         static_partitions_remove(&service->partitions, partition);
-        service->partitions.on = service->partitions.count > 0;
+        service->partitions.on = service_needs_partitions(service);
         console_done(console, COMMAND_OK);
     }
 }

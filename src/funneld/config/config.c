@@ -18,7 +18,7 @@
 
 #define FILE_MAX (1u << 20)
 
-#define PATH_PARTS 4
+#define PATH_PARTS 5
 #define KEY_MAX 128
 #define VALUE_MAX 512
 
@@ -159,11 +159,22 @@ static int begin_partition(struct config *config, const struct table_path *table
     return config->partition ? 0 : refuse(reason, "there cannot be more SM partitions");
 }
 
+/* A partition that lends and borrows nothing keeps what it was promised. */
+static int apply_lending(const char *key, const struct grammar_values *values)
+{
+    if (grammar_given(values, GRAMMAR_CHUNKS) || values->yes)
+        journal("%s has no effect: idle multiprocessors of an SM partition are not lent to others",
+                key);
+    return 0;
+}
+
 static int apply_partition(struct config *config, const char *key,
                            const struct grammar_values *values, char *reason)
 {
     struct static_partition *partition = config->partition;
 
+    if (!strcmp(key, "shareable") || !strcmp(key, "max_chunks"))
+        return apply_lending(key, values);
     if (grammar_given(values, GRAMMAR_PARTITION) &&
         static_partitions_named(&config->service->partitions, values->partition, config->device))
         return refuse(reason, "two partitions of a device have the same name");
@@ -184,6 +195,33 @@ static int end_partition(struct config *config, char *reason)
     return !partition || (*partition->name && partition->chunks)
                ? 0
                : refuse(reason, "an SM partition has no name or no chunks");
+}
+
+/* ---- partitions of namespaces ---- */
+
+static int begin_namespace_device(struct config *config, const struct table_path *table,
+                                  char *reason)
+{
+    int error = begin_namespace(config, table, reason);
+
+    if (!error && *config->space->partition_device)
+        return refuse(reason, "a namespace has an SM partition of one device only");
+    return error;
+}
+
+/* Where a namespace has a partition, the server's other programs have to name one. */
+static int apply_namespace_device(struct config *config, const char *key,
+                                  const struct grammar_values *values, char *reason)
+{
+    struct mps_namespace *space = config->space;
+
+    if (grammar_given(values, GRAMMAR_DEVICE))
+        text_copy(space->partition_device, sizeof(space->partition_device), values->device);
+    if (grammar_given(values, GRAMMAR_PARTITION)) {
+        text_copy(space->partition, sizeof(space->partition), values->partition);
+        config->service->partitions.on = service_needs_partitions(config->service);
+    }
+    return 0;
 }
 
 /* ---- features ---- */
@@ -265,10 +303,16 @@ static const struct kind kinds[] = {
     {{"servers", "*"}, false, SERVER, begin_server, apply_limits},
     {{"servers", "*", "namespaces"}, false, "", begin_container, apply_nothing},
     {{"servers", "*", "namespaces", "*"}, false, NAMESPACE, begin_namespace, apply_limits},
+    {{"servers", "*", "namespaces", "*", "devices"},
+     true,
+     "[--uuid=DEVICE] [--sm-partition=PARTITION]",
+     begin_namespace_device,
+     apply_namespace_device},
     {{"servers", "*", "devices"}, true, "[--uuid=DEVICE]", begin_device, apply_device},
     {{"servers", "*", "devices", "sm_partitions"},
      true,
-     "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN]",
+     "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN] [--shareable=BOOLEAN] "
+     "[--max-chunks=CHUNKS]",
      begin_partition,
      apply_partition},
     {{"compute_policy"},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory limits of control groups: dmem.max of version 2, which Linux has since 6.14. The kernel counts the memory of
- * its own drivers by it; Funnel's clients have theirs from a server in another group, so the daemon reads the limit and
- * has the server keep it.
+ * Memory limits of control groups: dmem.max of version 2, which Linux has since 6.14. The kernel
+ * counts the memory of its own drivers by it; Funnel's clients have theirs from a server in another
+ * group, so the daemon reads the limit and has the server keep it.
  */
 #pragma once
 
@@ -13,7 +13,8 @@
 /* Whether the kernel has such limits; `root` is /sys/fs/cgroup. */
 bool group_memory_is_there(const char *root);
 
-/* Tightens the limits of a process in these groups (control_group.h) to those of its group and of all groups above.
- * A line "REGION BYTES" is about a device whose PCI address or UUID is in the region's name. */
+/* Tightens the limits of a process in these groups (control_group.h) to those of its group and of
+ * all groups above. A line "REGION BYTES" is about a device whose PCI address or UUID is in the
+ * region's name. */
 void group_memory_tighten(const char *root, const char *groups, const struct server_ready *ready,
                           struct server_limits *limits);

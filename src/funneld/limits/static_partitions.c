@@ -277,19 +277,16 @@ bool static_partitions_holds(const struct static_partition *partition,
            limits->fixed_first == partition->first * partition->chunk_sms;
 }
 
-bool static_partitions_bind(struct static_partitions *partitions,
-                            const struct server_ready *devices, const struct hello *hello,
-                            struct server_limits *limits)
+bool static_partitions_bind(const struct static_partitions *partitions,
+                            const struct server_ready *devices,
+                            const struct static_partition *partition, struct server_limits *limits)
 {
-    const struct static_partition *partition;
     int place;
 
     if (!partitions->on)
         return true;
     limits->sm_centipercent = 10000;
     limits->fixed_only = 1;
-    partition =
-        *hello->sm_partition ? static_partitions_find(partitions, hello->sm_partition) : NULL;
     place = partition ? place_of(partition, devices) : -1;
     if (place < 0)
         return false;

@@ -90,8 +90,8 @@ bool static_partitions_holds(const struct static_partition *partition,
                              const struct server_ready *devices,
                              const struct server_limits *limits);
 
-/* Limits a client to the partition that it names. False when it has to name one and does not, or
- * the server does not have that device: then it gets no multiprocessors. */
-bool static_partitions_bind(struct static_partitions *partitions,
-                            const struct server_ready *devices, const struct hello *hello,
-                            struct server_limits *limits);
+/* Limits a client to its partition, NULL = it has none. False when it has to have one and has none,
+ * or the server does not have that device: then it gets no multiprocessors. */
+bool static_partitions_bind(const struct static_partitions *partitions,
+                            const struct server_ready *devices,
+                            const struct static_partition *partition, struct server_limits *limits);

@@ -30,6 +30,36 @@ static void combine_limits(struct server_process *server, const struct mps_names
     limits_tighten(limits, &wish, &server->ready);
 }
 
+/* That of the namespace replaces the one that the program names. */
+static const struct static_partition *find_partition(struct static_partitions *partitions,
+                                                     const struct mps_namespace *space,
+                                                     const struct hello *hello)
+{
+    if (space && *space->partition)
+        return static_partitions_named(partitions, space->partition, space->partition_device);
+    return *hello->sm_partition ? static_partitions_find(partitions, hello->sm_partition) : NULL;
+}
+
+/* Names come from the program, or from the namespace. */
+static void log_missing_partition(const struct server_identity *identity,
+                                  const struct static_partitions *partitions,
+                                  const struct mps_namespace *space, const struct hello *hello)
+{
+    const char *lister = partitions->version3 ? "sm-partition list" : "lspart";
+
+    if (space && *space->partition)
+        journal("Client %d of user %u cannot have a context (915): its namespace has the SM "
+                "partition %s on the "
+                "device %s, which there is not; %s shows them",
+                identity->pid, identity->uid, space->partition, space->partition_device, lister);
+    else
+        journal(
+            "Client %d of user %u cannot have a context (915): this %s has static partitions, and "
+            "CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
+            identity->pid, identity->uid, partitions->version3 ? "server" : "daemon",
+            hello->sm_partition, lister);
+}
+
 static void log_client(const struct server_process *server, const struct server_client *message)
 {
     char who[IDENTITY_TEXT_MAX], limits[LIMITS_TEXT_MAX];
@@ -81,11 +111,9 @@ void server_process_add_client(struct server_process *server, const struct mps_n
     combine_limits(server, space, identity, hello, &message.limits);
     if (groups)
         group_memory_tighten(CONTROL_GROUP_ROOT, groups, &server->ready, &message.limits);
-    if (!static_partitions_bind(partitions, &server->ready, hello, &message.limits))
-        journal("Client %d of user %u cannot have a context (915): this %s has static partitions, "
-                "and CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
-                identity->pid, identity->uid, partitions->version3 ? "server" : "daemon",
-                hello->sm_partition, partitions->version3 ? "sm-partition list" : "lspart");
+    if (!static_partitions_bind(partitions, &server->ready,
+                                find_partition(partitions, space, hello), &message.limits))
+        log_missing_partition(identity, partitions, space, hello);
     log_client(server, &message);
     client_record_save(record);
     connection_send(&server->connection, &message, sizeof(message), fd);

@@ -25,6 +25,8 @@ struct mps_namespace {
     char memory_text[24];            /* "4G", or "" */
     char cgroup[GRAMMAR_CGROUP_MAX]; /* its programs come from this control group; "" = none */
     uint32_t cgroup_depth;           /* and from so many levels below, or GRAMMAR_LEVELS_ALL */
+    char partition[65]; /* the SM partition of its programs on that device; "" = they name one */
+    char partition_device[GRAMMAR_DEVICE_MAX];
     char directory[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
     int listen_fd;
     struct event *acceptor; /* NULL until there is a loop */

@@ -184,6 +184,14 @@ struct static_partitions *service_partitions(struct daemon *daemon, const char *
     return service && service->partitions.on ? &service->partitions : &daemon->partitions;
 }
 
+bool service_needs_partitions(const struct service *service)
+{
+    list_for_each (struct mps_namespace, space, &service->namespaces, link)
+        if (*space->partition)
+            return true;
+    return service->partitions.count > 0;
+}
+
 /* A server that may use some devices only does not tell what the devices of the daemon are. */
 void service_server_ready(const struct server_process *server)
 {

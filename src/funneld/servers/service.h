@@ -58,6 +58,10 @@ bool service_serves(const struct service *service, uid_t uid);
  * daemon's. */
 struct static_partitions *service_partitions(struct daemon *daemon, const char *name);
 
+/* Whether programs of the service have to name a partition: it has some, or one of its namespaces
+ * is to have one. */
+bool service_needs_partitions(const struct service *service);
+
 /* A server has reported its devices: partitions get their places on them. */
 void service_server_ready(const struct server_process *server);
 

@@ -121,6 +121,32 @@ static void test_partitions(void **state)
     assert_true(service->partitions.partition[1].takes_remainder);
 }
 
+static void test_partition_of_a_namespace(void **state)
+{
+    char reason[CONFIG_REASON_MAX] = "";
+    const struct service *service;
+    const struct mps_namespace *space;
+
+    assert_int_equal(apply("[[servers.a.namespaces.x.devices]]\n"
+                           "uuid = \"GPU-302653ec\"\n"
+                           "sm_partition = \"large\"\n"
+                           "[[servers.a.devices]]\n"
+                           "uuid = \"GPU-302653ec\"\n"
+                           "[[servers.a.devices.sm_partitions]]\n"
+                           "name = \"large\"\n"
+                           "chunks = 4\n"
+                           "shareable = true\n"
+                           "max_chunks = 6\n",
+                           reason),
+                     0);
+    service = service_find(&daemon_state, "a");
+    assert_true(service->partitions.on);
+    assert_int_equal(service->partitions.partition[0].chunks, 4);
+    space = service_namespace(service, "x");
+    assert_string_equal(space->partition, "large");
+    assert_string_equal(space->partition_device, "GPU-302653ec");
+}
+
 static void test_features(void **state)
 {
     char reason[CONFIG_REASON_MAX] = "";
@@ -176,6 +202,10 @@ static void test_refused(void **state)
     check_refused("[[servers.a.devices]]\nuuid = \"0\"\n[[servers.a.devices.sm_partitions]]\n"
                   "name = \"x\"\n",
                   "", "no name or no chunks");
+    check_refused("[[servers.a.namespaces.x.devices]]\nuuid = \"0\"\n"
+                  "[[servers.a.namespaces.x.devices]]\nuuid = \"1\"\n",
+                  "line 3", "one device only");
+    check_refused("[[servers.a.namespaces.x.devices]]\nchunks = 1\n", "line 2", "no key");
     check_refused("[compute_policy]\ntimeslice = \"longer\"\n", "line 2", "short, medium or long");
     check_refused("[compute_policy]\ntimeslice_yield_level = -1\n", "line 2", "a number");
     check_refused("[compute_policy]\ntimeslice_pct = 5\n", "line 2", "no key");
@@ -198,6 +228,7 @@ int main(void)
         WITH_DAEMON(test_a_server_with_a_namespace),
         WITH_DAEMON(test_control_groups),
         WITH_DAEMON(test_partitions),
+        WITH_DAEMON(test_partition_of_a_namespace),
         WITH_DAEMON(test_features),
         WITH_DAEMON(test_compute_policy),
         WITH_DAEMON(test_refused),

@@ -97,20 +97,18 @@ static void test_names(void **state)
 static void test_binding(void **state)
 {
     struct server_limits limits = {.sm_centipercent = 2500};
-    struct hello hello = {.magic = 0};
     const struct static_partition *partition;
 
     static_partitions_add(&partitions, &partitions.devices.devices[1], 2);
     partition = static_partitions_add(&partitions, &partitions.devices.devices[1], 3);
     partitions.on = false;
-    assert_true(static_partitions_bind(&partitions, &partitions.devices, &hello, &limits));
+    assert_true(static_partitions_bind(&partitions, &partitions.devices, NULL, &limits));
     assert_int_equal(limits.fixed_only, 0);
     partitions.on = true;
-    assert_false(static_partitions_bind(&partitions, &partitions.devices, &hello, &limits));
+    assert_false(static_partitions_bind(&partitions, &partitions.devices, NULL, &limits));
     assert_int_equal(limits.fixed_only, 1);
     assert_int_equal(limits.fixed_count, 0);
-    strcpy(hello.sm_partition, partition->id);
-    assert_true(static_partitions_bind(&partitions, &partitions.devices, &hello, &limits));
+    assert_true(static_partitions_bind(&partitions, &partitions.devices, partition, &limits));
     assert_int_equal(limits.fixed_device, 1);
     assert_int_equal(limits.fixed_first, 8);
     assert_int_equal(limits.fixed_count, 12);
