@@ -8,19 +8,13 @@
 
 #include "control_group.h"
 #include "control_group_name.h"
-#include "fd.h"
 #include "feature.h"
-#include "process_stat.h"
-#include "sock.h"
+#include "peer_program.h"
 #include "text.h"
 
-static void name_group(pid_t pid, char ret_name[HELLO_GROUP_MAX])
+/* Frees `groups`. */
+static void name_group(char *groups, char ret_name[HELLO_GROUP_MAX])
 {
-    char *groups = NULL;
-
-    *ret_name = '\0';
-    if (control_groups_read("/proc", pid, &groups))
-        return;
     control_groups_name(groups, ret_name);
     free(groups);
 }
@@ -31,21 +25,22 @@ static const char *own_group(void)
     static char name[HELLO_GROUP_MAX];
     static bool known;
 
-    if (!known)
-        name_group(getpid(), name);
+    char *groups = NULL;
+
+    if (!known && !control_groups_read("/proc", getpid(), &groups))
+        name_group(groups, name);
     known = true;
     return name;
 }
 
-/* The groups are those of this process only if it had not ended when they had been read. */
 static bool find_group(int fd, pid_t pid, char ret_name[HELLO_GROUP_MAX])
 {
-    _cleanup_fd_ int process = -1;
+    char *groups = NULL;
 
-    if (pid <= 0 || sock_peer_process(fd, &process))
+    if (pid <= 0 || peer_program_groups(fd, pid, &groups))
         return false;
-    name_group(pid, ret_name);
-    return *ret_name && !process_has_ended(process) && strcmp(ret_name, own_group());
+    name_group(groups, ret_name);
+    return *ret_name && strcmp(ret_name, own_group());
 }
 
 void peer_group_find(const struct limit_rules *rules, int fd, struct server_identity *identity)
