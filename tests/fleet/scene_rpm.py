@@ -46,6 +46,6 @@ def run(scene):
     scene.expect(text, "vector_add", "correct")
     files = subprocess.run(["rpm", "--root", root, "-qal"], stdout=subprocess.PIPE, text=True).stdout
     scene.expect(files, "/usr/lib/funnel/libcuda.so.1", "/usr/lib/systemd/system/funnel.service",
-                 "/usr/share/man/man1/funnel.1")
+                 "/usr/share/man/man1/funnel.1", "/usr/share/doc/funnel/LICENSE.uplot")
     scene.step("installed them into an empty folder, where an example runs")
     shutil.rmtree(folder)

@@ -52,6 +52,19 @@ class Installation(unittest.TestCase):
             if path.name.startswith("nvidia") and "usr/bin" in name:
                 self.fail(f"{name} is the name of a file of NVIDIA's packages")
 
+    def test_1_licenses(self):
+        """The text of each foreign license is installed; both packages have it, too."""
+        spec, copyright = ((ROOT / "packaging" / name).read_text()
+                           for name in ("rpm/funnel.spec", "debian/copyright"))
+        found = list((ROOT / "src").rglob("vendor/*/LICENSE"))
+        self.assertTrue(found)
+        for license in found:
+            name = f"share/doc/funnel/LICENSE.{license.parent.name}"
+            installed = [path for file, path in self.files.items() if file.endswith(name)]
+            self.assertEqual([path.read_text() for path in installed], [license.read_text()])
+            self.assertIn(f"\n%license %{{_docdir}}/funnel/{os.path.basename(name)}\n", spec)
+            self.assertIn(f"\nFiles: {license.parent.relative_to(ROOT)}/*\n", copyright)
+
     def test_2_links_lead_somewhere(self):
         for name, path in self.files.items():
             self.assertTrue(path.exists(), f"{name} points to {path.is_symlink() and os.readlink(path)}")
