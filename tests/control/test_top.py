@@ -150,6 +150,18 @@ class Top(harness.TestCase):
         self.assertIn("  " + os.path.join(harness.BUILD, "examples/n_body"), rows[1])
         self.assertEqual(rows[2].split()[:2], rows[3].split()[:2])  # the sum of one
 
+    def test_group_has_the_time_of_its_busiest_program(self):
+        """Kernels overlap, so the times of two programs with kernels are not a time with kernels."""
+        def is_shown():
+            rows = self.funnel("top", "-n", "1", "--delay", "1", "--tree", "user", "--columns",
+                               "gpu_use,command").stdout.splitlines()[-3:]
+            self.assertIn(": 2 programs", rows[0])
+            group, *programs = [float(row.split()[0]) for row in rows]
+            self.assertEqual(group, max(programs))
+            return min(programs) > 0
+
+        wait_until(is_shown, "two programs with kernels")
+
     def test_wrong_options(self):
         for wrong in (["-n", "0"], ["-n", "x"], ["--delay", "0"], ["--delay", "nan"],
                       ["--tree", "pid"], ["--columns", "color"], ["--filter", "color=1"], ["x"],
@@ -232,12 +244,15 @@ class Top(harness.TestCase):
             self.assertEqual("SINCE" in text, columns == 200)
             self.assertEqual("MEM BAR" in text, columns > 80)
             self.assertRegex(lines[-1], r"k end$")
+            for label in ("100\u2524", " 50\u2524", "  0\u2524"):  # of both graphs
+                self.assertEqual([line.count(label) for line in lines if label in line], [2])
             self.quit(terminal)
 
     def test_ascii(self):
         terminal = self.open_colored(80, "C")
         terminal.wait(lambda t: sum("#####" in line for line in t.lines()) >= 3)
         self.assertTrue("\n".join(terminal.lines()).isascii())
+        self.assertTrue(any(line.startswith("100|") for line in terminal.lines()))
         self.quit(terminal)
 
     def test_graph_of_the_selected_program(self):

@@ -152,9 +152,26 @@ static const char *glyph_of(int filled)
     return filled >= 6 ? "#" : filled >= 3 ? ":" : filled >= 1 ? "." : " ";
 }
 
+/* The first line ends at 100 percent, and the last one begins at 0. */
+static void draw_axis(int y, int x, int height)
+{
+    for (int line = 0; line < height; line++) {
+        const char *label = line == 0                          ? "100"
+                            : line == height - 1               ? "  0"
+                            : height % 2 && line == height / 2 ? " 50"
+                                                               : "   ";
+
+        x = top_draw_text(y + line, x, COLS, label, A_DIM) - 3;
+        top_draw_text(y + line, x + 3, COLS, has_blocks ? "\u2524" : "|", A_DIM);
+    }
+}
+
 void top_draw_graph(int y, int x, int height, int width, const struct top_series *series,
                     attr_t attributes)
 {
+    draw_axis(y, x, height);
+    x += TOP_AXIS_WIDTH;
+    width -= TOP_AXIS_WIDTH;
     attron(attributes);
     for (int column = 0; column < width; column++) {
         float share = series ? top_series_share(series, (unsigned)(width - 1 - column)) : -1;

@@ -144,7 +144,7 @@ static void show_device_graph(const struct screen *screen, int y, int height, in
     if (!device)
         return;
     text_format(text, sizeof(text), "GPU %u, SM%% of %u SMs, last %.0f s", device->ordinal,
-                device->device->sm_count, width * screen->options->interval);
+                device->device->sm_count, (width - TOP_AXIS_WIDTH) * screen->options->interval);
     top_draw_text(y, 0, width, text, A_DIM);
     top_draw_graph(y + 1, 0, height, width, &device->sm_use, top_draw_color_of(""));
 }

@@ -101,6 +101,8 @@ static void make_row(struct client_row *row, const struct snapshot *now,
 
 /* ---- groups ---- */
 
+/* Kernels of several programs overlap, so times with kernels on a device do not add up: a group has
+ * the time of its busiest program. */
 static void add_to_group(struct client_row *group, const struct client_row *row)
 {
     group->count++;
@@ -114,7 +116,8 @@ static void add_to_group(struct client_row *group, const struct client_row *row)
     group->launches_per_s += row->launches_per_s;
     group->bytes_per_s += row->bytes_per_s;
     group->sm_use += row->sm_use;
-    group->gpu_use += row->gpu_use;
+    if (row->gpu_use > group->gpu_use)
+        group->gpu_use = row->gpu_use;
     if (row->call_ms > group->call_ms)
         group->call_ms = row->call_ms;
 }
