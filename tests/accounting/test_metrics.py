@@ -273,6 +273,22 @@ class MetricsTest(ServedTest):
         gone = order.replace("&id=1&", "&id=99&") + "&memory=1"
         self.assertEqual(self.get(gone, token=self.token(), method="POST")[0], 404)
 
+    def test_usage_is_for_operators(self):
+        path = "/api/usage?by=user,group&days=7"
+        self.assertEqual(self.get(path)[0], 401)
+        self.assertEqual(self.get(path, token=self.token(), method="POST")[0], 405)
+        for wrong in ("", "?by=user", "?days=7", "?by=user&days=0", "?by=user&days=3661", "?by=user,&days=7",
+                      "?by=user,user&days=7", "?by=pid&days=7", "?by=--csv&days=7", "?by=&days=7", "?by=user&days=-1",
+                      "?by=user&days=7&csv=2", "?by=" + "user," * 40 + "day&days=7"):
+            self.assertEqual(self.get("/api/usage" + wrong, token=self.token())[0], 400, wrong)
+        if "without the jansson" in self.funnel("usage").stderr:
+            self.assertEqual(self.get(path, token=self.token())[0], 503)
+            return
+        told = self.funnel_json("usage", "--by", "user,group", "--since", "7d")
+        self.assertEqual(json.loads(self.get(path, token=self.token())[1])["usage"], told["usage"])
+        status, text = self.get(path + "&csv=1", token=self.token())
+        self.assertEqual((status, text), (200, self.funnel("usage", "--by", "user,group", "--since", "7d", "--csv").stdout))
+
     # ---- bad input ----
 
     def test_bad_requests(self):

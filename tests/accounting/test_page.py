@@ -17,6 +17,7 @@ import harness  # noqa: E402  (found through the path above)
 from browser import Browser  # noqa: E402
 from harness import wait_until  # noqa: E402
 from test_metrics import ServedTest, needs  # noqa: E402
+from test_usage_command import line as usage_line  # noqa: E402
 
 PAGE_BYTES = 150_000
 PICTURES = os.environ.get("FUNNEL_TEST_SCREENSHOTS")
@@ -133,7 +134,7 @@ class PageTest(ServedTest):
         self.go()
         self.browser.wait("document.querySelectorAll('#rows tr.program').length === 2")
         self.assertEqual(self.value("document.querySelectorAll('.gpu').length"), 2)
-        self.assertIn("of 2 users", self.value("document.querySelector('.gpu-head').innerText"))
+        self.assertIn("by 2 users", self.value("document.querySelector('.gpu-head').innerText"))
         self.value("at('fold').value = 'user'; at('fold').onchange()")
         self.assertEqual(self.value("document.querySelectorAll('tr.group').length"), 2)
 
@@ -169,6 +170,53 @@ class PageTest(ServedTest):
         client = json.loads(self.get("/api/state")[1])["servers"][0]["clients"][0]
         self.assertEqual((client["sm_percent"], client["devices"][0]["memory_limit"]), (30, 1 << 28))
         self.browser.wait("at('client-log').textContent.includes('NEW CLIENT')")
+
+    def write_usage(self):
+        now = int(time.time())
+        with open(os.path.join(self.log, "usage.jsonl"), "w") as file:
+            for user, group, age, gpu, sm in (("alice", "training", 60, 7200, 475200), ("alice", "sweep", 7200, 1800, 39600),
+                                              ("bob", "serving", 3600, 5400, 158400), ("carol", '<b>"x",', 20 * 86400, 60, 60)):
+                file.write(json.dumps(usage_line(user, group, now - age, gpu=gpu, sm=sm)) + "\n")
+
+    def usage_rows(self):
+        return self.value("[...document.querySelectorAll('#usage-rows tr')].map(row => "
+                          "[...row.children].map(cell => cell.innerText.trim()))")
+
+    def choose(self, days, by):
+        self.value(f"at('usage-days').value = {days}; at('usage-by').value = '{by}'; at('usage-by').onchange()")
+
+    def test_usage(self):
+        """What ended programs used, as the command says it: shown, and as a file."""
+        if "without the jansson" in self.funnel("usage").stderr:
+            self.skipTest("built without jansson")
+        self.go()
+        self.assertTrue(self.value("at('usage').hidden"))
+        self.sign_in()
+        self.browser.wait("page.state.operator && !at('usage').hidden")
+        self.value("at('usage').open = true")
+        self.browser.wait("!at('usage-none').hidden && at('usage-none').textContent === 'No program has ended in this time.'")
+        self.assertTrue(self.value("at('usage-csv').disabled"))
+        self.write_usage()
+        self.choose(7, "user")
+        self.browser.wait("document.querySelectorAll('#usage-rows tr').length === 3")
+        self.assertEqual([(row[0], row[1], row[3], row[4]) for row in self.usage_rows()],
+                         [("alice", "2", "2.50", "143.00"), ("bob", "1", "1.50", "44.00"), ("All", "3", "4.00", "187.00")])
+        self.choose(30, "user,group")
+        self.browser.wait("document.querySelectorAll('#usage-rows tr').length === 5")
+        self.assertEqual([tuple(row[:2]) for row in self.usage_rows()],
+                         [("alice", "training"), ("bob", "serving"), ("alice", "sweep"), ("carol", '<b>"x",'), ("All", "–")])
+        self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.root)
+        self.value("at('usage-csv').click()")
+        path = os.path.join(self.root, "funnel-usage-by-user-group-30d.csv")
+        told = self.funnel("usage", "--by", "user,group", "--since", "30d", "--csv").stdout
+
+        def is_saved():
+            if not os.path.exists(path):
+                return False
+            with open(path, newline="") as file:
+                return file.read() == told
+
+        wait_until(is_saved, "the file")
 
     # ---- the daemon ----
 

@@ -18,6 +18,7 @@
 #include "http_parse.h"
 #include "http_server.h"
 #include "http_token.h"
+#include "http_usage.h"
 #include "journal.h"
 #include "metrics_text.h"
 #include "server_process.h"
@@ -162,6 +163,7 @@ static const struct {
     {"/api/state", false, false, answer_state},
     {"/api/history", false, false, answer_history},
     {"/api/log", false, true, answer_log},
+    {"/api/usage", false, true, http_usage_answer},
     {"/api/terminate", true, true, http_order_terminate},
     {"/api/limit", true, true, http_order_limit},
 };
@@ -221,6 +223,7 @@ int http_pages_start(struct daemon *daemon, const char *address)
 void http_pages_stop(void)
 {
     usage_history_stop();
+    http_usage_stop();
     http_server_stop(server);
     server = NULL;
     http_token_remove();

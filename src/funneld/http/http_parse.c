@@ -92,15 +92,19 @@ bool http_query_has(const struct http_request *request, const char *name)
     return find_value(request, name) != NULL;
 }
 
-int http_query_number(const struct http_request *request, const char *name, uint64_t *ret_value)
+bool http_query_text(const struct http_request *request, const char *name, char *ret_text,
+                     size_t capacity)
 {
     const char *value = find_value(request, name);
-    size_t digits = value ? strcspn(value, "&") : 0;
+
+    return value && text_format(ret_text, capacity, "%.*s", (int)strcspn(value, "&"), value);
+}
+
+int http_query_number(const struct http_request *request, const char *name, uint64_t *ret_value)
+{
     char number[24];
 
-    if (!value || digits >= sizeof(number))
-        return -EINVAL;
-    memcpy(number, value, digits);
-    number[digits] = '\0';
-    return text_to_u64(number, ret_value) ? -EINVAL : 0;
+    return http_query_text(request, name, number, sizeof(number)) && !text_to_u64(number, ret_value)
+               ? 0
+               : -EINVAL;
 }

@@ -14,5 +14,9 @@ int http_parse(char *text, size_t size, struct http_request *ret_request);
 /* Whether the query has NAME=. */
 bool http_query_has(const struct http_request *request, const char *name);
 
+/* The value of NAME=TEXT in a query, as it came; false where it is missing or too long. */
+bool http_query_text(const struct http_request *request, const char *name, char *ret_text,
+                     size_t capacity);
+
 /* The value of NAME=NUMBER in a query: 0, or -EINVAL where it is missing or no number. */
 int http_query_number(const struct http_request *request, const char *name, uint64_t *ret_value);

@@ -5,7 +5,7 @@
 const POLL_MS = 2000, SHOWN = 12; // programs of a chart with an area of their own
 const at = id => document.getElementById(id);
 const page = {
-  token: "", state: null, range: 300, history: null, loaded: 0, counts: new Map(), rates: new Map(),
+  token: "", state: null, range: 300, history: null, loaded: 0, counts: new Map(), rates: new Map(), usageAt: 0,
   charts: new Map(), sort: "program", falls: false, closed: new Set(), open: null,
 };
 
@@ -211,12 +211,15 @@ function showGpu(gpu, list) {
   };
   card.head.replaceChildren();
   const names = make(card.head, "div");
-  make(names, "h2", gpu.name);
+  make(names, "h2", page.state.gpus.length > 1 ? `${page.state.gpus.indexOf(gpu)} · ${gpu.name}` : gpu.name);
   make(names, "div", `${gpu.pci_bus_id ? gpu.pci_bus_id + " · " : ""}${gpu.uuid.slice(0, 12)}`, {class: "dim", title: gpu.uuid});
   const users = list.filter(c => c.devices.some(d => d.uuid === gpu.uuid)), used = gpu.memory_free === null ? null : gpu.memory_total - gpu.memory_free;
   figure("Multiprocessors", gpu.sms === null ? "–" : gpu.sms.toFixed(1), `of ${gpu.multiprocessors}`, gpu.sms / gpu.multiprocessors);
   figure("Memory", used === null ? "–" : bytes(used), `of ${bytes(gpu.memory_total)}`, used / gpu.memory_total);
-  figure("Programs", String(users.length), `of ${plural(new Set(users.map(c => c.user)).size, "user")}`);
+  if (gpu.utilization_ratio !== undefined) figure("Busy", `${Math.round(100 * gpu.utilization_ratio)} %`, gpu.sm_clock_hertz ? `at ${Math.round(gpu.sm_clock_hertz / 1e6)} MHz` : "", gpu.utilization_ratio);
+  if (gpu.power_watts !== undefined) figure("Power", `${Math.round(gpu.power_watts)} W`, gpu.power_limit_watts ? `of ${Math.round(gpu.power_limit_watts)} W` : "", gpu.power_limit_watts && gpu.power_watts / gpu.power_limit_watts);
+  if (gpu.temperature_celsius !== undefined) figure("Temperature", `${gpu.temperature_celsius} °C`, "");
+  figure("Programs", String(users.length), users.length ? `by ${plural(new Set(users.map(c => c.user)).size, "user")}` : "");
   const gpuIndex = page.history.gpus.indexOf(gpu.uuid);
   card.charts[0].box.parentNode.hidden = !page.history.samples.some(sample => sample[1].some(entry => entry[1] === gpuIndex));
   for (const chart of card.charts) chart.show(page.state.time);
@@ -433,6 +436,47 @@ async function showClientLog() {
   if (page.open === client.key) setText(at("client-log"), lines.slice(-60).join("\n") || "No line in control.log or the server's log names this program.");
 }
 
+// ---- usage ----
+
+const hours = s => (s / 3600).toFixed(2);
+const usageColumns = [["clients", "Programs", number], ["failed", "Failed", number], ["gpu_seconds", "GPU hours", hours], ["sm_seconds", "SM hours", hours],
+  ["memory_peak", "Memory peak", bytes], ["launches", "Launches", number], ["copied_bytes", "Copied", bytes], ["stalled_seconds", "Waited", duration]];
+const usagePath = () => `api/usage?by=${at("usage-by").value}&days=${at("usage-days").value}`;
+function usageRow(name, keys, row, whole) {
+  const line = make(at("usage-rows"), "tr", undefined, {class: name});
+  for (const key of keys) make(line, "td", row[key] || "–", {class: "left", "data-name": key});
+  for (const [member, title, text] of usageColumns) {
+    const cell = make(line, "td", text(row[member]), {"data-name": title});
+    if (member === "sm_seconds") meter(cell, whole ? row[member] / whole : 0);
+  }
+}
+async function showUsage(anew = true) {
+  at("usage").hidden = !page.state.operator;
+  if (!page.state.operator || !at("usage").open || (!anew && Date.now() - page.usageAt < 60_000)) return;
+  page.usageAt = Date.now();
+  const path = usagePath(), keys = at("usage-by").value.split(","), rows = await read(path).then(answer => answer.usage, () => null);
+  if (path !== usagePath()) return; // the choice is another one now
+  at("usage-heads").replaceChildren(...keys.map(key => make(null, "th", key[0].toUpperCase() + key.slice(1), {class: "left", scope: "col"})), ...usageColumns.map(column => make(null, "th", column[1], {scope: "col"})));
+  at("usage-rows").replaceChildren();
+  const all = Object.fromEntries(usageColumns.map(([member]) => [member, sum(rows || [], row => row[member])]));
+  all.memory_peak = Math.max(0, ...(rows || []).map(row => row.memory_peak));
+  for (const row of rows || []) usageRow("usage", keys, row, all.sm_seconds);
+  if (rows?.length > 1) usageRow("group", keys, {...all, [keys[0]]: "All"}, all.sm_seconds);
+  at("usage-heads").hidden = !rows?.length;
+  at("usage-csv").disabled = !rows?.length;
+  at("usage-none").hidden = rows?.length > 0;
+  setText(at("usage-none"), rows ? "No program has ended in this time." : "The daemon cannot add up its journal: try funnel usage.");
+}
+// A link alone would come without the token.
+async function saveUsage() {
+  const answer = await ask(usagePath() + "&csv=1").catch(() => null);
+  if (!answer?.ok) return;
+  const link = make(null, "a", undefined, {download: `funnel-usage-by-${at("usage-by").value.replace(",", "-")}-${at("usage-days").value}d.csv`});
+  link.href = URL.createObjectURL(await answer.blob());
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 // ---- the rest ----
 
 function say(text) {
@@ -477,6 +521,7 @@ async function tick() {
     countLaunches(page.state);
     show();
     showLog();
+    showUsage(false);
     document.body.dataset.ready = "1";
   } else {
     say("The daemon does not answer. The page goes on as soon as it does.");
@@ -531,6 +576,8 @@ function start() {
   };
   at("terminate").onclick = () => { const client = opened(); if (client && confirm(`Terminate ${nameOf(client)}?`)) order("terminate", "", "The program is being terminated."); };
   at("logs").ontoggle = () => showLog();
+  at("usage").ontoggle = at("usage-days").onchange = at("usage-by").onchange = () => showUsage();
+  at("usage-csv").onclick = saveUsage;
   tick();
   setInterval(tick, POLL_MS);
 }
