@@ -30,6 +30,7 @@ static void check_devices(struct command_server *server)
         MAKE_PRINTABLE(server->devices[i].pci_bus_id);
         if (server->memory_free[i] > server->devices[i].memory_total)
             server->memory_free[i] = server->devices[i].memory_total;
+        sensors_clean(&server->sensors[i]);
     }
 }
 

@@ -89,6 +89,7 @@ struct command_server {
     uint32_t reserved;
     char stall[sizeof(((struct server_heartbeat *)NULL)->text)]; /* which, as the server said it */
     struct server_code_cache code_cache;
+    struct server_sensors sensors[SERVER_MAX_DEVICES];
 };
 
 struct command_client {

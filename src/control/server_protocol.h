@@ -31,9 +31,10 @@
 
 #include "hello.h"
 #include "quota_table.h"
+#include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 6
+#define SERVER_PROTOCOL_VERSION 7
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -320,6 +321,7 @@ struct server_status_end {
     uint32_t client_count;
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_code_cache code_cache;
+    struct server_sensors sensors[SERVER_MAX_DEVICES];
 };
 
 /* Answer to TERMINATE_CLIENT and SET_LIMITS: CUresult; 201 = there is no such client. */

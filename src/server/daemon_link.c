@@ -19,6 +19,7 @@
 #include "log.h"
 #include "memory.h"
 #include "next_daemon.h"
+#include "sensor_watch.h"
 #include "session_life.h"
 #include "sm_share.h"
 #include "sock.h"
@@ -261,6 +262,8 @@ static void answer_status(struct server *server, uint32_t request)
     }
     for (unsigned i = 0; i < server->devices.count; i++)
         end.memory_free[i] = server->devices.device[i].memory_free;
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        sensor_watch_get(server->life->sensors, i, clock_ns(), &end.sensors[i]);
     code_cache_describe(server, &end.code_cache);
     send_message(server, &end);
 }

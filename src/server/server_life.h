@@ -15,6 +15,7 @@
 struct image_reader;
 struct ptx_compiler;
 struct code_cache;
+struct sensor_watch;
 struct trace;
 struct claims;
 
@@ -45,6 +46,7 @@ struct server_life {
     unsigned abandoned;            /* the last report to the daemon */
     unsigned beats;                /* heartbeats sent */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */
+    struct sensor_watch *sensors;  /* NULL: none; sensor_watch.h */
     struct trace *trace;           /* NULL: none; written under the server's lock: trace.h */
     bool stall_logged;             /* the log says that clients wait for another: stall.h */
 };

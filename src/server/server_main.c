@@ -30,6 +30,7 @@
 #include "overdue.h"
 #include "ptx_compiler.h"
 #include "quota.h"
+#include "sensor_watch.h"
 #include "server_life.h"
 #include "server_parts.h"
 #include "stall.h"
@@ -227,6 +228,21 @@ static void read_switches(struct server_life *life)
     life->no_copy_load = feature_is_off(FEATURE_COPY_LOAD);
 }
 
+/* Before the sandbox closes, and beside the start, which waits for no management library. The
+ * software GPU has no sensors; FUNNEL_SOFT_NVML is for tests of the library. */
+static void start_sensors(struct server *server)
+{
+    const char *pci_bus_ids[ATTACH_DEVICES_MAX];
+
+    bool has_sensors = server->life->driver_kind != DRIVER_SOFT || switch_is_on("FUNNEL_SOFT_NVML");
+
+    if (!has_sensors || feature_is_off(FEATURE_SENSORS))
+        return;
+    for (unsigned i = 0; i < server->devices.count; i++)
+        pci_bus_ids[i] = server->devices.device[i].record.pci_bus_id;
+    server->life->sensors = sensor_watch_start(driver_path(), pci_bus_ids, server->devices.count);
+}
+
 static int start_devices(struct server *server, const struct options *options, char *why,
                          size_t why_size)
 {
@@ -246,6 +262,7 @@ static int start_devices(struct server *server, const struct options *options, c
     if (error)
         return error;
 
+    start_sensors(server);
     sandbox_seal();
     server->life->clients_max = windows_limit(&server->devices);
     if (server->life->clients_max > wanted_clients_max())

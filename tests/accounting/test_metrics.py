@@ -289,6 +289,38 @@ class MetricsTest(ServedTest):
         status, text = self.get(path + "&csv=1", token=self.token())
         self.assertEqual((status, text), (200, self.funnel("usage", "--by", "user,group", "--since", "7d", "--csv").stdout))
 
+    def sensors(self, *values):
+        """Those of the first GPU, as a server says it."""
+        self.environment["FUNNEL_FAKE_SENSORS"] = json.dumps(values)
+        self.restart()
+        self.attach()
+        return re.findall(r'^funnel_gpu_(\w+_(?:watts|celsius|hertz)|utilization_ratio|memory_activity_ratio|'
+                          r'memory_in_use_bytes){[^}]*UUID="GPU-00010203[^}]*} (\S+)$', self.get("/metrics")[1], re.M)
+
+    def test_sensors(self):
+        """By names with their units, once for each GPU that tells, in all listings."""
+        told = self.sensors(320500, 700000, 51, 87, 0, 1980, 2619, 4096)
+        self.assertEqual(told, [("power_watts", "320.5"), ("power_limit_watts", "700"), ("temperature_celsius", "51"),
+                                ("utilization_ratio", "0.87"), ("memory_activity_ratio", "0"),
+                                ("sm_clock_hertz", "1980000000"), ("memory_clock_hertz", "2619000000"),
+                                ("memory_in_use_bytes", "4096")])
+        self.attach_to_named("day")
+        self.assertEqual(self.get("/metrics")[1].count("\nfunnel_gpu_power_watts{"), 1)
+        first, second = json.loads(self.get("/api/state")[1])["gpus"]
+        self.assertEqual((first["power_watts"], first["temperature_celsius"]), (320.5, 51))
+        self.assertNotIn("power_watts", second)
+        first, second = [device for device in self.funnel_json("devices") if device["server_name"] == "day"]
+        self.assertEqual((first["power_watts"], first["sm_clock_hertz"], second["power_watts"]), (320.5, 1980000000, None))
+        self.assertIn(", 51 C, 320 of 700 W\n", self.funnel("status").stdout)
+
+    def test_sensors_without_values(self):
+        self.assertEqual(self.sensors(), [])
+        self.assertNotIn("funnel_gpu_power", self.get("/metrics")[1])
+
+    def test_sensors_with_nonsense(self):
+        self.assertEqual(self.sensors(10**9, 2**63, 201, 101, 2**64 - 2, 10**6, 12, 2**60),
+                         [("memory_clock_hertz", "12000000")])
+
     # ---- bad input ----
 
     def test_bad_requests(self):

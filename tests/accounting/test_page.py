@@ -40,7 +40,8 @@ PROGRAMS = (("train.py --model llama-8b --batch 64", 0, "training"),
 
 @needs("chromium")
 class PageTest(ServedTest):
-    variables = {"FUNNEL_FAKE_SMS": "22"}
+    variables = {"FUNNEL_FAKE_SMS": "22",
+                 "FUNNEL_FAKE_SENSORS": "[320500, 700000, 51, 87, 12, 1980, 2619, 17179869184]"}
 
     @classmethod
     def setUpClass(cls):
@@ -137,6 +138,16 @@ class PageTest(ServedTest):
         self.assertIn("by 2 users", self.value("document.querySelector('.gpu-head').innerText"))
         self.value("at('fold').value = 'user'; at('fold').onchange()")
         self.assertEqual(self.value("document.querySelectorAll('tr.group').length"), 2)
+
+    def test_sensors(self):
+        """The first GPU tells power and temperature. Of the second one, which tells none, nothing is said."""
+        self.attach_many(1)
+        self.go()
+        first, second = self.value("[...document.querySelectorAll('.gpu-head')].map(head => head.innerText.replace(/\\s+/g, ' '))")
+        for text in "Busy 87 % at 1980 MHz", "Power 321 W of 700 W", "Temperature 51 °C":
+            self.assertIn(text, first)
+        for text in "Busy", "Power", "Temperature":
+            self.assertNotIn(text, second)
 
     # ---- operators ----
 

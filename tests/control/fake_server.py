@@ -6,7 +6,7 @@ silent, rude, endless: far too many rows of status; exclusive: while another one
 lie about its clients (liar), to forget them when a daemon takes it over (forgetful), to flood its log
 (flood), to have another process speak for it (puppet),
 to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), to have contexts of some size
-(FUNNEL_FAKE_OWN_MIB), and to have clients that keep on average so many multiprocessors busy
+(FUNNEL_FAKE_OWN_MIB), a first device with these values of sensors (FUNNEL_FAKE_SENSORS), and to have clients that keep on average so many multiprocessors busy
 (FUNNEL_FAKE_SMS). It writes one JSON line to its log for each message."""
 import array
 import fcntl
@@ -157,6 +157,13 @@ def memory_free():
     return struct.pack(f"<{wire.DEVICES}Q", *free, *[0] * (wire.DEVICES - 2))
 
 
+def sensors():
+    """Of all devices; a second one tells nothing."""
+    first = json.loads(os.environ.get("FUNNEL_FAKE_SENSORS", "[]"))
+    first += [wire.UNKNOWN] * (8 - len(first))
+    return b"".join(wire.SENSORS.pack(*(first if i == 0 else [wire.UNKNOWN] * 8)) for i in range(wire.DEVICES))
+
+
 def launches(number):
     return 7 + int(sms * 10 * (time.monotonic() - since.setdefault(number, time.monotonic())))
 
@@ -212,7 +219,7 @@ def on_status(request):
         send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0), request)
     send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) +
-         memory_free() + bytes(wire.CODE_CACHE.size), request)
+         memory_free() + bytes(wire.CODE_CACHE.size) + sensors(), request)
 
 
 def drop(connection, status=0):

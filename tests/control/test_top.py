@@ -355,5 +355,65 @@ class Top(harness.TestCase):
         self.quit(terminal)
 
 
+class Sensors(harness.TestCase):
+    """Servers on the software GPU that ask a management library of the tests'."""
+
+    def install(self):
+        os.symlink(os.path.join(harness.BUILD, "bin"), os.path.join(self.root, "bin"))
+
+    def start_with(self, behavior, **more):
+        folder = os.path.join(harness.BUILD, "tests/unit/driver")
+        if not os.path.exists(os.path.join(folder, "libnvidia-ml.so.1")):
+            self.skipTest("built without unit tests")
+        self.environment.update(FUNNEL_SOFT_NVML="1", FUNNEL_SOFT_DEVICES="2:sms=8,mem=2G",
+                                FAKE_NVML=behavior, LD_LIBRARY_PATH=folder, **more)
+        self.start("--device", "soft")
+        self.mps(f"start_server -uid {os.getuid()}\n")
+        wait_until(lambda: len(self.funnel_json("devices")) == 2, "the server")
+
+    def power(self):
+        return [device["power_watts"] for device in self.funnel_json("devices")]
+
+    def server_log(self):
+        self.settle_logs()
+        with open(os.path.join(self.log, "server.log")) as file:
+            return file.read()
+
+    def test_values(self):
+        self.start_with("")
+        wait_until(lambda: self.funnel_json("devices")[1]["temperature_celsius"] == 30, "the values")
+        first, second = self.funnel_json("status")["devices"]
+        self.assertEqual((first["power_watts"], first["temperature_celsius"], first["utilization_ratio"],
+                          first["sm_clock_hertz"], first["memory_in_use_bytes"]),
+                         (320.5, 51, 0.87, 1980000000, 16 << 30))
+        self.assertEqual((second["power_watts"], second["utilization_ratio"]), (None, None))
+        self.assertNotIn("libnvidia-ml", self.server_log())
+        self.assertIn(", 51 C, 320 of 700 W", self.funnel("top", "-n", "1", "--delay", "0.1").stdout)
+        terminal = Terminal([os.path.join(self.root, "bin/funnel"), "top"], self.environment, columns=120)
+        terminal.wait_for("51 C, 320 of 700 W")
+        terminal.type("q")
+        self.assertEqual(terminal.wait_for_end(), 0)
+
+    def test_library_that_hangs(self):
+        """Programs come and go, and the server ends when it is told to."""
+        self.start_with("hang")
+        wait_until(lambda: self.power() == [320.5, None], "the values of the first device")
+        done = self.funnel("run", "-q", "--", os.path.join(harness.BUILD, "examples/vector_add"), "-n", "1000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.funnel("stop").returncode, 0)
+
+    def test_library_that_does_not_start(self):
+        self.start_with("dead")
+        wait_until(lambda: "cannot start" in self.server_log(), "the line of the log")
+        self.assertEqual(self.power(), [None, None])
+
+    def test_switched_off(self):
+        self.start_with("dead", FUNNEL_OFF="sensors")
+        done = self.funnel("run", "-q", "--", os.path.join(harness.BUILD, "examples/vector_add"), "-n", "1000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.funnel("stop").returncode, 0)
+        self.assertNotIn("libnvidia-ml", self.server_log())
+
+
 if __name__ == "__main__":
     harness.main()

@@ -8,7 +8,7 @@ HELLO_MAGIC = 0x314C4E46
 WELCOME_MAGIC = 0x31574E46
 SERVER_MAGIC = 0x31534E46
 COMMAND_MAGIC = 0x31434E46
-VERSION = 6
+VERSION = 7
 HELLO_VERSION = 4
 HELLO_CLIENT, HELLO_COMMAND, HELLO_AHEAD = 1, 2, 3
 UNSET = 0xFFFFFFFF
@@ -31,6 +31,8 @@ IDENTITY = struct.Struct("<iIIIQq256s32s72s")
 LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIIIII")
 DEVICE = struct.Struct("<128s16s16sQIIIIIII4x")
 CODE_CACHE = struct.Struct("<IIIIQ104s")
+UNKNOWN = (1 << 64) - 1  # of a sensor
+SENSORS = struct.Struct("<8Q")
 CLIENTS = 1024
 RESUMED_BODY = struct.Struct(f"<II{CLIENTS}I")
 USAGE = struct.Struct(f"<{2 * DEVICES}Q12Q64s")
@@ -38,7 +40,7 @@ GONE = struct.Struct(f"<Ii216s{DEVICES + 1}Q{USAGE.size}s")
 ROW = struct.Struct(f"<{HEADER.size}x{IDENTITY.size}s{LIMITS.size}sIIQ{DEVICES}Q{DEVICES}QQ{DEVICES}I"
                     f"{USAGE.size}s{HELD}QQ48sQ")
 COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I72s112s{DEVICES}Q{DEVICE.size * DEVICES}s" "IIiIII768s"
-                                    f"{CODE_CACHE.size}s")
+                                    f"{CODE_CACHE.size}s{DEVICES * SENSORS.size}s")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,

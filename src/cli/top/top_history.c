@@ -54,6 +54,7 @@ static void find_devices(struct top_history *history, const struct snapshot *now
             next->device = device;
             memcpy(next->uuid, device->uuid, sizeof(next->uuid));
             next->memory_used = device->memory_total - now->servers[i].memory_free[d];
+            next->sensors = now->servers[i].sensors[d];
             fresh.device_count++;
         }
     memcpy(history->device, fresh.device, sizeof(history->device));

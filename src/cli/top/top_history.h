@@ -20,6 +20,7 @@ struct top_device {
     uint8_t uuid[16];
     unsigned ordinal; /* in its first server */
     uint64_t memory_used;
+    struct server_sensors sensors;
     struct top_series sm_use;
 };
 

@@ -95,14 +95,15 @@ static void format_device(const struct command_server *server, unsigned ordinal,
     const struct server_device *device = &server->devices[ordinal];
     uint64_t used = device->memory_total - server->memory_free[ordinal];
     int filled = device->memory_total ? (int)(used * 20 / device->memory_total) : 0;
-    char total[VIEW_CELL], taken[VIEW_CELL];
+    char total[VIEW_CELL], taken[VIEW_CELL], sensors[VIEW_CELL];
 
     view_format_bytes(device->memory_total, total);
     view_format_bytes(used, taken);
-    text_format(line, capacity, "%s, device %u: %.*s, %u SMs, memory [%.*s%*s] %s of %s%s",
+    view_format_sensors(&server->sensors[ordinal], sensors);
+    text_format(line, capacity, "%s, device %u: %.*s, %u SMs, memory [%.*s%*s] %s of %s%s%s%s",
                 server->name, ordinal, (int)sizeof(device->name), device->name, device->sm_count,
-                filled, "####################", 20 - filled, "", taken, total,
-                server->waited_ms ? ", clients wait" : "");
+                filled, "####################", 20 - filled, "", taken, total, *sensors ? ", " : "",
+                sensors, server->waited_ms ? ", clients wait" : "");
 }
 
 bool top_sample_device(const struct top_sample *sample, unsigned index, char *line, size_t capacity)

@@ -13,7 +13,8 @@
 
 #define DEVICE_LINES_MAX 8
 
-#define KEYS_WIDE 110 /* columns, from which on all of them fit */
+#define SENSORS_WIDE 100 /* columns, from which on a device has its power and temperature */
+#define KEYS_WIDE 110    /* columns, from which on all of them fit */
 
 static const char few_keys[] = "q quit  ? keys  / filter  t tree  s SMs  m memory  k end";
 static const char all_keys[] = "q quit  ? keys  / filter  t tree  < > sort  r reverse  s SMs  "
@@ -26,14 +27,18 @@ static int clamp(int value, int least, int most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* "GPU 0 NAME  SM [####    ]  63.4%  MEM [##      ] 12 GiB of 80 GiB". */
+/* "GPU 0 NAME  SM [####    ]  63.4%  MEM [##      ] 12 GiB of 80 GiB  51 C, 320 of 700 W"; where
+ * the terminal is narrow, the end of it is left out. */
 static void show_device(int y, const struct top_device *device)
 {
-    int name = clamp(COLS / 4, 12, 40), bar = clamp((COLS - name - 45) / 2, 5, 42);
+    char used[VIEW_CELL], total[VIEW_CELL], sensors[VIEW_CELL], text[TOP_LINE_CAPACITY];
+    int name = clamp(COLS / 4, 12, 40), x;
     double share = top_series_share(&device->sm_use, 0);
-    char used[VIEW_CELL], total[VIEW_CELL], text[TOP_LINE_CAPACITY];
     uint64_t whole = device->device->memory_total;
-    int x;
+
+    view_format_sensors(&device->sensors, sensors);
+    int end = COLS < SENSORS_WIDE || !*sensors ? COLS : COLS - (int)strlen(sensors) - 2;
+    int bar = clamp((end - name - 45) / 2, 5, 42);
 
     view_format_bytes(device->memory_used, used);
     view_format_bytes(whole, total);
@@ -47,6 +52,8 @@ static void show_device(int y, const struct top_device *device)
     x = top_draw_bar(y, x, bar, whole ? (double)device->memory_used / (double)whole : 0);
     text_format(text, sizeof(text), "%8s of %8s", used, total);
     top_draw_text(y, x, COLS, text, A_NORMAL);
+    if (end < COLS)
+        top_draw_text(y, end + 2, COLS, sensors, A_NORMAL);
 }
 
 /* The line behind them. */

@@ -22,6 +22,9 @@ void view_format_bytes(uint64_t bytes, char cell[VIEW_CELL]);
 void view_format_since(int64_t since, char cell[VIEW_CELL]); /* how long ago */
 void view_format_user(uint32_t uid, char cell[VIEW_CELL]);
 
+/* "51 C, 320 of 700 W", or what of it is known. */
+void view_format_sensors(const struct server_sensors *sensors, char cell[VIEW_CELL]);
+
 enum json_view { JSON_STATUS, JSON_CLIENTS, JSON_SERVERS, JSON_DEVICES, JSON_LIMITS };
 
 /* 0, or 1 with the reason said: out of memory, or built without jansson. */

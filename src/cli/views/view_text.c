@@ -56,6 +56,23 @@ void view_format_user(uint32_t uid, char cell[CELL])
         text_format(cell, CELL, "%u", uid);
 }
 
+void view_format_sensors(const struct server_sensors *sensors, char cell[CELL])
+{
+    double celsius = sensor_value(sensors, SENSOR_TEMPERATURE);
+    double watts = sensor_value(sensors, SENSOR_POWER);
+    double limit = sensor_value(sensors, SENSOR_POWER_LIMIT);
+    char power[CELL] = "", of[CELL] = "";
+
+    *cell = '\0';
+    if (celsius >= 0)
+        text_format(cell, CELL, "%.0f C", celsius);
+    if (limit >= 0)
+        text_format(of, CELL, " of %.0f", limit);
+    if (watts >= 0)
+        text_format(power, CELL, "%s%.0f%s W", *cell ? ", " : "", watts, of);
+    text_format(cell + strlen(cell), CELL - strlen(cell), "%s", power);
+}
+
 /* ---- clients ---- */
 
 #define CLIENT_COLUMNS \
@@ -162,13 +179,14 @@ static void print_server_summary(const struct command_server *server)
     if (strstr(server->name, "_quarantine"))
         puts("  it serves programs that have faulted");
     for (unsigned d = 0; d < server->device_count; d++) {
-        char total[CELL], unused[CELL];
+        char total[CELL], unused[CELL], sensors[CELL];
 
         view_format_bytes(server->devices[d].memory_total, total);
         view_format_bytes(server->memory_free[d], unused);
-        printf("  device %u: %.*s, %u SMs, %s of %s free\n", d,
+        view_format_sensors(&server->sensors[d], sensors);
+        printf("  device %u: %.*s, %u SMs, %s of %s free%s%s\n", d,
                (int)sizeof(server->devices[d].name), server->devices[d].name,
-               server->devices[d].sm_count, unused, total);
+               server->devices[d].sm_count, unused, total, *sensors ? ", " : "", sensors);
         if (server->devices[d].has_spare)
             printf("    its spare context takes %u MiB\n", server->devices[d].spare_mib);
     }

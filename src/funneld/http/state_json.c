@@ -156,6 +156,15 @@ static void add_server(struct evbuffer *out, const struct status_report *report,
     evbuffer_add_printf(out, "]}");
 }
 
+/* Those that are known, by their names. */
+static void add_sensors(struct evbuffer *out, const struct server_sensors *sensors)
+{
+    for (unsigned i = 0; i < SENSOR_COUNT; i++)
+        if (sensor_value(sensors, i) >= 0)
+            evbuffer_add_printf(out, ",\"%s\":%.15g", sensor_rows[i].name,
+                                sensor_value(sensors, i));
+}
+
 /* Once each, however many servers share it. What is not known is null. */
 static void add_gpu(struct evbuffer *out, const struct gpu_figures *gpu)
 {
@@ -175,6 +184,7 @@ static void add_gpu(struct evbuffer *out, const struct gpu_figures *gpu)
     add_uuid(out, device);
     add_text(out, "name", device->name, sizeof(device->name));
     add_text(out, "pci_bus_id", device->pci_bus_id, sizeof(device->pci_bus_id));
+    add_sensors(out, &gpu->sensors);
     evbuffer_add(out, "}", 1);
 }
 

@@ -16,7 +16,15 @@ static struct gpu_figures *find_or_add_gpu(struct gpu_list *list,
     if (list->count == GPU_LIST_MAX)
         return NULL;
     list->gpus[list->count] = (struct gpu_figures){.device = device};
+    sensors_init(&list->gpus[list->count].sensors);
     return &list->gpus[list->count++];
+}
+
+static void add_sensors(struct gpu_figures *gpu, const struct server_sensors *sensors)
+{
+    for (unsigned i = 0; i < SENSOR_COUNT; i++)
+        if (gpu->sensors.value[i] == SENSOR_UNKNOWN)
+            gpu->sensors.value[i] = sensors->value[i];
 }
 
 static void add_server_gpus(struct gpu_list *list, const struct command_server *server)
@@ -29,6 +37,7 @@ static void add_server_gpus(struct gpu_list *list, const struct command_server *
         if (!gpu->is_known || server->memory_free[i] < gpu->memory_free)
             gpu->memory_free = server->memory_free[i];
         gpu->is_known = true;
+        add_sensors(gpu, &server->sensors[i]);
     }
 }
 

@@ -20,6 +20,7 @@ struct gpu_figures {
     const struct server_device *device; /* as the first of its servers describes it */
     bool is_known;                      /* a server has said how much memory is free ... */
     uint64_t memory_free;               /* ... and this is the least that any of them has said */
+    struct server_sensors sensors;      /* each as the first server that knows it says */
 };
 
 struct gpu_list {

@@ -9,6 +9,7 @@
 #include "gpu_list.h"
 #include "json_text.h"
 #include "metric_families.h"
+#include "text.h"
 #include "usage_history.h"
 #include "usage_totals.h"
 #include "user_name.h"
@@ -261,6 +262,28 @@ static double utilization(const struct gpu_figures *gpu)
                                  : -1;
 }
 
+/* A family without a sample would promise what no device tells. */
+static void add_sensor(const struct writer *writer, enum sensor sensor)
+{
+    const struct sensor_row *row = &sensor_rows[sensor];
+    bool has_head = false;
+    char name[64];
+
+    text_format(name, sizeof(name), "funnel_gpu_%s", row->name);
+    for (unsigned i = 0; i < writer->gpus->count; i++) {
+        const struct gpu_figures *gpu = &writer->gpus->gpus[i];
+        double value = sensor_value(&gpu->sensors, sensor);
+
+        if (value < 0)
+            continue;
+        if (!has_head)
+            add_head(writer, name, strrchr(row->name, '_') + 1, false, row->help);
+        has_head = true;
+        begin_gpu(writer, name, gpu->device);
+        add_value(writer, value);
+    }
+}
+
 /* The labels by which dashboards of dcgm-exporter name GPUs. */
 static void add_gpu_info(const struct writer *writer)
 {
@@ -289,6 +312,8 @@ static void add_all_gpus(const struct writer *writer)
     add_gpus(writer, "funnel_gpu_sm_utilization_ratio", "ratio",
              "Share of its multiprocessors in use by all clients in the last two seconds.",
              utilization);
+    for (unsigned i = 0; i < SENSOR_COUNT; i++)
+        add_sensor(writer, i);
     add_gpu_info(writer);
 }
 

@@ -56,6 +56,10 @@ static void on_end(void *context, int status, const struct server_status_end *to
         report->server.client_count = totals->client_count;
         memcpy(report->server.memory_free, totals->memory_free, sizeof(totals->memory_free));
         report->server.code_cache = totals->code_cache;
+        for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
+            report->server.sensors[i] = totals->sensors[i];
+            sensors_clean(&report->server.sensors[i]);
+        }
     }
     finish_one(report->query);
 }
@@ -83,6 +87,8 @@ static void describe(const struct server_process *server, struct command_server 
     text_copy(description->directory, sizeof(description->directory),
               service_directory(server->daemon, server->name));
     memcpy(description->devices, server->ready.devices, sizeof(description->devices));
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        sensors_init(&description->sensors[i]);
 }
 
 static void describe_standby(const struct server_process *server,
