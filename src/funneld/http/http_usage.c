@@ -55,7 +55,7 @@ static void usage_report_free(struct usage_report *report)
 static void finish(struct usage_report *report, bool is_whole)
 {
     bool is_answer = is_whole && evbuffer_get_length(report->text) > 0;
-    const char *type = !is_answer ? "text/plain"
+    const char *type = !is_answer       ? "text/plain"
                        : report->is_csv ? "text/csv; charset=utf-8"
                                         : "application/json";
 
@@ -87,11 +87,11 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 
 /* ---- the command ---- */
 
-_Noreturn static void run_command(const struct daemon *daemon, const char *program,
-                                  const char *by, const char *since, bool is_csv, int out)
+_Noreturn static void run_command(const struct daemon *daemon, const char *program, const char *by,
+                                  const char *since, bool is_csv, int out)
 {
-    const char *arguments[] = {"funnel", "usage", "--by", by, "--since", since,
-                               is_csv ? "--csv" : "--json", NULL};
+    const char *arguments[] = {
+        "funnel", "usage", "--by", by, "--since", since, is_csv ? "--csv" : "--json", NULL};
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
