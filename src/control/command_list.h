@@ -16,6 +16,10 @@ COMMAND(device_query, ANY_USER, "[SERVER] [--csv]", "devices that clients see")
 COMMAND(quit, OPERATORS, "[-t SECONDS]",
         "end the daemon when all clients have left, or after a while")
 
+/* Funnel's own. */
+COMMAND(reload, OPERATORS, "",
+        "become the release that is installed, and read the configuration file again")
+
 /* Clients. */
 COMMAND(get_client_list, ANY_USER, "SERVER", "process ids of its clients")
 COMMAND(get_device_client_list, ANY_USER, "[SERVER]", "the same for each device")

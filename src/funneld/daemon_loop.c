@@ -17,9 +17,11 @@
 #include "fd.h"
 #include "feature.h"
 #include "http_pages.h"
+#include "inherited.h"
 #include "journal.h"
 #include "notify.h"
 #include "pending_client.h"
+#include "reload.h"
 #include "server_process.h"
 #include "service.h"
 #include "settings.h"
@@ -53,7 +55,8 @@ static void on_child(evutil_socket_t signal, short what, void *context)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        server_process_reap(context, pid, status);
+        if (!server_process_reap(context, pid, status))
+            reload_child_ended(context, pid, status);
 }
 
 static int watch_signals(struct daemon *daemon)
@@ -84,6 +87,7 @@ static const struct daemon_events events = {
     .server_failed = pending_client_refuse_waiting,
     .server_gone = pending_client_server_gone,
     .server_reaped = daemon_quit_server_reaped,
+    .reload = reload_begin,
 };
 
 /* ---- the loop ---- */
@@ -210,7 +214,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     error = prepare_loop(daemon);
     if (error)
         return fail(daemon, ready_fd, "The event loop cannot be set up", error);
-    error = instance_write_pid(&daemon->instance);
+    error = inherited_exists() ? 0 : instance_write_pid(&daemon->instance);
     if (error)
         return fail(daemon, ready_fd, "Cannot write " INSTANCE_PID_NAME " in the pipe directory",
                     error);
@@ -222,6 +226,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     announce(daemon);
     settings_restore(daemon);
     takeover_begin(daemon);
+    reload_finish(daemon);
     tell_ready(ready_fd);
     event_base_dispatch(daemon->base);
     http_pages_stop();

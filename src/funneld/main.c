@@ -19,6 +19,7 @@
 #include "fd.h"
 #include "feature.h"
 #include "heartbeat.h"
+#include "inherited.h"
 #include "journal.h"
 #include "service.h"
 #include "switch.h"
@@ -49,6 +50,8 @@ static const char help[] =
     "      --metrics ADDRESS:PORT  serve metrics for Prometheus and a status page there; PORT\n"
     "                          alone is one of 127.0.0.1, a path a Unix socket\n"
     "      --print-directory   with -d, print how programs connect\n"
+    "      --check             say what is wrong with the options and the configuration file, and\n"
+    "                          start nothing; `funnel reload` has the new release do so first\n"
     "  -v, --version           print the release\n"
     "  -h, --help              print this\n"
     "\n"
@@ -67,6 +70,7 @@ struct options {
     bool spare;
     bool static_partitioning;
     bool prints_directory;
+    bool checks;
     const char *device;
     const char *config;
     const char *stall_timeout;
@@ -98,6 +102,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"apply", required_argument, NULL, 'a'},
                                           {"metrics", required_argument, NULL, 'm'},
                                           {"print-directory", no_argument, NULL, 'P'},
+                                          {"check", no_argument, NULL, 'c'},
                                           {"version", no_argument, NULL, 'v'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
@@ -139,6 +144,9 @@ static int parse_options(int argc, char **argv, struct options *options)
         case 'P':
             options->prints_directory = true;
             break;
+        case 'c':
+            options->checks = true;
+            break;
         case 'v':
             puts(FUNNEL_VERSION);
             return 0;
@@ -151,7 +159,7 @@ static int parse_options(int argc, char **argv, struct options *options)
     }
     if (optind < argc)
         return print_error("unexpected argument: ", argv[optind]);
-    if (options->background == options->foreground)
+    if (options->background == options->foreground && !options->checks)
         return print_error("use -d (background) or -f (foreground); see --help", "");
     if (options->stall_timeout && text_to_u64(options->stall_timeout, &seconds))
         return print_error("--stall-timeout takes a number of seconds, not ",
@@ -267,6 +275,47 @@ static int run_in_background(struct daemon *daemon, bool prints_directory)
     return daemon_run(daemon, ends[1]);
 }
 
+/* After a reload the working directory may be another one. */
+static char **keep_arguments(int argc, char **argv, const char *config)
+{
+    static char apply[] = "--apply";
+    char *absolute = config && *config != '/' ? realpath(config, NULL) : NULL;
+    char **arguments = calloc((size_t)argc + 3, sizeof(*arguments));
+
+    if (!arguments)
+        return argv;
+    memcpy(arguments, argv, (size_t)argc * sizeof(*arguments));
+    if (absolute) {
+        arguments[argc] = apply;
+        arguments[argc + 1] = absolute;
+    }
+    return arguments;
+}
+
+/* The daemon that runs would leave its sockets to this program in a way that it does not know. */
+static bool fits_daemon(void)
+{
+    const char *format = getenv(INHERITED_FORMAT_VARIABLE);
+
+    return !format || !strcmp(format, INHERITED_FORMAT);
+}
+
+static int check_installation(struct daemon *daemon, const struct options *options)
+{
+    char server[PATH_MAX], reason[CONFIG_REASON_MAX];
+
+    daemon->is_trial = true;
+    if (!fits_daemon())
+        return print_error("this release, " FUNNEL_VERSION ", cannot go on where the running "
+                           "daemon stops; stop that, and start this",
+                           "");
+    if (path_of_sibling("bin/funnel-server", server, sizeof(server)) || access(server, X_OK))
+        return print_error("there is no program ", server);
+    if (options->config && config_apply(daemon, options->config, reason))
+        return print_error(reason, "");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct daemon daemon;
@@ -278,18 +327,18 @@ int main(int argc, char **argv)
 
     if (status >= 0)
         return status;
+    if (inherited_read())
+        return print_error("what the daemon before has left cannot be read", "");
     daemon_init(&daemon);
+    daemon.arguments = keep_arguments(argc, argv, options.config);
     if (!find_user(options.server_user, &daemon.server_uid))
         return print_error("there is no user ", options.server_user);
     take_name(argv[0]);
     raise_descriptor_limit();
     if (paths_resolve(&daemon.paths))
         return print_error("the path of the pipe or log directory is too long", "");
-    if (instance_open(&daemon.instance, &daemon.paths, reason)) {
-        fprintf(stderr, "%s\n", reason);
-        return 1;
-    }
-    services_sweep(daemon.paths.pipe);
+    if (path_of_sibling("bin/funneld", daemon.program, sizeof(daemon.program)))
+        return print_error("the path of this program is too long", "");
     daemon.device = options.device;
     daemon.spare = options.spare || switch_is_on("FUNNEL_SPARE");
     daemon.standby = daemon.spare && !feature_is_off(FEATURE_STANDBY);
@@ -298,6 +347,14 @@ int main(int argc, char **argv)
     daemon.foreground = options.foreground;
     daemon.multiuser = options.multiuser;
     daemon.partitions.on = options.static_partitioning;
+    if (options.checks)
+        return check_installation(&daemon, &options);
+    if (instance_open(&daemon.instance, &daemon.paths, reason)) {
+        fprintf(stderr, "%s\n", reason);
+        return 1;
+    }
+    if (!inherited_exists())
+        services_sweep(daemon.paths.pipe);
     error = journal_open(daemon.paths.log, options.foreground);
     if (error) {
         instance_close(&daemon.instance);
@@ -310,6 +367,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", reason);
         return 1;
     }
-    return options.foreground ? daemon_run(&daemon, -1)
-                              : run_in_background(&daemon, options.prints_directory);
+    return options.foreground || inherited_exists()
+               ? daemon_run(&daemon, -1)
+               : run_in_background(&daemon, options.prints_directory);
 }

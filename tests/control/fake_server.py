@@ -250,8 +250,8 @@ def on_set_limits(body, request):
 
 
 def leave_if_done():
-    """A real one waits some time for the next daemon."""
-    if (stopping or alone) and not clients:
+    """A real one waits some time for the next daemon, as a slow one does."""
+    if (stopping or alone and how != "slow") and not clients:
         sys.exit(0)
 
 

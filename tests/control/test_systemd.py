@@ -57,6 +57,10 @@ class Words(unittest.TestCase):
             self.assertIn("\nKillMode=process\n", path.read_text(), path.name)
         self.assertIn("\nRuntimeDirectoryPreserve=restart\n", (UNITS / "funnel.service").read_text())
 
+    def test_a_reload_keeps_programs(self):
+        for path in UNITS.glob("*.service"):
+            self.assertRegex(path.read_text(), r"\nExecReload=/[\w/]+/bin/funnel reload\n", path.name)
+
     def test_readme_names_them(self):
         text = README.read_text()
         for path in UNITS.glob("*.service"):

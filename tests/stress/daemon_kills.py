@@ -6,6 +6,8 @@ Programs that have attached notice nothing, there is one server all the time, a 
 all the while is listed by each daemon, and usage.jsonl has one line for each program that has
 attached, with what the same program does when no daemon is killed. What commands set between the
 kills is in force in each daemon.
+
+With --reload it is reloaded instead, and no program may find it missing.
 """
 import json
 import os
@@ -102,6 +104,18 @@ def start_daemon(funnel, *options):
         time.sleep(0.01)
 
 
+def kill_and_start(funnel, chance):
+    kill_daemon(funnel)
+    time.sleep(chance.choice((0, 0, 0.05, 0.2)))
+    start_daemon(funnel)
+
+
+def reload_daemon(funnel, chance):
+    before = daemon_pid(funnel)
+    ask(funnel, "reload")
+    assert daemon_pid(funnel) == before, "a reload keeps the process"
+
+
 def row_of(status, pid):
     rows = [client for client in status["clients"] if client["pid"] == pid]
     assert len(rows) == 1, f"the client {pid} is listed {len(rows)} times"
@@ -138,20 +152,18 @@ def check_daemon(funnel, server, pid, row):
         assert time.monotonic() - began < harness.TIMEOUT, f"the daemon shows {funnel.status_text()}"
 
 
-def kill_many(funnel, chance, kills, pid):
+def replace_many(funnel, chance, replace, times, pid):
     server, row = funnel.server_pid(), row_of(funnel.status(), pid)
     workers = [Worker(funnel, random.Random(chance.random())) for _ in range(WORKERS)]
     for worker in workers:
         worker.start()
     try:
-        for number in range(1, kills + 1):
+        for number in range(1, times + 1):
             time.sleep(chance.uniform(0, 0.25))
             if number % 3 == 0:
                 set_something(funnel, chance)
-            kill_daemon(funnel)
-            time.sleep(chance.choice((0, 0, 0.05, 0.2)))
-            start_daemon(funnel)
-            if number % 5 == 0 or number == kills:
+            replace(funnel, chance)
+            if number % 5 == 0 or number == times:
                 check_daemon(funnel, server, pid, row)
                 check_settings(funnel)
     finally:
@@ -198,13 +210,17 @@ def main():
         began = time.monotonic()
         while not any(client["pid"] == steady.pid for client in funnel.status()["clients"]):
             assert time.monotonic() - began < harness.TIMEOUT, "the first program does not attach"
-        workers = kill_many(funnel, chance, options.kills, steady.pid)
+        replace = reload_daemon if options.reload else kill_and_start
+        workers = replace_many(funnel, chance, replace, options.kills, steady.pid)
         assert steady.poll() is None, f"a program has ended: {steady.communicate()}"
         steady.kill()
         steady.communicate()
         ran, failed = check_accounts(funnel, workers, expected, steady.pid)
         assert count_starts(funnel) == 1, "another server was started"
-    harness.say(f"{options.kills} daemons killed: {ran} programs ran, {failed} found no daemon; "
+        first = [what for worker in workers for what in worker.failed.values()][:1]
+        assert not failed or not options.reload, f"{failed} programs met a reload: {first}"
+    what = "reloads" if options.reload else "daemons killed"
+    harness.say(f"{options.kills} {what}: {ran} programs ran, {failed} found no daemon; "
                 "one server, all accounts are exact, and settings are kept")
 
 

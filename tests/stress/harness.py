@@ -248,6 +248,8 @@ def arguments_of(description, seconds=None):
     parser.add_argument("--server-kills", type=int, default=10)
     parser.add_argument("--faults", type=int, default=8)
     parser.add_argument("--kind", action="append", help="only this kind of fault, or these")
+    parser.add_argument("--reload", action="store_true",
+                        help="reload the daemon in place of each kill (daemon_kills.py)")
     parser.add_argument("--spare", action="store_true")
     parser.add_argument("--logs", help="a folder for the logs of daemon and servers")
     parser.add_argument("--seconds", type=float, default=seconds,

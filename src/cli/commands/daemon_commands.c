@@ -14,6 +14,7 @@
 
 #include "cli.h"
 #include "command_client.h"
+#include "daemon_lines.h"
 #include "device_probe.h"
 #include "fd.h"
 #include "grammar.h"
@@ -222,6 +223,17 @@ static int run_stop(int argc, char **argv)
     return 0;
 }
 
+/* ---- reload ---- */
+
+static int run_reload(int argc, char **argv)
+{
+    _cleanup_fd_ int fd = -1;
+
+    if (argc > 1)
+        return cli_usage("unexpected argument: %s", argv[1]);
+    return daemon_connect(&fd) ? 1 : daemon_run_line(fd, "reload", false);
+}
+
 /* ---- log ---- */
 
 /* The server of the daemon's own user has no folder of its own. */
@@ -399,6 +411,15 @@ const struct subcommand daemon_subcommands[] = {
      "  funnel stop\n"
      "  funnel stop --timeout 30\n",
      run_stop},
+    {"reload", "have the daemon become the release that is installed",
+     "Usage: funnel reload\n\n"
+     "The daemon becomes the program that is installed now, with the options that it was started\n"
+     "with, and reads its configuration file again. Running programs notice nothing, programs\n"
+     "that start at that moment wait for some milliseconds, and accounts and what commands have\n"
+     "set go on. When the new program or the file does not do, the daemon goes on as it was.\n\n"
+     "Example:\n"
+     "  funnel reload\n",
+     run_reload},
     {"log", "errors of your programs; the daemon's and the servers' logs",
      "Usage: funnel log [-f] [-n LINES] [--client | --daemon | --server[=NAME]]\n\n"
      "With --client, or none of these: what went wrong in programs of yours. funnel why explains "

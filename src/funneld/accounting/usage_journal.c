@@ -264,6 +264,11 @@ void usage_journal_write_rest(const struct daemon *daemon)
         usage_sums_write(false, append_and_report, (void *)daemon);
 }
 
+bool usage_journal_waits(void)
+{
+    return !list_empty(&waiting);
+}
+
 void usage_journal_close(const struct daemon *daemon)
 {
     write_waiting(daemon);

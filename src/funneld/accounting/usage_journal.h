@@ -30,5 +30,8 @@ void usage_journal_mend(const struct daemon *daemon);
 /* Now and then: writes what has waited. */
 void usage_journal_write_rest(const struct daemon *daemon);
 
+/* Whether lines wait for the disk. */
+bool usage_journal_waits(void);
+
 /* The daemon ends: writes all there is, and tells control.log of what cannot be written. */
 void usage_journal_close(const struct daemon *daemon);

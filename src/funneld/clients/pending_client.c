@@ -15,6 +15,7 @@
 #include "fault_drain.h"
 #include "fd.h"
 #include "funnel_errors.h"
+#include "inherited.h"
 #include "journal.h"
 #include "peer_group.h"
 #include "peer_identity.h"
@@ -414,8 +415,9 @@ static const struct connection_handlers pending_client_handlers = {on_message, o
 
 /* ---- accepting ---- */
 
-/* Takes `fd`. */
-static void add_connection(struct daemon *daemon, int fd, struct mps_namespace *space)
+/* Takes `fd`. NULL when there is none any more. */
+static struct pending_client *add_connection(struct daemon *daemon, int fd,
+                                             struct mps_namespace *space)
 {
     struct pending_client *client = calloc(1, sizeof(*client));
     pid_t pid = 0;
@@ -425,7 +427,7 @@ static void add_connection(struct daemon *daemon, int fd, struct mps_namespace *
     if (!client || sock_peer(fd, &pid, &uid, &gid)) {
         fd_close(&fd);
         free(client);
-        return;
+        return NULL;
     }
     client->daemon = daemon;
     client->space = space;
@@ -438,10 +440,12 @@ static void add_connection(struct daemon *daemon, int fd, struct mps_namespace *
     if (connection_open(&client->connection, daemon->base, fd, &pending_client_handlers, client) ||
         !client->deadline ||
         has_more_connections_than(daemon, client->identity.owner,
-                                  2 * daemon->quotas.value[QUOTA_CONNECTIONS]))
+                                  2 * daemon->quotas.value[QUOTA_CONNECTIONS])) {
         pending_client_free(client);
-    else
-        set_deadline(client, HELLO_TIMEOUT_S);
+        return NULL;
+    }
+    set_deadline(client, HELLO_TIMEOUT_S);
+    return client;
 }
 
 /* Without descriptors the connections wait in the kernel's queue until some are free again. */
@@ -471,6 +475,32 @@ void pending_client_accept(struct daemon *daemon, int listen_fd, struct mps_name
             return;
         add_connection(daemon, fd, space);
     }
+}
+
+/* ---- over a reload ---- */
+
+int pending_clients_leave(const struct daemon *daemon, struct list *left)
+{
+    int error = 0;
+
+    list_for_each (struct pending_client, client, &daemon->pending_clients, link) {
+        bool has_said_hello = client->waiting || client->delayed;
+
+        if (!error)
+            error = inherited_add(left, INHERITED_CLIENT, client->connection.fd,
+                                  client->space ? client->space->directory : "", &client->hello,
+                                  has_said_hello ? sizeof(client->hello) : 0);
+    }
+    return error;
+}
+
+void pending_client_inherit(struct daemon *daemon, int fd, struct mps_namespace *space,
+                            const void *hello, size_t size)
+{
+    struct pending_client *client = add_connection(daemon, fd, space);
+
+    if (client && size)
+        dispatch(client, hello, size);
 }
 
 /* ---- what happens to servers and namespaces ---- */

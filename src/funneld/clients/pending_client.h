@@ -32,4 +32,11 @@ void pending_client_server_gone(struct daemon *daemon, const char *name);
 /* Refuses the programs that connected to that namespace. */
 void pending_client_close_namespace(struct daemon *daemon, const struct mps_namespace *space);
 
+/* Leaves all of them to the program that the daemon becomes (inherited.h): 0 or -errno. */
+int pending_clients_leave(const struct daemon *daemon, struct list *left);
+
+/* Goes on with one in that program; `size` is 0 where it has not said hello yet. Takes `fd`. */
+void pending_client_inherit(struct daemon *daemon, int fd, struct mps_namespace *space,
+                            const void *hello, size_t size);
+
 void pending_client_close_all(struct daemon *daemon);

@@ -137,6 +137,12 @@ void run_device_query(struct console *console, const struct grammar_values *valu
     console_done(console, COMMAND_OK);
 }
 
+/* Answered by the program that the daemon becomes. */
+void run_reload(struct console *console, const struct grammar_values *values)
+{
+    console->daemon->events->reload(console->daemon, console);
+}
+
 /* Answered when the last server has ended. */
 void run_quit(struct console *console, const struct grammar_values *values)
 {

@@ -15,6 +15,7 @@
 #include "server_process.h"
 #include "service.h"
 #include "settings.h"
+#include "sock.h"
 #include "state_query.h"
 #include "user_owner.h"
 
@@ -177,21 +178,40 @@ static void on_closed(void *owner)
 
 static const struct connection_handlers console_handlers = {on_message, on_closed};
 
-void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid)
+static struct console *add_console(struct daemon *daemon, int fd, pid_t pid, uid_t uid)
 {
     struct console *console = calloc(1, sizeof(*console));
 
     if (!console) {
         fd_close(&fd);
-        return;
+        return NULL;
     }
     console->daemon = daemon;
     console->pid = pid;
     console->uid = uid;
     console->owner = user_owner(uid);
     list_append(&daemon->consoles, &console->link);
-    if (connection_open(&console->connection, daemon->base, fd, &console_handlers, console))
-        console_free(console);
+    if (!connection_open(&console->connection, daemon->base, fd, &console_handlers, console))
+        return console;
+    console_free(console);
+    return NULL;
+}
+
+void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid)
+{
+    add_console(daemon, fd, pid, uid);
+}
+
+struct console *console_inherit(struct daemon *daemon, int fd)
+{
+    pid_t pid;
+    uid_t uid;
+    gid_t gid;
+
+    if (!sock_peer(fd, &pid, &uid, &gid))
+        return add_console(daemon, fd, pid, uid);
+    fd_close(&fd);
+    return NULL;
 }
 
 /* It counts as one whose front end has died: it is freed when the command has been answered. */

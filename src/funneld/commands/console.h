@@ -39,6 +39,9 @@ struct console {
 /* Takes `fd`. */
 void console_create(struct daemon *daemon, int fd, pid_t pid, uid_t uid);
 
+/* Goes on with a front end of the program before (reload.h). Takes `fd`. NULL when that fails. */
+struct console *console_inherit(struct daemon *daemon, int fd);
+
 /* Gives a command as the daemon's user, without a front end: the answer goes to the log alone. */
 void console_run_for_daemon(struct daemon *daemon, char *line);
 

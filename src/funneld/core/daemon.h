@@ -7,6 +7,7 @@
 #pragma once
 
 #include <event2/event.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <sys/types.h>
 #include <time.h>
@@ -20,6 +21,7 @@
 #include "quota_table.h"
 #include "static_partitions.h"
 
+struct console;
 struct daemon;
 struct mps_namespace;
 struct server_process;
@@ -39,6 +41,8 @@ struct daemon_events {
     void (*server_gone)(struct daemon *daemon, const char *name);
     /* The process of some server has ended, started or not; called last. */
     void (*server_reaped)(struct daemon *daemon);
+    /* The front end has ordered a reload, and is answered when that is over. */
+    void (*reload)(struct daemon *daemon, struct console *console);
 };
 
 /* Programs that have faulted: quarantine.h. */
@@ -69,9 +73,12 @@ struct daemon {
     unsigned stall_timeout_s;    /* 0 = no server is killed for it: heartbeat.h */
     const char *metrics_address; /* where metrics are served; NULL = nowhere */
     bool foreground;
-    bool audits;          /* whether the memory of each client that leaves is logged ... */
-    bool audits_by_order; /* ... and whether an operator said so, or it is the default */
-    bool multiuser;       /* one server, under the daemon's user, for all users */
+    bool is_trial;          /* reads its options and its files, and opens no socket */
+    char *const *arguments; /* that it was started with, for the program that it becomes */
+    char program[PATH_MAX]; /* that was started: after an upgrade, the new one */
+    bool audits;            /* whether the memory of each client that leaves is logged ... */
+    bool audits_by_order;   /* ... and whether an operator said so, or it is the default */
+    bool multiuser;         /* one server, under the daemon's user, for all users */
     uid_t uid;
     uid_t server_uid; /* of the one server for all users: the daemon's own, or --server-user */
     time_t since;

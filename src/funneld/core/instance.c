@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "inherited.h"
 #include "sock.h"
 #include "text.h"
 
@@ -154,6 +155,25 @@ static int listen_for_programs(struct instance *instance, char *reason)
     return 0;
 }
 
+static int begin_instance(struct instance *instance, char *reason)
+{
+    int error = take_lock(instance, reason);
+
+    if (!error)
+        error = check_no_other_mps(instance, reason);
+    return error ? error : listen_for_programs(instance, reason);
+}
+
+/* They have been open since the daemon started: no program finds the socket closed. */
+static int inherit(struct instance *instance, char *reason)
+{
+    instance->lock_fd = inherited_take(INHERITED_LOCK, "");
+    instance->listen_fd = inherited_take(INHERITED_LISTENER, instance->paths->socket);
+    return instance->lock_fd >= 0 && instance->listen_fd >= 0
+               ? 0
+               : set_reason(reason, -EBADF, "The daemon before has left no lock or no socket");
+}
+
 int instance_open(struct instance *instance, const struct paths *paths,
                   char ret_reason[INSTANCE_REASON_MAX])
 {
@@ -168,11 +188,8 @@ int instance_open(struct instance *instance, const struct paths *paths,
             paths->pipe, strlen(paths->pipe), paths_pipe_max());
     error = open_directories(paths, ret_reason);
     if (!error)
-        error = take_lock(instance, ret_reason);
-    if (!error)
-        error = check_no_other_mps(instance, ret_reason);
-    if (!error)
-        error = listen_for_programs(instance, ret_reason);
+        error = inherited_exists() ? inherit(instance, ret_reason)
+                                   : begin_instance(instance, ret_reason);
     if (error) {
         fd_close(&instance->lock_fd);
         fd_close(&instance->listen_fd);

@@ -23,8 +23,9 @@ struct instance {
     int listen_fd;
 };
 
-/* Makes the directories, takes the lock and listens: 0; -EEXIST when a daemon runs here already;
- * -errno. In either case of failure `ret_reason` is a message that names the remedy. */
+/* Makes the directories, takes the lock and listens, or goes on with both after a reload: 0;
+ * -EEXIST when a daemon runs here already; -errno. In either case of failure `ret_reason` is a
+ * message that names the remedy. */
 int instance_open(struct instance *instance, const struct paths *paths,
                   char ret_reason[INSTANCE_REASON_MAX]);
 

@@ -220,6 +220,22 @@ int http_pages_start(struct daemon *daemon, const char *address)
     return error;
 }
 
+int http_pages_socket(void)
+{
+    return server ? http_server_socket(server) : -1;
+}
+
+void http_pages_listen(bool on)
+{
+    if (server)
+        http_server_listen(server, on);
+}
+
+bool http_pages_are_read(void)
+{
+    return server && http_server_is_busy(server);
+}
+
 void http_pages_stop(void)
 {
     usage_history_stop();

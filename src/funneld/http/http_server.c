@@ -16,6 +16,7 @@
 
 #include "http_parse.h"
 #include "http_token.h"
+#include "inherited.h"
 #include "list.h"
 #include "text.h"
 
@@ -323,9 +324,28 @@ static int parse_path(struct http_server *server, const char *text,
     return 0;
 }
 
+#define LISTENER_FLAGS (LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE)
+
+/* The socket of the program before (reload.h). */
+static int inherit_socket(struct http_server *server, struct event_base *base, const char *text,
+                          int fd)
+{
+    if (*text == '/')
+        text_copy(server->path, sizeof(server->path), text);
+    server->listener = evconnlistener_new(base, on_connection, server, LISTENER_FLAGS, 0, fd);
+    if (server->listener)
+        return 0;
+    close(fd);
+    return -ENOMEM;
+}
+
 static int listen_at(struct http_server *server, struct event_base *base, const char *text)
 {
     struct sockaddr_storage address = {0};
+    int inherited = inherited_take(INHERITED_METRICS, text);
+
+    if (inherited >= 0)
+        return inherit_socket(server, base, text, inherited);
     int size, error = *text == '/' ? parse_path(server, text, &address, &size)
                                    : parse_address(text, &address, &size);
 
@@ -333,13 +353,29 @@ static int listen_at(struct http_server *server, struct event_base *base, const 
         return error;
     mode_t before = umask(0177);
     errno = 0;
-    server->listener =
-        evconnlistener_new_bind(base, on_connection, server,
-                                LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
-                                16, (struct sockaddr *)&address, size);
+    server->listener = evconnlistener_new_bind(base, on_connection, server, LISTENER_FLAGS, 16,
+                                               (struct sockaddr *)&address, size);
     error = server->listener ? 0 : errno ? -errno : -EIO;
     umask(before);
     return error;
+}
+
+int http_server_socket(const struct http_server *server)
+{
+    return evconnlistener_get_fd(server->listener);
+}
+
+void http_server_listen(struct http_server *server, bool on)
+{
+    if (on)
+        evconnlistener_enable(server->listener);
+    else
+        evconnlistener_disable(server->listener);
+}
+
+bool http_server_is_busy(const struct http_server *server)
+{
+    return !list_empty(&server->connections);
 }
 
 int http_server_start(struct event_base *base, const char *address, http_handler *handle,

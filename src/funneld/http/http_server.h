@@ -38,6 +38,12 @@ typedef void http_handler(struct http_request *request);
 int http_server_start(struct event_base *base, const char *address, http_handler *handle,
                       void *context, struct http_server **ret_server);
 
+/* The listening socket stays the server's. Stops or goes on accepting. Whether it has connections.
+ */
+int http_server_socket(const struct http_server *server);
+void http_server_listen(struct http_server *server, bool on);
+bool http_server_is_busy(const struct http_server *server);
+
 /* Closes all connections; requests that are not answered yet may still be. NULL is allowed. */
 void http_server_stop(struct http_server *server);
 

@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "fd.h"
+#include "inherited.h"
+#include "own_file.h"
 #include "paths.h"
 #include "text.h"
 
@@ -29,9 +32,26 @@ static int make_secret(void)
     return 0;
 }
 
+/* Pages that are open go on with the token of the program before (reload.h). */
+static bool inherit_secret(void)
+{
+    char *text = NULL;
+    size_t size = 0;
+    bool fits = inherited_exists() && !own_file_read(path, sizeof(secret) - 1, &text, &size) &&
+                size == sizeof(secret) - 1 && strspn(text, "0123456789abcdef") == size;
+
+    if (fits)
+        text_copy(secret, sizeof(secret), text);
+    free(text);
+    return fits;
+}
+
 int http_token_create(const char *directory)
 {
     int error = path_join(directory, "http-token", path, sizeof(path));
+
+    if (!error && inherit_secret())
+        return 0;
 
     if (!error)
         error = make_secret();

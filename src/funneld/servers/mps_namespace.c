@@ -11,6 +11,7 @@
 
 #include "fd.h"
 #include "hello.h"
+#include "inherited.h"
 #include "service.h"
 #include "sock.h"
 #include "text.h"
@@ -83,9 +84,11 @@ static int open_socket(struct mps_namespace *space, char *reason)
 
     if (!error)
         error = socket_path(space, path);
-    if (!error && !sock_connect(path, &other))
-        error = -EADDRINUSE;
     if (!error)
+        space->listen_fd = inherited_take(INHERITED_LISTENER, path);
+    if (!error && space->listen_fd < 0 && !sock_connect(path, &other))
+        error = -EADDRINUSE;
+    if (!error && space->listen_fd < 0)
         error = sock_listen(path, 0666, &space->listen_fd);
     if (error)
         return report_listen_error(space, error, reason);
@@ -174,7 +177,7 @@ int namespace_add(struct service *service, const char *name, char ret_reason[REA
     text_copy(space->name, sizeof(space->name), name);
     list_append(&service->namespaces, &space->link);
     error = choose_directory(space, ret_reason);
-    if (!error)
+    if (!error && !service->daemon->is_trial)
         error = open_socket(space, ret_reason);
     if (!error) {
         error = namespace_listen(space);
