@@ -24,7 +24,7 @@ if [ $# -eq 0 ]; then
     set -- 'base handles' 'base log' 'ipc ring' 'ipc ring_hostile' 'ipc ring_stress' \
         'ipc ring_stress asleep' 'ipc sock' 'wire channel' 'wire channel asleep' \
         'wire channel_server' 'base spin' 'client call' 'client staging_ring' 'client stress' \
-        'server gate' 'server unload_queue' 'server copy_load' 'server module_cache' 'server device_printf'
+        'server gate' 'server unload_queue' 'server copy_load' 'server worker_pool' 'server module_cache' 'server device_printf'
     if [ "$kind" = address ]; then
         set -- "$@" 'base map' 'base ranges' 'base text' 'base fd' 'base cleanup' 'base list' \
             'ipc shm'

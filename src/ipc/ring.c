@@ -311,10 +311,15 @@ static bool kicked(const struct ring *ring)
     return atomic_load_explicit(&ring->kicked, memory_order_seq_cst) != 0;
 }
 
+bool ring_has_message(const struct ring *ring)
+{
+    return load_tail(ring->shared) != ring_cursor(ring);
+}
+
 /* Whether the consumer has a reason to be awake. */
 static bool ready(const struct ring *ring)
 {
-    return load_tail(ring->shared) != ring_cursor(ring) || kicked(ring);
+    return ring_has_message(ring) || kicked(ring);
 }
 
 static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)

@@ -144,6 +144,9 @@ int ring_next(struct ring *ring, void *buffer, uint32_t capacity);
 /* Gives the place of the message back to the producer, at the latest with the last of a burst. */
 void ring_release(struct ring *ring);
 
+/* Whether there is something for ring_next() to return. */
+bool ring_has_message(const struct ring *ring);
+
 /* Waits until there is a message, ring_kick(), or `timeout_ns` (0 = no limit) is over: spins for
  * the usual budget, then sleeps. May return early; the caller calls ring_next() again. */
 void ring_wait_message(struct ring *ring, uint64_t timeout_ns);

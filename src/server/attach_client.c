@@ -334,7 +334,7 @@ static bool take_sm_share(struct session *session, unsigned device)
 
 static bool take_sm_shares(struct session *session)
 {
-    session->limits.changed = false;
+    session->limits.changed = 0;
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         if (!take_sm_share(session, i))
             return false;

@@ -9,6 +9,7 @@
 #include "server_life.h"
 #include "session_life.h"
 #include "spin.h"
+#include "worker_pool.h"
 
 /* Bytes within the 20 ms between two rounds: a sixtieth of the bandwidth to the GPU. */
 #define MUCH (16u << 20)
@@ -74,6 +75,7 @@ void copy_load_update(struct server *server)
 
     spin_shorten(load.lacks_cpus);
     launch_slots_limit(server, load.lacks_cpus);
+    worker_pool_set_wanted_locked(server, load.lacks_cpus);
     list_for_each (struct session, session, &server->sessions, link)
         tell_client(session, load);
 }

@@ -17,6 +17,7 @@ struct ptx_compiler;
 struct code_cache;
 struct sensor_watch;
 struct trace;
+struct worker_pool;
 struct claims;
 
 struct server_life {
@@ -47,6 +48,7 @@ struct server_life {
     unsigned beats;                /* heartbeats sent */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */
     struct sensor_watch *sensors;  /* NULL: none; sensor_watch.h */
+    struct worker_pool *pool;      /* NULL: none; worker_pool.h */
     struct trace *trace;           /* NULL: none; written under the server's lock: trace.h */
     bool stall_logged;             /* the log says that clients wait for another: stall.h */
 };

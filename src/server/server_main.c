@@ -39,6 +39,7 @@
 #include "watchdog.h"
 #include "window.h"
 #include "window_claim.h"
+#include "worker_pool.h"
 
 /* The server never takes more clients than this, however many windows there are. */
 #define CLIENTS_MAX 512u
@@ -220,6 +221,17 @@ static void report_unknown_features(void)
         log_line("%s", message);
 }
 
+/* Without it each session is served by its own thread alone. */
+static int start_pool(struct server *server)
+{
+    unsigned count = number_from_environment("FUNNEL_POOL_WORKERS", 1, POOL_WORKERS_MAX, 0);
+
+    if (!count)
+        return 0;
+    log_line("%u workers serve launches while there are too few CPUs", count);
+    return worker_pool_start(server, count);
+}
+
 static void read_switches(struct server_life *life)
 {
     life->cpus = cpus_available();
@@ -291,6 +303,8 @@ static int start_serving(struct server *server, const struct options *options, c
 
     if (!error)
         error = watchdog_start(server);
+    if (!error)
+        error = start_pool(server);
     if (!error)
         error = accounting_start(server);
     if (!error)

@@ -106,7 +106,7 @@ static struct trace *open_trace(const struct server_trace *order, int fd)
 static void tell_sessions(struct server *server)
 {
     list_for_each (struct session, session, &server->sessions, link) {
-        atomic_store(&session->limits.changed, true);
+        atomic_fetch_or(&session->limits.changed, CHANGED_LIMITS);
         if (session->phase == SESSION_SERVING)
             session_kick(session);
     }

@@ -7,46 +7,13 @@
 
 #include <string.h>
 
-#include "clock.h"
-#include "launch_batch.h"
-#include "log.h"
-#include "server_dispatch.h"
-#include "session_life.h"
+#include "run_message.h"
 #include "stream.h"
 #include "trace.h"
+#include "worker_pool.h"
 
 /* A worker checks for its end itself; the timeout covers lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
-
-static void end_client(struct session *session, const char *what,
-                       const struct ring_message *message)
-{
-    const char *name = message ? wire_op_name(channel_kind_op(message->kind)) : NULL;
-
-    session_log_error(session, "%s (%s), ending this client", what, name ? name : "no command");
-    session->life->distrusted = true;
-    session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
-    session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
-}
-
-/* These commands submit the pending launch batch themselves. */
-static bool handles_batch_itself(uint32_t op)
-{
-    return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence;
-}
-
-/* `size` is that of the message, or the error of the ring. */
-static inline void run_message(struct session *session, int size,
-                               const struct ring_message *message)
-{
-    if (size < 0 || !handles_batch_itself(channel_kind_op(message->kind)))
-        launch_batch_flush(session);
-    session->since_error++;
-    if (size < 0)
-        end_client(session, "the ring is corrupt", NULL);
-    else if (!server_dispatch(session, message))
-        end_client(session, "malformed command", message);
-}
 
 /* Runs one command; false when there is none. */
 static bool run_one(struct session *session)
@@ -100,10 +67,13 @@ static bool run_one_traced(struct session *session, struct session_trace *trace)
 
 static bool take_change(struct session *session)
 {
-    if (!atomic_exchange(&session->limits.changed, false))
+    unsigned changed = atomic_exchange(&session->limits.changed, 0);
+
+    if (!changed)
         return false;
     launch_batch_flush(session);
-    streams_follow_limits(session);
+    if (changed & CHANGED_LIMITS)
+        streams_follow_limits(session);
     return true;
 }
 
@@ -124,23 +94,56 @@ static void run_traced(struct session *session)
         session_trace_end(trace);
 }
 
-/* A trace also begins as a change of the limits, so that the loop checks nothing else. */
+static void run_until_idle_once(struct session *session)
+{
+    if (!run_one(session))
+        wait_for_command(session);
+}
+
+/* Goes on where the pool has left off. */
+static void run_after_pool(struct session *session, const struct pool_result *result)
+{
+    streams_await_capacity(session);
+    stay_suspended(session);
+    if (result->size)
+        run_message(session, result->size, result->message);
+    else if (result->is_idle)
+        run_until_idle_once(session);
+}
+
+static bool has_changed(const struct session *session)
+{
+    return atomic_load_explicit(&session->limits.changed, memory_order_relaxed);
+}
+
+/* Leaves the session to the pool while that is wanted. */
+static void run_pooled(struct session *session)
+{
+    struct pool_result result;
+
+    while (!session->stop && !has_changed(session) && worker_pool_serve(session, &result))
+        run_after_pool(session, &result);
+}
+
+/* A trace begins in this way, too, so that the loop checks nothing else. */
 static void follow_limits(struct session *session)
 {
-    if (atomic_load_explicit(&session->limits.changed, memory_order_relaxed) &&
-        take_change(session))
-        run_traced(session);
+    if (!has_changed(session) || !take_change(session))
+        return;
+    run_traced(session);
+    run_pooled(session);
 }
 
 void worker_run(struct session *session)
 {
     if (server_is_traced(session->server))
-        atomic_store(&session->limits.changed, true);
+        atomic_fetch_or(&session->limits.changed, CHANGED_LIMITS);
+    if (worker_pool_is_wanted(session->server))
+        atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
     while (!session->stop) {
         follow_limits(session);
         stay_suspended(session);
-        if (!run_one(session))
-            wait_for_command(session);
+        run_until_idle_once(session);
     }
     launch_batch_flush(session);
 }

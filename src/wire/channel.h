@@ -249,6 +249,9 @@ int channel_server_next(struct channel_server *server, const struct ring_message
  * `timeout_ns` (0 = no limit) is over. */
 void channel_server_wait(struct channel_server *server, uint64_t timeout_ns);
 
+/* Whether there seems to be a command. Two loads. */
+bool channel_server_has_command(const struct channel_server *server);
+
 /* From any thread: ends the current or next channel_server_wait(). */
 void channel_server_kick(struct channel_server *server);
 

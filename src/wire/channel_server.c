@@ -84,6 +84,11 @@ void channel_server_wait(struct channel_server *server, uint64_t timeout_ns)
     ring_wait_message(&server->ring, timeout_ns);
 }
 
+bool channel_server_has_command(const struct channel_server *server)
+{
+    return ring_has_message(&server->ring);
+}
+
 void channel_server_kick(struct channel_server *server)
 {
     ring_kick(&server->ring);

@@ -67,8 +67,9 @@ struct session {
 
     struct window *window; /* the client's addresses; NULL until it has attached */
     struct handles objects;
-    const struct device *current;             /* whose context the thread is in */
-    atomic_uint_fast64_t device_mask;         /* bit d: the client has used device d */
+    const struct device *current;     /* whose context the thread is in */
+    bool pooled;                      /* a worker serves it, or is about to: worker_pool.h */
+    atomic_uint_fast64_t device_mask; /* bit d: the client has used device d */
     uint32_t limits_used[ATTACH_DEVICES_MAX]; /* bit l: of device d, by its kernels: CUlimit l */
     uint64_t placed_mask;            /* bit d: it stays in one context of device d: placement.h */
     atomic_uint_fast64_t spare_mask; /* bit d: that is the spare one */

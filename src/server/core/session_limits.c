@@ -20,7 +20,7 @@ void session_limits_set(struct session_limits *limits, const struct server_limit
         return;
     limits->sm_centipercent = from->sm_centipercent;
     limits->priority = from->priority;
-    limits->changed = true;
+    atomic_fetch_or(&limits->changed, CHANGED_LIMITS);
 }
 
 struct server_limits session_limits_get(const struct session_limits *limits)

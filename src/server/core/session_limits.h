@@ -12,11 +12,17 @@
 
 #include "server_protocol.h"
 
+/* What the session's thread has to follow before its next command. */
+enum session_change {
+    CHANGED_LIMITS = 1,  /* the share and the priority; a trace begins in this way, too */
+    CHANGED_SERVICE = 2, /* the pool serves the session from now on: worker_pool.h */
+};
+
 struct session_limits {
     atomic_uint_fast64_t memory[SERVER_MAX_DEVICES]; /* bytes by device; 0 = no limit */
     atomic_uint sm_centipercent;                     /* 1..10000; 10000 = no limit */
     atomic_uint priority;                            /* 0 normal, 1 below normal */
-    atomic_bool changed; /* the session's thread has to take over the last two */
+    atomic_uint changed;                             /* enum session_change, one bit each */
     /* Written before the session's thread starts. */
     uint32_t fixed_device, fixed_first, fixed_count, fixed_only; /* as in struct server_limits */
     bool totals_show_limit;                                      /* likewise */

@@ -199,6 +199,11 @@ static bool launch_with_fence(struct session *session, struct stream *stream, ui
     return true;
 }
 
+bool launch_batch_is_pending(const struct session *session)
+{
+    return session->launch->batch.count > 0;
+}
+
 bool launch_batch_flush(struct session *session)
 {
     struct launch_batch *batch = &session->launch->batch;

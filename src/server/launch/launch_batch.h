@@ -47,6 +47,9 @@ void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelE
  * microsecond. */
 bool launch_batch_awaits_fence(struct session *session);
 
+/* Whether there are launches that were set aside. */
+bool launch_batch_is_pending(const struct session *session);
+
 /* Makes the launches that were set aside: false when there were none. Called before every other
  * command of the client. Errors are logged and deferred to the client. */
 bool launch_batch_flush(struct session *session);

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "cleanup.h"
 #include "idle.h"
 #include "sm_share.h"
 #include "stream_state.h"
@@ -179,6 +180,28 @@ static void wait_for_capacity(struct stream *stream)
     streams_await_resume(stream->session);
 }
 
+/* A worker of the pool never waits: the session's thread does it before the next command. */
+static void wait_or_postpone(struct stream *stream)
+{
+    if (stream->session->pooled)
+        stream->session->streams->needs_capacity = stream;
+    else
+        wait_for_capacity(stream);
+}
+
+bool streams_need_capacity(const struct session *session)
+{
+    return session->streams->needs_capacity != NULL;
+}
+
+void streams_await_capacity(struct session *session)
+{
+    struct stream *stream = steal_pointer(session->streams->needs_capacity);
+
+    if (stream && session_enter(session, stream->device) == CUDA_SUCCESS)
+        wait_for_capacity(stream);
+}
+
 /* ---- steps ---- */
 
 static void count_burst(struct stream *stream, int32_t submissions)
@@ -217,7 +240,7 @@ void stream_flow_step(struct stream *stream)
         uint64_t now = clock_ns();
         note_submissions(stream, submissions, idle, now);
         if (!idle && !may_be_given_more(stream))
-            wait_for_capacity(stream);
+            wait_or_postpone(stream);
         control->stepped_at = now;
     }
     flow_control_step(control, idle);

@@ -43,6 +43,11 @@ void stream_flow_end(struct stream *stream);
  * (session.h). No lock is held. */
 void stream_flow_step(struct stream *stream);
 
+/* Whether the session must wait for capacity before its next command, because a worker of the pool
+ * served it at that step, and waiting for it. */
+bool streams_need_capacity(const struct session *session);
+void streams_await_capacity(struct session *session);
+
 /* Whether others have suspended the session, and waiting, at rest, until they have not. */
 bool streams_are_suspended(struct session *session);
 void streams_await_resume(struct session *session);

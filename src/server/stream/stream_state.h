@@ -37,7 +37,8 @@ struct session_streams {
     unsigned host_wait_count;
     unsigned release_rounds; /* how often the waits of a client that has gone were ended */
     uint32_t given_last;     /* struct stream.word: which one got work in the last step of all */
-    bool has_host_waits;     /* a stream has waited for the client, or for a word */
+    struct stream *needs_capacity; /* before the session's next command; NULL = none does */
+    bool has_host_waits;           /* a stream has waited for the client, or for a word */
 
     /* What streams_progress() returns. */
     atomic_uint_fast64_t progressed_at, long_step_at;

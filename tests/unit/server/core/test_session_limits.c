@@ -49,7 +49,7 @@ static void only_share_and_priority_move_streams(void **state)
 
     (void)state;
     session_limits_init(&limits, &granted);
-    limits.changed = false;
+    limits.changed = 0;
     other.memory_limit[0] = 3 << 20;
     session_limits_set(&limits, &other);
     assert_int_equal(limits.memory[0], 3 << 20);

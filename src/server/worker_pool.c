@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See worker_pool.h. */
+#include "worker_pool.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "abort_launches.h"
+#include "clock.h"
+#include "function.h"
+#include "futex.h"
+#include "list.h"
+#include "lock.h"
+#include "run_message.h"
+#include "server_life.h"
+#include "stream.h"
+
+/* A session that has not sent a command for this time goes back to its thread. A wake-up of that
+ * thread takes some 10 us of a CPU. */
+#define POOL_IDLE_NS (200 * NS_PER_US)
+
+/* Commands of one session in a row: as many as a launch batch has launches. */
+#define POOL_BURST 16u
+
+/* Rounds without a command before the worker lets other threads have its CPU. */
+#define POOL_SPIN_ROUNDS 64u
+
+/* On the stack of the session's thread, which sleeps on `left`. */
+struct pool_seat {
+    struct list link; /* of the worker */
+    struct session *session;
+    uint64_t idle_since; /* clock_ns(); 0 = a command came in the last round */
+    struct pool_result result;
+    _Atomic uint32_t left; /* 1: the session is its thread's again */
+};
+
+struct pool_worker {
+    pthread_t thread;
+    struct lock lock;
+    struct list arrivals;         /* struct pool_seat, under the lock */
+    _Atomic uint32_t arrived;     /* counts them; the worker sleeps on it */
+    struct list seats;            /* struct pool_seat: the worker's own */
+    const struct device *current; /* whose context the thread is in */
+    const struct worker_pool *pool;
+};
+
+struct worker_pool {
+    atomic_bool wanted;
+    unsigned count;
+    struct pool_worker workers[];
+};
+
+/* ---- the session's thread ---- */
+
+static bool is_wanted(const struct worker_pool *pool)
+{
+    return atomic_load_explicit(&pool->wanted, memory_order_relaxed);
+}
+
+bool worker_pool_is_wanted(const struct server *server)
+{
+    return server->life->pool && is_wanted(server->life->pool);
+}
+
+/* Sessions are numbered one after the other, so the workers have equally many. */
+static struct pool_worker *worker_of(const struct session *session)
+{
+    struct worker_pool *pool = session->server->life->pool;
+
+    return &pool->workers[session->id % pool->count];
+}
+
+static void arrive(struct pool_worker *worker, struct pool_seat *seat)
+{
+    lock_take(&worker->lock);
+    list_append(&worker->arrivals, &seat->link);
+    lock_give(&worker->lock);
+    atomic_fetch_add_explicit(&worker->arrived, 1, memory_order_seq_cst);
+    futex_wake(&worker->arrived, 1);
+}
+
+/* Partner: leave(). */
+static bool has_left(const struct pool_seat *seat)
+{
+    return atomic_load_explicit(&seat->left, memory_order_acquire);
+}
+
+bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
+{
+    const struct device *current = session->current;
+    struct pool_seat seat = {.session = session};
+
+    if (!worker_pool_is_wanted(session->server))
+        return false;
+    session->pooled = true;
+    session_set_at_rest(session, true);
+    arrive(worker_of(session), &seat);
+    while (!has_left(&seat))
+        futex_wait(&seat.left, 0, 0);
+    session_set_at_rest(session, false);
+    session->pooled = false;
+    session->current = current;
+    *ret_result = seat.result;
+    return true;
+}
+
+/* ---- a worker ---- */
+
+/* The seat is gone as soon as its thread has seen this, and then the wake has no effect. Partner:
+ * has_left(). */
+static void leave(struct pool_seat *seat)
+{
+    list_remove(&seat->link);
+    atomic_store_explicit(&seat->left, 1, memory_order_release);
+    futex_wake(&seat->left, 1);
+}
+
+/* A launch of a kernel that prints or allocates, or with attributes, may take long. */
+static bool is_light_launch(const struct session *session, const struct ring_message *message)
+{
+    struct wire_cuLaunchKernelEx in;
+
+    if (!decode_cuLaunchKernelEx(message, message->size, &in) || in.attributes_size)
+        return false;
+    const struct function *function = session_lookup(session, WIRE_FUNCTION, in.f);
+    return function && !function->uses && !function->has_own_attributes;
+}
+
+/* Whether the command waits neither for the GPU nor for another client. */
+static bool is_light(const struct session *session, int size, const struct ring_message *message)
+{
+    if (size < 0)
+        return false;
+    uint32_t op = channel_kind_op(message->kind);
+    return op == WIRE_fnFence || (op == WIRE_cuLaunchKernelEx && is_light_launch(session, message));
+}
+
+static bool needs_its_thread(const struct session *session)
+{
+    return session->stop || streams_need_capacity(session) ||
+           atomic_load_explicit(&session->suspended.count, memory_order_acquire) ||
+           atomic_load_explicit(&session->limits.changed, memory_order_relaxed);
+}
+
+/* Whether the session leaves. Its thread gets the command that it has to make itself. */
+static bool run_burst(struct pool_seat *seat)
+{
+    struct session *session = seat->session;
+
+    for (unsigned i = 0; i < POOL_BURST && !needs_its_thread(session); i++) {
+        const struct ring_message *message = NULL;
+        int size = channel_server_next(session->channel, &message);
+
+        if (!size)
+            break;
+        if (!is_light(session, size, message)) {
+            seat->result = (struct pool_result){.size = size, .message = message};
+            return true;
+        }
+        run_message(session, size, message);
+    }
+    return needs_its_thread(session);
+}
+
+/* A launch that waits for its fence stays back for another round. */
+static void submit(struct session *session)
+{
+    if (!launch_batch_awaits_fence(session)) {
+        launch_batch_flush(session);
+        session_set_at_rest(session, true);
+    }
+}
+
+/* Whether the session leaves. */
+static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
+{
+    struct session *session = seat->session;
+
+    session_set_at_rest(session, false);
+    session->current = worker->current;
+    abort_launches_own(session);
+    activity_own(&session->activity);
+    seat->idle_since = 0;
+    bool leaves = run_burst(seat);
+    if (leaves)
+        launch_batch_flush(session);
+    else
+        submit(session);
+    worker->current = session->current;
+    return leaves;
+}
+
+/* The session has sent nothing since the last round. Whether it leaves. */
+static bool note_idle(struct pool_seat *seat, uint64_t now)
+{
+    if (!seat->idle_since)
+        seat->idle_since = now;
+    seat->result.is_idle = now - seat->idle_since >= POOL_IDLE_NS;
+    return seat->result.is_idle;
+}
+
+/* One round. Whether there was something to do. */
+static bool serve_all(struct pool_worker *worker)
+{
+    uint64_t now = clock_ns();
+    bool busy = false;
+
+    list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
+        bool ready = channel_server_has_command(seat->session->channel) ||
+                     launch_batch_is_pending(seat->session);
+        bool leaves = !is_wanted(worker->pool) || needs_its_thread(seat->session);
+
+        busy |= ready;
+        if (leaves)
+            serve_commands(worker, seat);
+        else
+            leaves = ready ? serve_commands(worker, seat) : note_idle(seat, now);
+        if (leaves)
+            leave(seat);
+    }
+    return busy;
+}
+
+static void seat_arrivals(struct pool_worker *worker)
+{
+    lock_take(&worker->lock);
+    list_for_each_safe (struct pool_seat, seat, &worker->arrivals, link) {
+        list_remove(&seat->link);
+        list_append(&worker->seats, &seat->link);
+    }
+    lock_give(&worker->lock);
+}
+
+static void *run_worker(void *context)
+{
+    struct pool_worker *worker = context;
+    uint32_t seated = 0;
+
+    for (unsigned rounds = 0;; rounds++) {
+        uint32_t arrived = atomic_load_explicit(&worker->arrived, memory_order_seq_cst);
+
+        if (arrived != seated)
+            seat_arrivals(worker);
+        seated = arrived;
+        if (list_empty(&worker->seats))
+            futex_wait(&worker->arrived, arrived, 0);
+        else if (serve_all(worker))
+            rounds = 0;
+        else if (rounds >= POOL_SPIN_ROUNDS)
+            sched_yield();
+    }
+    return NULL;
+}
+
+/* ---- the pool ---- */
+
+void worker_pool_set_wanted_locked(struct server *server, bool wanted)
+{
+    if (!server->life->pool || is_wanted(server->life->pool) == wanted)
+        return;
+    atomic_store_explicit(&server->life->pool->wanted, wanted, memory_order_relaxed);
+    if (!wanted)
+        return;
+    list_for_each (struct session, session, &server->sessions, link)
+        atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
+}
+
+static int start_worker(struct worker_pool *pool, struct pool_worker *worker)
+{
+    worker->pool = pool;
+    list_init(&worker->arrivals);
+    list_init(&worker->seats);
+    return -pthread_create(&worker->thread, NULL, run_worker, worker);
+}
+
+int worker_pool_start(struct server *server, unsigned count)
+{
+    struct worker_pool *pool = calloc(1, sizeof(*pool) + count * sizeof(pool->workers[0]));
+    int error = pool ? 0 : -ENOMEM;
+
+    for (unsigned i = 0; !error && i < count; i++)
+        error = start_worker(pool, &pool->workers[i]);
+    /* Workers that have started use what is not freed then. */
+    server->life->pool = error ? NULL : pool;
+    if (pool)
+        pool->count = count;
+    return error;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A few worker threads that serve many sessions while the clients have more threads than there are
+ * CPUs. A session has its own thread all the time: that thread attaches the client, makes the calls
+ * that may take long, and ends the session. While CPUs are short it leaves the session to the pool
+ * and sleeps. A worker polls the rings of its sessions in turn, makes launches and fences itself,
+ * and gives a session back with the first command that may block.
+ *
+ * One thread at a time serves a session:
+ *
+ *     session's thread ── worker_pool_serve() ──> worker ── returns ──> session's thread
+ *
+ * and what one wrote the other sees. Members of a session that are the session thread's are the
+ * worker's in between.
+ *
+ * A worker gives a session back
+ *   - with a command that it does not make itself,
+ *   - when a stream of the session must wait for capacity, before the next command,
+ *   - when the session is kicked, suspended, traced, given other limits, or to end,
+ *   - when no command has come for POOL_IDLE_NS: its thread then sleeps on the ring as usual,
+ *   - when CPUs are not short any more.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "session.h"
+
+struct worker_pool;
+
+/* Most workers that a pool may have. */
+#define POOL_WORKERS_MAX 16u
+
+struct pool_result {
+    int size; /* of a command that the worker has taken, or the error of the ring; 0 = none */
+    const struct ring_message *message;
+    bool is_idle; /* no command has come for a while */
+};
+
+/* Starts `count` workers (1 .. POOL_WORKERS_MAX): 0, -ENOMEM or -EAGAIN. There is no end: the
+ * threads live as long as the process. */
+int worker_pool_start(struct server *server, unsigned count);
+
+/* From a thread that holds the server's lock: whether CPUs are short. Tells the sessions when they
+ * have become so. Nothing where the server has no pool. */
+void worker_pool_set_wanted_locked(struct server *server, bool wanted);
+
+/* From any thread: whether there is a pool and CPUs are short. */
+bool worker_pool_is_wanted(const struct server *server);
+
+/* Session thread: has the pool serve the session, and sleeps meanwhile. False, at once, when there
+ * is no pool or when CPUs are not short. */
+bool worker_pool_serve(struct session *session, struct pool_result *ret_result);
