@@ -62,9 +62,9 @@ def can_be_joined(group):
     return os.waitpid(child, 0)[1] == 0
 
 
-def remove(group):
+def remove(group, parent=None):
     try:
-        os.rmdir(group)
+        os.rmdir(group, dir_fd=parent)
     except FileNotFoundError:
         return True
     except OSError:
@@ -174,6 +174,21 @@ class Groups(harness.TestCase):
             processes.write(str(process.pid))
         self.again(process)
         self.assertEqual(sorted(self.whereabouts(process)), ["s/inner", "s/outer"])
+
+    def test_a_path_that_the_kernel_cuts(self):
+        """A program cannot leave by making so many groups that their names do not fit."""
+        group, name = self.new_group(), "d" * 250
+        self.begin(f'[servers.s.namespaces.outer]\ncgroup = "{group}"\n')
+        inner = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
+        for _ in range(20):
+            self.addCleanup(os.close, inner)
+            os.mkdir(name, dir_fd=inner)
+            self.addCleanup(harness.wait_until, lambda parent=inner: remove(name, parent),
+                            "the end of a control group")
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=inner)
+        self.addCleanup(os.close, inner)
+        process = self.peer(f"/proc/self/fd/{inner}")
+        self.assertEqual(self.whereabouts(process), ["s/outer"])
 
     @unittest.skipIf(os.geteuid(), "a cgroup namespace needs root")
     def test_a_container(self):

@@ -167,9 +167,8 @@ static int keep_file(const struct diversion *diversion)
         return fail_with_both(diversion);
     if (has_dpkg(diversion->root) && run_dpkg_divert(diversion, "--add"))
         return 1;
-    return exists(diversion->place_here)
-               ? move_file(diversion->place_here, diversion->kept_here)
-               : 0;
+    return exists(diversion->place_here) ? move_file(diversion->place_here, diversion->kept_here)
+                                         : 0;
 }
 
 static int give_file_back(const struct diversion *diversion)
@@ -272,10 +271,11 @@ struct divert_options {
 /* 0, or 2 after an error message. */
 static int parse_divert(int argc, char **argv, struct divert_options *options)
 {
-    static const struct option known[] = {
-        {"system", no_argument, NULL, 's'}, {"server", no_argument, NULL, 'S'},
-        {"undo", no_argument, NULL, 'u'},   {"root", required_argument, NULL, 'r'},
-        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"system", no_argument, NULL, 's'},
+                                          {"server", no_argument, NULL, 'S'},
+                                          {"undo", no_argument, NULL, 'u'},
+                                          {"root", required_argument, NULL, 'r'},
+                                          {NULL, 0, NULL, 0}};
     static char root[PATH_MAX];
     int option;
 
@@ -295,8 +295,9 @@ static int parse_divert(int argc, char **argv, struct divert_options *options)
     }
     if (optind < argc)
         return cli_usage("it takes no argument");
-    return options->system ? 0
-                           : cli_usage("it changes programs of the machine: give --system for that");
+    return options->system
+               ? 0
+               : cli_usage("it changes programs of the machine: give --system for that");
 }
 
 static int change(const char *name, const struct divert_options *options)
@@ -327,7 +328,8 @@ static int run_divert(int argc, char **argv)
 const struct subcommand divert_subcommands[] = {
     {"divert", "put nvidia-cuda-mps-control where schedulers look for it",
      "Usage: funnel divert --system [--server] [--undo] [--root DIRECTORY]\n\n"
-     "Makes /usr/bin/nvidia-cuda-mps-control Funnel's, for what starts NVIDIA's program there, such "
+     "Makes /usr/bin/nvidia-cuda-mps-control Funnel's, for what starts NVIDIA's program there, "
+     "such "
      "as\n"
      "the DRA driver of Kubernetes. NVIDIA's file is kept as nvidia-cuda-mps-control.nvidia: where "
      "there\n"
