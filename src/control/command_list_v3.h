@@ -6,7 +6,7 @@
 COMMAND_V3(server_list, "server list", ANY_USER, "[NAME] [--format=FORMAT]",
            "servers; that of a user is called uid_N")
 COMMAND_V3(server_get, "server get", ANY_USER, "NAME FIELD",
-           "name, uid, pid, status, pipe-directory or allowed-devices")
+           "name, uid, pid, status, pipe-directory, allowed-devices or timeslice-pct")
 COMMAND_V3(server_create, "server create", OPERATORS,
            "[NAME] [--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN]",
            "define a server of its own socket; it starts for its first client")
@@ -33,7 +33,7 @@ COMMAND_V3(namespace_list, "namespace list", ANY_USER,
            "[NAMESPACE] [--server=NAME] [--format=FORMAT]", "namespaces")
 COMMAND_V3(namespace_get, "namespace get", ANY_USER, "NAMESPACE NAME FIELD",
            "name, server, server-status, pinned-memory-limit, active-thread-percentage, "
-           "client-priority or pipe-directory")
+           "client-priority, pipe-directory, cgroup or cgroup-depth")
 
 COMMAND_V3(client_list, "client list", ANY_USER, "[--server=NAME] [--all] [--format=FORMAT]",
            "clients of one server, or of all")

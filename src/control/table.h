@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#define TABLE_COLUMNS_MAX 8
+#define TABLE_COLUMNS_MAX 10
 
 struct table {
     const char *const *titles; /* ended by NULL; at most TABLE_COLUMNS_MAX */

@@ -135,7 +135,10 @@ class Groups(harness.TestCase):
         self.assertEqual(client.welcome(), (0, ""))
         rows = self.words("client list --server=day --format=csv,noheader")
         self.assertEqual([row.split(",")[3] for row in rows], ["here"])
+        self.assertEqual(self.words("namespace get here day cgroup"), [own_group()])
+        self.assertEqual(self.words("namespace get here day cgroup-depth"), ["all"])
         self.words("namespace set here --server=day --cgroup=none")
+        self.assertEqual(self.words("namespace get here day cgroup"), ["-"])
         client = self.client()
         self.assertEqual(client.welcome(), (0, ""))
         self.assertEqual(len(self.words(f"client list --server=uid_{os.getuid()} "

@@ -81,7 +81,9 @@ class Named(TestCase):
             self.words(f"server create {name}")
             self.enter(name)
         self.assertEqual(self.slices("a"), [])
+        self.assertEqual(self.words("server get a timeslice-pct"), ["-"])
         self.words("server set a --timeslice-pct=60")
+        self.assertEqual(self.words("server get a timeslice-pct"), ["60"])
         wait_until(lambda: [self.slices(name) for name in ("a", "b", "c")] ==
                    [[6000], [2000], [2000]])
         self.words("server set b --timeslice-pct=25")

@@ -18,7 +18,8 @@
 /* ---- servers ---- */
 
 static const char *const server_titles[] = {
-    "name", "uid", "pid", "status", "pipe-directory", "allowed-devices", "context-ids", NULL};
+    "name",        "uid",           "pid", "status", "pipe-directory", "allowed-devices",
+    "context-ids", "timeslice-pct", NULL};
 
 /* `service` is NULL for the server of a user. */
 static void add_server(struct list_view *view, const char *name, uid_t owner, const char *pid,
@@ -26,10 +27,12 @@ static void add_server(struct list_view *view, const char *name, uid_t owner, co
 {
     const char *pipe = service_directory(view->console->daemon, name);
     const char *devices = service && *service->devices ? service->devices : "all";
-    char uid[16];
+    char uid[16], percent[16] = "-";
 
     text_format(uid, sizeof(uid), "%u", (unsigned)owner);
-    table_add(&view->table, (const char *[]){name, uid, pid, status, pipe, devices, "-"});
+    if (service && service->timeslice_percent)
+        text_format(percent, sizeof(percent), "%u", service->timeslice_percent);
+    table_add(&view->table, (const char *[]){name, uid, pid, status, pipe, devices, "-", percent});
 }
 
 static void fill_server(struct list_view *view, const struct status_report *report)
@@ -65,6 +68,8 @@ static const char *const namespace_titles[] = {"name",
                                                "active-thread-percentage",
                                                "client-priority",
                                                "pipe-directory",
+                                               "cgroup",
+                                               "cgroup-depth",
                                                NULL};
 
 static void add_namespace(struct list_view *view, const struct mps_namespace *space)
@@ -72,18 +77,20 @@ static void add_namespace(struct list_view *view, const struct mps_namespace *sp
     const struct server_process *server =
         server_process_find(view->console->daemon, space->service->name);
     const struct limit_change *change = &space->change;
-    char percent[16] = "-", priority[16] = "-";
+    char percent[16] = "-", priority[16] = "-", depth[16] = "all";
 
     if (change->sm_centipercent)
         text_format(percent, sizeof(percent), "%g", change->sm_centipercent / 100.0);
     if (change->sets_priority)
         text_format(priority, sizeof(priority), "%u", change->priority);
+    if (space->cgroup_depth != GRAMMAR_LEVELS_ALL)
+        text_format(depth, sizeof(depth), "%u", space->cgroup_depth);
     table_add(
         &view->table,
         (const char *[]){space->name, space->service->name,
                          server ? server_status_name(server->state, server->stopping) : "Stopped",
                          *space->memory_text ? space->memory_text : "-", percent, priority,
-                         space->directory});
+                         space->directory, *space->cgroup ? space->cgroup : "-", depth});
 }
 
 /* Servers are not queried. Those of users without a service have no limits to show. */
