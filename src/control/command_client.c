@@ -47,11 +47,11 @@ static void init_hello(struct hello *hello, enum hello_kind kind)
     text_copy(hello->release, sizeof(hello->release), FUNNEL_VERSION);
 }
 
-static int receive_welcome(int fd, char *reason)
+static int receive_welcome(int fd, int timeout_ms, char *reason)
 {
     struct welcome welcome;
     size_t fds = 0;
-    ssize_t got = sock_recv(fd, &welcome, sizeof(welcome), NULL, 0, &fds, WELCOME_TIMEOUT_MS);
+    ssize_t got = sock_recv(fd, &welcome, sizeof(welcome), NULL, 0, &fds, timeout_ms);
 
     if (got != sizeof(welcome) || welcome.magic != WELCOME_MAGIC) {
         text_copy(reason, COMMAND_REASON_MAX, "The daemon closed the connection without an answer");
@@ -64,8 +64,8 @@ static int receive_welcome(int fd, char *reason)
     return -EPERM;
 }
 
-static int connect_as(const struct paths *paths, enum hello_kind kind, int *ret_fd,
-                      char ret_reason[COMMAND_REASON_MAX])
+int command_connect_within(const struct paths *paths, enum hello_kind kind, int timeout_ms,
+                           int *ret_fd, char ret_reason[COMMAND_REASON_MAX])
 {
     _cleanup_fd_ int fd = -1;
     struct hello hello;
@@ -77,7 +77,7 @@ static int connect_as(const struct paths *paths, enum hello_kind kind, int *ret_
     error = sock_send(fd, &hello, sizeof(hello), NULL, 0);
     if (error)
         return describe_error(paths, error, ret_reason);
-    error = receive_welcome(fd, ret_reason);
+    error = receive_welcome(fd, timeout_ms, ret_reason);
     if (!error)
         *ret_fd = fd_steal(&fd);
     return error;
@@ -85,13 +85,13 @@ static int connect_as(const struct paths *paths, enum hello_kind kind, int *ret_
 
 int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX])
 {
-    return connect_as(paths, HELLO_COMMAND, ret_fd, ret_reason);
+    return command_connect_within(paths, HELLO_COMMAND, WELCOME_TIMEOUT_MS, ret_fd, ret_reason);
 }
 
 int command_connect_ahead(const struct paths *paths, int *ret_fd,
                           char ret_reason[COMMAND_REASON_MAX])
 {
-    return connect_as(paths, HELLO_AHEAD, ret_fd, ret_reason);
+    return command_connect_within(paths, HELLO_AHEAD, WELCOME_TIMEOUT_MS, ret_fd, ret_reason);
 }
 
 int command_send_line(int fd, const char *line)
@@ -143,10 +143,11 @@ static size_t least_size(uint32_t kind)
 }
 
 /* Its kind, or -errno. Only the sizes have been checked. */
-static int receive(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file)
+static int receive(int fd, int timeout_ms, union command_any *ret_message, size_t *ret_length,
+                   int *ret_file)
 {
     size_t fds = 0;
-    ssize_t got = sock_recv(fd, ret_message, sizeof(*ret_message), ret_file, 1, &fds, -1);
+    ssize_t got = sock_recv(fd, ret_message, sizeof(*ret_message), ret_file, 1, &fds, timeout_ms);
 
     if (got <= 0 || fds == 0)
         *ret_file = -1;
@@ -166,14 +167,23 @@ static int receive(int fd, union command_any *ret_message, size_t *ret_length, i
 
 int command_receive(int fd, union command_any *ret_message, size_t *ret_length)
 {
-    _cleanup_fd_ int file = -1;
+    return command_receive_within(fd, -1, ret_message, ret_length);
+}
 
-    return command_receive_file(fd, ret_message, ret_length, &file);
+int command_receive_within(int fd, int timeout_ms, union command_any *ret_message,
+                           size_t *ret_length)
+{
+    _cleanup_fd_ int file = -1;
+    int kind = receive(fd, timeout_ms, ret_message, ret_length, &file);
+
+    if (kind >= 0)
+        command_make_safe(ret_message);
+    return kind;
 }
 
 int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file)
 {
-    int kind = receive(fd, ret_message, ret_length, ret_file);
+    int kind = receive(fd, -1, ret_message, ret_length, ret_file);
 
     if (kind >= 0)
         command_make_safe(ret_message);
@@ -184,5 +194,5 @@ int command_receive_bytes(int fd, union command_any *ret_message, size_t *ret_le
 {
     _cleanup_fd_ int file = -1;
 
-    return receive(fd, ret_message, ret_length, &file);
+    return receive(fd, -1, ret_message, ret_length, &file);
 }

@@ -19,6 +19,10 @@ int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMM
 int command_connect_ahead(const struct paths *paths, int *ret_fd,
                           char ret_reason[COMMAND_REASON_MAX]);
 
+/* One of the two for a caller that cannot wait long for the daemon's welcome: -ETIMEDOUT. */
+int command_connect_within(const struct paths *paths, enum hello_kind kind, int timeout_ms,
+                           int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
+
 /* 0; -EMSGSIZE for a line longer than COMMAND_TEXT_MAX; -errno when the daemon is gone. */
 int command_send_line(int fd, const char *line);
 int command_send_query(int fd);
@@ -27,6 +31,10 @@ int command_send_metrics_query(int fd);
 /* The next part of an answer: its kind, or -errno (-EPIPE: the daemon is gone). A text's length is
  * *ret_length. What is in it can be shown and used (command_check.h). */
 int command_receive(int fd, union command_any *ret_message, size_t *ret_length);
+
+/* The same within a time (-1 = no limit): -ETIMEDOUT. */
+int command_receive_within(int fd, int timeout_ms, union command_any *ret_message,
+                           size_t *ret_length);
 
 /* The same for an answer with files: that of this part, or -1, is the caller's. */
 int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file);

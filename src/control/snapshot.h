@@ -21,7 +21,10 @@ struct snapshot {
  * `ret_reason`'s words. */
 int snapshot_take(const struct paths *paths, struct snapshot *ret_snapshot, char *ret_reason);
 
-/* The same over a connection that stands. */
+/* The same for a caller that cannot wait long: -ETIMEDOUT. */
+int snapshot_take_within(const struct paths *paths, int timeout_ms, struct snapshot *ret_snapshot);
+
+/* snapshot_take() over a connection that stands. */
 int snapshot_read(int fd, struct snapshot *ret_snapshot);
 
 void snapshot_fini(struct snapshot *snapshot);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "command_client.h"
 #include "fd.h"
 #include "text.h"
@@ -20,7 +21,7 @@ static int append(void **rows, unsigned *count, const void *row, size_t size)
 
     if (*count == ROWS_MAX)
         return -E2BIG;
-    void *grown = full ? reallocarray(*rows, *count ? *count * 2 : 1, size) : *rows;
+    void *grown = full ? realloc(*rows, (*count ? *count * 2 : 1) * size) : *rows;
 
     if (!grown)
         return -ENOMEM;
@@ -61,24 +62,57 @@ static int take_part(struct snapshot *snapshot, int kind, const union command_an
     return kind < 0 ? kind : 0;
 }
 
-int snapshot_read(int fd, struct snapshot *ret_snapshot)
+/* Milliseconds until then, at least 0; -1 for a deadline of 0, which is none. */
+static int time_left(uint64_t deadline_ns)
 {
-    static union command_any part;
-    struct snapshot snapshot = {.server_count = 0};
+    uint64_t now = clock_ns();
+
+    if (!deadline_ns)
+        return -1;
+    return now < deadline_ns ? (int)((deadline_ns - now) / NS_PER_MS) : 0;
+}
+
+static int receive_parts(int fd, uint64_t deadline_ns, struct snapshot *snapshot)
+{
+    union command_any *part = malloc(sizeof(*part));
+    int error = part ? command_send_query(fd) : -ENOMEM;
     int kind = 0;
-    int error = command_send_query(fd);
 
     while (!error && kind != COMMAND_DONE) {
         size_t length;
 
-        kind = command_receive(fd, &part, &length);
-        error = take_part(&snapshot, kind, &part);
+        kind = command_receive_within(fd, time_left(deadline_ns), part, &length);
+        error = take_part(snapshot, kind, part);
     }
+    free(part);
+    return error;
+}
+
+static int snapshot_read_until(int fd, uint64_t deadline_ns, struct snapshot *ret_snapshot)
+{
+    struct snapshot snapshot = {.server_count = 0};
+    int error = receive_parts(fd, deadline_ns, &snapshot);
+
     if (error)
         snapshot_fini(&snapshot);
     else
         *ret_snapshot = snapshot;
     return error;
+}
+
+int snapshot_read(int fd, struct snapshot *ret_snapshot)
+{
+    return snapshot_read_until(fd, 0, ret_snapshot);
+}
+
+int snapshot_take_within(const struct paths *paths, int timeout_ms, struct snapshot *ret_snapshot)
+{
+    uint64_t deadline = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+    char reason[COMMAND_REASON_MAX];
+    _cleanup_fd_ int fd = -1;
+    int error = command_connect_within(paths, HELLO_COMMAND, timeout_ms, &fd, reason);
+
+    return error ? error : snapshot_read_until(fd, deadline, ret_snapshot);
 }
 
 int snapshot_take(const struct paths *paths, struct snapshot *ret_snapshot, char *ret_reason)
