@@ -86,7 +86,7 @@ struct command_server {
     int32_t standby_pid;    /* of the process that stands by; 0 = none does */
     uint32_t standby_ready; /* 0: it is starting */
     uint32_t standby_mib;   /* of each device's memory that it takes, about */
-    uint32_t reserved;
+    int32_t seen_pid;       /* as that of a client */
     char stall[sizeof(((struct server_heartbeat *)NULL)->text)]; /* which, as the server said it */
     struct server_code_cache code_cache;
     struct server_sensors sensors[SERVER_MAX_DEVICES];
@@ -95,7 +95,8 @@ struct command_server {
 struct command_client {
     struct command_header header;
     int32_t server_pid;
-    uint32_t reserved;
+    int32_t
+        seen_pid; /* the client's in the PID namespace of the front end; 0 = not visible there */
     struct server_status_row row;
 };
 

@@ -7,6 +7,7 @@
 #include "command_protocol.h"
 #include "console.h"
 #include "metrics_text.h"
+#include "pid_viewer.h"
 #include "server_process.h"
 #include "service.h"
 #include "status_query.h"
@@ -34,14 +35,18 @@ static void send_daemon(struct console *console)
     console_send(console, &message, sizeof(message));
 }
 
-static void send_report(struct console *console, const struct status_report *report)
+static void send_report(struct console *console, const struct status_report *report,
+                        const struct pid_viewer *viewer)
 {
     struct command_client message = {.header = {COMMAND_MAGIC, COMMAND_CLIENT},
                                      .server_pid = report->server.pid};
+    struct command_server server = report->server;
 
-    console_send(console, &report->server, sizeof(report->server));
+    server.seen_pid = pid_seen_by(viewer, server.pid);
+    console_send(console, &server, sizeof(server));
     for (unsigned i = 0; i < report->client_count; i++) {
         message.row = report->clients[i];
+        message.seen_pid = pid_seen_by(viewer, message.row.identity.pid);
         if (console_may_see_client(console, message.row.identity.uid))
             console_send(console, &message, sizeof(message));
     }
@@ -192,10 +197,11 @@ static void send_quotas(struct console *console)
 static void on_status(struct status_query *query, void *context)
 {
     struct console *console = context;
+    struct pid_viewer viewer = pid_viewer_of(console->pid);
 
     send_daemon(console);
     for (unsigned i = 0; i < query->report_count; i++)
-        send_report(console, &query->reports[i]);
+        send_report(console, &query->reports[i], &viewer);
     send_idle_servers(console);
     send_all_limits(console);
     send_quotas(console);
