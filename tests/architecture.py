@@ -24,7 +24,8 @@ LIBRARIES = {"libevent": "event2/", "libzstd": "zstd.h", "liblz4": "lz4.h", "jan
 # The folders whose library each final program is made of.
 PROGRAMS = {"bin/funneld": "funneld", "bin/funnel": "cli", "bin/nvidia-cuda-mps-control": "cli",
             "bin/funnel-server": "server", "lib/funnel/libcuda.so.1": "client",
-            "lib/funnel/softgpu/libcuda.so.1": "softgpu/device"}
+            "lib/funnel/softgpu/libcuda.so.1": "softgpu/device",
+            "lib/funnel/nvml/libnvidia-ml.so.1": "nvml"}
 
 # What the server defines in libc's place, except under sanitizers, which define a lock of their own.
 IN_PLACE_OF_LIBC = {"ioctl", "pthread_mutex_lock"}

@@ -22,6 +22,18 @@ static void *open_beside(const char *driver_path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* funnel enable --nvml puts Funnel's library first. */
+static void *open_by_name(void)
+{
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+    if (library && dlsym(library, NVML_FUNNEL_SIGN)) {
+        dlclose(library);
+        return NULL;
+    }
+    return library;
+}
+
 static bool find_entries(struct nvml *nvml)
 {
     const struct {
@@ -51,7 +63,7 @@ bool nvml_open(const char *driver_path, struct nvml *ret_nvml)
 
     *ret_nvml = (struct nvml){0};
     if (!nvml.library)
-        nvml.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+        nvml.library = open_by_name();
     if (!nvml.library)
         return false;
     if (!find_entries(&nvml) || nvml.init() != 0) {

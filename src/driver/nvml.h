@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The entry points of NVIDIA's management library (NVML) that Funnel calls. The declarations are
- * ours; names and layouts are those of NVIDIA's reference of the library, version 11.6 and later.
- * The library may be called from several threads.
+ * The entry points of NVIDIA's management library (NVML) that the server calls. The library may be
+ * called from several threads.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "nvml_abi.h"
+
 #define NVML_TEMPERATURE_GPU 0
 enum nvml_clock { NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2 };
-
-struct nvml_process {
-    unsigned pid;
-    unsigned long long used_memory; /* bytes */
-    unsigned gpu_instance, compute_instance;
-};
-
-struct nvml_utilization {
-    unsigned gpu, memory; /* percent of the last sampling period of the driver */
-};
-
-struct nvml_memory {
-    unsigned long long total, free, used; /* bytes */
-};
 
 /* Each entry returns 0 on success. */
 struct nvml {
@@ -41,7 +28,8 @@ struct nvml {
     int (*memory)(void *device, struct nvml_memory *ret_memory);
 };
 
-/* Opens and initializes the library beside the driver's, or by its name: false without one. */
+/* Opens and initializes the library beside the driver's, or by its name: false without one. Funnel's
+ * own of that name is none: it would ask the daemon, which asks this server. */
 bool nvml_open(const char *driver_path, struct nvml *ret_nvml);
 
 /* Accepts a library that was not opened, or is closed already. */

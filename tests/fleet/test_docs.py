@@ -19,7 +19,8 @@ sys.path.insert(0, str(ROOT / "bench"))
 import performance_page  # noqa: E402
 
 FOLDERS = ["api", "bench", "docs", "examples", "packaging", "src", "tests", "tools"]
-PAGES = ["containers", "kubernetes", "slurm-mpi", "moving-from-mps", "troubleshooting", "upgrading"]
+PAGES = ["containers", "kubernetes", "slurm-mpi", "moving-from-mps", "troubleshooting", "upgrading",
+         "monitoring"]
 
 
 def text_of(page):

@@ -60,6 +60,16 @@ class User(Scene):
         self.assertIn(str(BUILD), self.files()[".bash_profile"])
         self.assertNotIn(".zprofile", self.files())
 
+    def test_with_the_library_for_monitors(self):
+        both = f"{BUILD}/lib/funnel:{BUILD}/lib/funnel/nvml"
+        self.assertIn(both, self.funnel("enable", "--user", "--nvml"))
+        self.assertEqual(self.login_path(), both)
+        self.funnel("enable", "--user")
+        self.assertEqual(self.login_path(), str(BUILD / "lib/funnel"))
+        self.funnel("enable", "--user", "--nvml")
+        self.funnel("disable", "--user")
+        self.assertEqual(self.login_path(), "")
+
     def test_twice_is_once(self):
         self.funnel("enable", "--user")
         once = self.files()
@@ -78,8 +88,8 @@ class User(Scene):
         self.assertIn("was not enabled", self.funnel("disable", "--user"))
 
     def test_wrong_arguments(self):
-        for arguments in (["--nobody"], ["--user", "x"]):
-            done = run(BUILD / "bin/funnel", "enable", *arguments,
+        for arguments in (["enable", "--nobody"], ["enable", "--user", "x"], ["disable", "--nvml"]):
+            done = run(BUILD / "bin/funnel", *arguments,
                        env=environment(HOME=str(self.folder)))
             self.assertEqual(done.returncode, 2, done.stdout)
         self.assertEqual(self.files(), {})
@@ -117,6 +127,15 @@ class System(Scene):
         self.assertIn(f"libcuda.so.1 => {BUILD}/lib/funnel/libcuda.so.1", text)
         self.assertIn("was not enabled", text)
         self.assertEqual(text.count("000-funnel.conf"), 3, text)
+
+    def test_monitors_find_theirs(self):
+        text = self.scene("""
+            $B/bin/funnel enable --system --nvml
+            ldconfig -p | grep -m1 libnvidia-ml.so.1
+            $B/bin/funnel disable --system
+            ! ldconfig -p | grep "libnvidia-ml.so.1.*$B"
+        """)
+        self.assertIn(f"=> {BUILD}/lib/funnel/nvml/libnvidia-ml.so.1", text)
 
     def test_daemon_serves_them(self):
         """And one that is to run directly does so beside it."""

@@ -25,12 +25,14 @@
 
 #define CLIENT_LIBRARY "lib/funnel/libcuda.so.1"
 #define SOFT_LIBRARY "lib/funnel/softgpu/libcuda.so.1"
+#define NVML_LIBRARY "lib/funnel/nvml/libnvidia-ml.so.1"
 
 struct run_options {
     bool direct;
     bool quiet;
     bool verbose;
     bool no_start;
+    bool nvml;
     const char *device; /* NULL: auto */
     const char *group;  /* NULL: that of FUNNEL_GROUP, if any */
     struct run_limits limits;
@@ -53,17 +55,25 @@ __attribute__((format(printf, 1, 2))) static void print_note(const char *format,
 
 /* ---- lists in environment variables ---- */
 
+static int folder_of(const char *path, char *ret_folder, size_t capacity)
+{
+    if (!text_copy(ret_folder, capacity, path))
+        return -ENAMETOOLONG;
+    *strrchr(ret_folder, '/') = '\0';
+    return 0;
+}
+
 static bool is_ours(const char *item)
 {
-    char client[PATH_MAX], soft[PATH_MAX], folder[PATH_MAX], soft_folder[PATH_MAX];
+    static const char *const libraries[] = {CLIENT_LIBRARY, SOFT_LIBRARY, NVML_LIBRARY};
+    char path[PATH_MAX], folder[PATH_MAX];
 
-    if (path_of_sibling(CLIENT_LIBRARY, client, sizeof(client)) ||
-        path_of_sibling(SOFT_LIBRARY, soft, sizeof(soft)) ||
-        path_of_sibling("lib/funnel", folder, sizeof(folder)) ||
-        path_of_sibling("lib/funnel/softgpu", soft_folder, sizeof(soft_folder)))
-        return false;
-    return !strcmp(item, client) || !strcmp(item, soft) || !strcmp(item, folder) ||
-           !strcmp(item, soft_folder);
+    for (unsigned i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+        if (!path_of_sibling(libraries[i], path, sizeof(path)) &&
+            !folder_of(path, folder, sizeof(folder)) &&
+            (!strcmp(item, path) || !strcmp(item, folder)))
+            return true;
+    return false;
 }
 
 static int append_item(char *list, size_t capacity, const char *item)
@@ -75,20 +85,18 @@ static int append_item(char *list, size_t capacity, const char *item)
                : -ENAMETOOLONG;
 }
 
-/* Puts `first` (NULL = nothing) before what the variable holds, less what an outer `funnel run` put
- * there. */
-static int prepend(const char *variable, const char *first, const char *separators)
+/* Puts `list` before what the variable has, less what an outer `funnel run` put there. */
+static int prepend(const char *variable, char *list, size_t capacity, const char *separators)
 {
     const char *old = getenv(variable);
     char *copy = old ? strdup(old) : NULL;
-    char list[32768] = "";
     char *rest = NULL;
-    int error = first ? append_item(list, sizeof(list), first) : 0;
+    int error = 0;
 
     for (char *item = copy ? strtok_r(copy, separators, &rest) : NULL; item && !error;
          item = strtok_r(NULL, separators, &rest))
         if (!is_ours(item))
-            error = append_item(list, sizeof(list), item);
+            error = append_item(list, capacity, item);
     free(copy);
     if (!error && *list)
         error = setenv(variable, list, 1) ? -errno : 0;
@@ -97,24 +105,52 @@ static int prepend(const char *variable, const char *first, const char *separato
     return error;
 }
 
-/* The library before all others of its name, for linked and for dlopen'ed users; NULL = neither. */
-static int put_first(const char *library)
+#define LIST_MAX 32768
+
+/* 0; -errno; -ENOENT where the installation lacks it. */
+static int add_library(const char *library, char *files, char *folders)
 {
     char path[PATH_MAX], folder[PATH_MAX];
+    int error = path_of_sibling(library, path, sizeof(path));
+
+    if (!error && access(path, R_OK))
+        return -ENOENT;
+    if (!error)
+        error = folder_of(path, folder, sizeof(folder));
+    if (!error)
+        error = append_item(files, LIST_MAX, path);
+    return error ? error : append_item(folders, LIST_MAX, folder);
+}
+
+/* The libraries before all others of their names, for linked and for dlopen'ed users; NULL = no
+ * libcuda.so.1. */
+static int put_first(const char *library, const struct run_options *options)
+{
+    static char files[LIST_MAX], folders[LIST_MAX];
     int error = 0;
 
-    if (library) {
-        error = path_of_sibling(library, path, sizeof(path));
-        if (!error && access(path, R_OK))
-            return cli_fail("%s is missing: the installation is incomplete", path);
-        text_copy(folder, sizeof(folder), path);
-        *strrchr(folder, '/') = '\0';
-    }
+    *files = *folders = '\0';
+    if (options->nvml)
+        error = add_library(NVML_LIBRARY, files, folders);
+    if (!error && library)
+        error = add_library(library, files, folders);
+    if (error == -ENOENT)
+        return cli_fail("a library is missing: the installation is incomplete");
     if (!error)
-        error = prepend("LD_PRELOAD", library ? path : NULL, ": ");
+        error = prepend("LD_PRELOAD", files, LIST_MAX, ": ");
     if (!error)
-        error = prepend("LD_LIBRARY_PATH", library ? folder : NULL, ":");
+        error = prepend("LD_LIBRARY_PATH", folders, LIST_MAX, ":");
     return error ? cli_fail("cannot set the environment: %s", strerror(-error)) : 0;
+}
+
+/* Monitors of the software GPU, on a machine with NVIDIA's library, too. */
+static int choose_nvml(const struct run_options *options)
+{
+    bool soft = options->nvml && options->device && !strcmp(options->device, "soft");
+
+    if (soft && setenv("FUNNEL_NVML", "soft", 0))
+        return cli_fail("cannot set the environment: %s", strerror(errno));
+    return 0;
 }
 
 /* ---- without Funnel ---- */
@@ -126,7 +162,7 @@ static int prepare_direct(const struct run_options *options)
     if (!device)
         return 2;
     unsetenv("FUNNEL_REQUIRE");
-    if (put_first(NULL) || setenv("FUNNEL_DIRECT", "1", 1))
+    if (put_first(NULL, options) || setenv("FUNNEL_DIRECT", "1", 1))
         return 1;
     if (!strcmp(device, "auto")) {
         device = device_probe_cuda() ? "cuda" : "soft";
@@ -134,7 +170,7 @@ static int prepare_direct(const struct run_options *options)
                                                  ? "NVIDIA's driver"
                                                  : "the software GPU (no NVIDIA driver works)");
     }
-    return !strcmp(device, "soft") ? put_first(SOFT_LIBRARY) : 0;
+    return !strcmp(device, "soft") ? put_first(SOFT_LIBRARY, options) : 0;
 }
 
 /* ---- through Funnel ---- */
@@ -284,7 +320,7 @@ static int prepare_funnel(const struct run_options *options)
     if (!status)
         status = reach_daemon(&paths, options);
     if (!status)
-        status = put_first(CLIENT_LIBRARY);
+        status = put_first(CLIENT_LIBRARY, options);
     if (status)
         return status;
     if (cli_client_log(&paths, log, sizeof(log)))
@@ -313,43 +349,69 @@ static int check_options(const struct run_options *options)
     return run_limits_check(&options->limits);
 }
 
+static bool take_option(int option, struct run_options *options)
+{
+    switch (option) {
+    case 'd':
+        options->direct = true;
+        return true;
+    case 'D':
+        options->device = optarg;
+        return true;
+    case 'g':
+        options->group = optarg;
+        return true;
+    case 's':
+        options->limits.sm = optarg;
+        return true;
+    case 'S':
+        options->limits.sms = optarg;
+        return true;
+    case 'm':
+        options->limits.memory = optarg;
+        return true;
+    case 't':
+        options->limits.shows_limit = true;
+        return true;
+    case 'p':
+        options->limits.priority = optarg;
+        return true;
+    case 'n':
+        options->no_start = true;
+        return true;
+    case 'N':
+        options->nvml = true;
+        return true;
+    case 'q':
+        options->quiet = true;
+        return true;
+    case 'v':
+        options->verbose = true;
+        return true;
+    }
+    return false;
+}
+
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
-    static const struct option known[] = {
-        {"direct", no_argument, NULL, 'd'},      {"device", required_argument, NULL, 'D'},
-        {"group", required_argument, NULL, 'g'}, {"sm", required_argument, NULL, 's'},
-        {"sms", required_argument, NULL, 'S'},   {"memory", required_argument, NULL, 'm'},
-        {"show-limit", no_argument, NULL, 't'},  {"priority", required_argument, NULL, 'p'},
-        {"no-start", no_argument, NULL, 'n'},    {"quiet", no_argument, NULL, 'q'},
-        {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
+                                          {"device", required_argument, NULL, 'D'},
+                                          {"group", required_argument, NULL, 'g'},
+                                          {"sm", required_argument, NULL, 's'},
+                                          {"sms", required_argument, NULL, 'S'},
+                                          {"memory", required_argument, NULL, 'm'},
+                                          {"show-limit", no_argument, NULL, 't'},
+                                          {"priority", required_argument, NULL, 'p'},
+                                          {"no-start", no_argument, NULL, 'n'},
+                                          {"nvml", no_argument, NULL, 'N'},
+                                          {"quiet", no_argument, NULL, 'q'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {NULL, 0, NULL, 0}};
     int option;
 
-    while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1) {
-        if (option == 'd')
-            options->direct = true;
-        else if (option == 'D')
-            options->device = optarg;
-        else if (option == 'g')
-            options->group = optarg;
-        else if (option == 's')
-            options->limits.sm = optarg;
-        else if (option == 'S')
-            options->limits.sms = optarg;
-        else if (option == 'm')
-            options->limits.memory = optarg;
-        else if (option == 't')
-            options->limits.shows_limit = true;
-        else if (option == 'p')
-            options->limits.priority = optarg;
-        else if (option == 'n')
-            options->no_start = true;
-        else if (option == 'q')
-            options->quiet = true;
-        else if (option == 'v')
-            options->verbose = true;
-        else
+    while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1)
+        if (!take_option(option, options))
             return cli_usage("unknown option, or its value is missing");
-    }
     if (optind == argc)
         return cli_usage("which program?");
     return check_options(options);
@@ -364,6 +426,8 @@ static int run_run(int argc, char **argv)
         return status;
     quiet = options.quiet;
     status = options.direct ? prepare_direct(&options) : prepare_funnel(&options);
+    if (!status)
+        status = choose_nvml(&options);
     if (status)
         return status;
     execvp(argv[optind], argv + optind);
@@ -374,8 +438,8 @@ static int run_run(int argc, char **argv)
 const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
      "Usage: funnel run [--device auto|cuda|soft] [--sm PERCENT | --sms NUMBER] [--memory SIZE]\n"
-     "                  [--show-limit] [--priority 0|1] [--group NAME] [--direct] [--no-start]\n"
-     "                  [-q] [-v] -- PROGRAM [ARGUMENT...]\n\n"
+     "                  [--show-limit] [--priority 0|1] [--group NAME] [--nvml] [--direct]\n"
+     "                  [--no-start] [-q] [-v] -- PROGRAM [ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
      "      --device WHICH  cuda: NVIDIA's driver; soft: the software GPU; auto (default): "
@@ -389,6 +453,9 @@ const struct subcommand run_subcommands[] = {
      "      --show-limit    a memory limit is the total that cudaMemGetInfo and the device show\n"
      "      --priority P    0 normal, 1 below normal\n"
      "      --group NAME    a name under which funnel limit and provision know the program\n"
+     "      --nvml          for monitors such as nvidia-smi and nvitop: a libnvidia-ml.so.1 that "
+     "shows\n"
+     "                      the programs in place of the server\n"
      "      --direct        on the device itself, without Funnel, to compare the two\n"
      "      --no-start      fail when no daemon runs\n"
      "  -q, --quiet         do not print what was started or chosen\n"
@@ -397,7 +464,8 @@ const struct subcommand run_subcommands[] = {
      "  funnel run -- ./vector_add\n"
      "  funnel run --device soft -- python3 train.py\n"
      "  funnel run --sm 25 --memory 4G --group batch -- ./simulate\n"
-     "  funnel run --direct -- ./vector_add\n",
+     "  funnel run --direct -- ./vector_add\n"
+     "  funnel run --nvml -- nvitop\n",
      run_run},
     {NULL, NULL, NULL, NULL},
 };

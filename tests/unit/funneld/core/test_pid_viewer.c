@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of processes as seen from PID namespaces: this one's, a child's, and a sibling of that. */
+/* Numbers of processes as seen from PID namespaces: this one's, a child's, and a sibling of that.
+ */
 #include "pid_viewer.h"
 
 #include <sched.h>
@@ -29,8 +30,8 @@ static void test_outside(void **state)
     assert_int_equal(pid_seen_by(&viewer, getpid()), 0);
 }
 
-/* The first process of a new PID namespace: its number here, or 0 where no namespace can be made. It
- * ends when parent[1] is closed. */
+/* The first process of a new PID namespace: its number here, or 0 where no namespace can be made.
+ * It ends when parent[1] is closed. */
 static pid_t start_namespace(int parent[2])
 {
     char byte;
