@@ -111,7 +111,7 @@ static void test_many(void **state)
     char *constants = repeat(HEAD ".entry k()\n{\n.reg .b32 %r<2>;\n", "mov.u32 %%r1, %u;\n",
                              300000, "ret;\n}\n");
     char *function = repeat(HEAD ".func f()\n{\n.reg .b32 %r<2>;\n", "add.u32 %%r1, %%r1, 1;\n",
-                            30000, "ret;\n}\n");
+                            3000, "ret;\n}\n");
     char *kernels = repeat(function, ".entry k%u()\n{\ncall f;\nret;\n}\n", 3000, "");
     assert_int_equal(load(constants, strlen(constants), log, sizeof(log)), CUDA_SUCCESS);
     assert_int_equal(load(kernels, strlen(kernels), log, sizeof(log)), CUDA_SUCCESS);
