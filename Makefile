@@ -66,7 +66,7 @@ build-tsan/build.ninja:
 	@$(MESON) setup build-tsan -Db_sanitize=thread -Db_lundef=false
 
 asan tsan: %: build-%/build.ninja
-	@tests/meson_test.py build-$@ --num-processes $$((2 * $$(nproc))) \
+	@tests/meson_test.py build-$@ --num-processes $$(($$(nproc) + 1)) \
 		--suite unit --suite control $(if $(filter asan,$@),--suite hostile) --no-suite whole
 
 format:
