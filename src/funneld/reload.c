@@ -134,8 +134,8 @@ void reload_begin(struct daemon *daemon, struct console *console)
     int error;
 
     if (daemon->quitting || reload.console) {
-        refuse_reload(console, daemon->quitting ? "The daemon is quitting"
-                                                : "Another reload is under way");
+        refuse_reload(console,
+                      daemon->quitting ? "The daemon is quitting" : "Another reload is under way");
         return;
     }
     reload.console = console;
@@ -152,8 +152,7 @@ void reload_begin(struct daemon *daemon, struct console *console)
 
 static bool is_being_answered(const struct console *console)
 {
-    return console != reload.console &&
-           (console->busy || !list_empty(&console->connection.outbox));
+    return console != reload.console && (console->busy || !list_empty(&console->connection.outbox));
 }
 
 static bool is_at_rest(const struct daemon *daemon)
@@ -185,8 +184,8 @@ static int leave_sockets(const struct daemon *daemon, struct list *left)
         error = inherited_add(left, INHERITED_LISTENER, daemon->instance.listen_fd,
                               daemon->paths.socket, NULL, 0);
     if (!error && http_pages_socket() >= 0)
-        error = inherited_add(left, INHERITED_METRICS, http_pages_socket(),
-                              daemon->metrics_address, NULL, 0);
+        error = inherited_add(left, INHERITED_METRICS, http_pages_socket(), daemon->metrics_address,
+                              NULL, 0);
     list_for_each (struct service, service, &daemon->services, link)
         list_for_each (struct mps_namespace, space, &service->namespaces, link)
             if (!error && !path_join(space->directory, HELLO_SOCKET_NAME, path, sizeof(path)))

@@ -9,6 +9,7 @@
 #include "journal.h"
 #include "server_process.h"
 #include "settings.h"
+#include "status_query.h"
 #include "text.h"
 
 enum command_user { ANY_USER, OPERATORS };
@@ -101,6 +102,28 @@ void commands_run(struct console *console, char *line)
         console_done(console, COMMAND_OK);
     else
         run_words(console, words, count);
+}
+
+bool command_report_silent(struct console *console, const struct status_query *query)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < query->report_count; i++) {
+        const struct command_server *report = &query->reports[i].server;
+        const struct server_process *server = server_process_by_pid(console->daemon, report->pid);
+
+        if (!server || report->responding || report->state != SERVER_ACTIVE)
+            continue;
+        any = true;
+        if (heartbeat_process_is_stopped(server))
+            console_print(console,
+                          "Server %d does not answer: its process is stopped (kill -CONT %d has it "
+                          "go on)",
+                          report->pid, report->pid);
+        else
+            console_print(console, "Server %d does not answer; control.log says more", report->pid);
+    }
+    return any;
 }
 
 struct server_process *command_server(struct console *console, const struct grammar_values *values)

@@ -30,10 +30,15 @@ void end_trace(const struct console *console);
 
 struct server_process;
 struct service;
+struct status_query;
 
 /* The server with that pid, if this console may manage it; else the command is answered, and NULL
  * is returned. */
 struct server_process *command_server(struct console *console, const struct grammar_values *values);
+
+/* Says of each server that did not answer the query what it does; whether there was one. Of its
+ * clients nothing is known. */
+bool command_report_silent(struct console *console, const struct status_query *query);
 
 /* The service of that name, which is made for uid_N when there is none; NULL, with a message where
  * it cannot be made. */

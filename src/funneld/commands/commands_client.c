@@ -199,7 +199,12 @@ static void on_client_status(struct status_query *query, void *context)
     struct server_process *server;
 
     free(context);
-    if (find_client(query, termination.client, &report, &row)) {
+    bool found = find_client(query, termination.client, &report, &row);
+    if (!row && command_report_silent(termination.console, query)) {
+        console_done(termination.console, COMMAND_FAILED);
+        return;
+    }
+    if (found) {
         pid = report->server.pid;
         message.pid = row->identity.pid;
         message.id = row->identity.pid == termination.client ? 0 : row->id;

@@ -113,7 +113,9 @@ static void on_counted(struct status_query *query, void *context)
 
     for (unsigned i = 0; i < query->report_count; i++)
         clients += count_clients(deleting, &query->reports[i]);
-    if (space && clients && !deleting->values.force) {
+    if (space && !deleting->values.force && command_report_silent(console, query)) {
+        console_done(console, COMMAND_FAILED);
+    } else if (space && clients && !deleting->values.force) {
         console_print(console, "Namespace '%s' has %u client%s; terminate %s, or use --force",
                       space->name, clients, clients == 1 ? "" : "s", clients == 1 ? "it" : "them");
         console_done(console, COMMAND_FAILED);

@@ -48,7 +48,9 @@ static void on_status(struct status_query *query, void *context)
     struct partition_command *command = context;
     struct service *service = command_service(command->console, command->values.name);
 
-    if (service)
+    if (service && command_report_silent(command->console, query))
+        console_done(command->console, COMMAND_FAILED);
+    else if (service)
         command->run(command, service, query);
     free(command);
 }

@@ -3,6 +3,7 @@
  * limit: changes the limits of clients that run. It queries the servers for their clients, and
  * sends them the new limits of those that are selected; the answer has a line for each.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "limits_text.h"
 #include "pending_request.h"
 #include "server_process.h"
+#include "settings.h"
 #include "status_query.h"
 #include "text.h"
 
@@ -28,6 +30,7 @@ struct limit_command {
 
 struct limited_client {
     struct limit_command *command;
+    pid_t server;
     pid_t pid; /* or its ID where the process id is not known */
     struct server_limits limits;
     unsigned device_count; /* of its server */
@@ -63,7 +66,11 @@ static void on_limited(void *context, int status, const struct server_status_end
 
     if (status == 0)
         print_limits(command->console, one);
-    else
+    else if (status == -ETIMEDOUT) {
+        console_print(command->console, "Server %d does not answer: client %d keeps its limits",
+                      (int)one->server, (int)one->pid);
+        command->status = COMMAND_FAILED;
+    } else
         console_print(command->console, "Client %d has left", (int)one->pid);
     command->changed += status == 0;
     free(one);
@@ -108,7 +115,8 @@ static void limit_one(struct limit_command *command, struct server_process *serv
     limit_change_apply(&command->change, &server->ready, &message.limits);
     if (grammar_given(&command->values, GRAMMAR_GROUP))
         bound_by_user(command, server, row->identity.uid, &message.limits);
-    *one = (struct limited_client){command, row->identity.pid ? row->identity.pid : (pid_t)row->id,
+    *one = (struct limited_client){command, server->pid,
+                                   row->identity.pid ? row->identity.pid : (pid_t)row->id,
                                    message.limits, server->ready.device_count};
     command->outstanding++;
     pending_request_send(server, &message, SERVER_SET_LIMITS, LIMIT_TIMEOUT_S, &handler);
@@ -160,10 +168,14 @@ static bool set_rule(struct limit_command *command)
 {
     const struct grammar_values *values = &command->values;
 
-    if (grammar_given(values, GRAMMAR_CLIENT) ||
-        !limit_rules_set(&command->console->daemon->rules, values->group, values->uid,
-                         &command->change))
+    if (grammar_given(values, GRAMMAR_CLIENT))
         return true;
+    if (!limit_rules_set(&command->console->daemon->rules, values->group, values->uid,
+                         &command->change)) {
+        /* It is in force, whatever servers answer. */
+        settings_end(command->console, COMMAND_OK);
+        return true;
+    }
     console_print(command->console, "No more than %d users and groups can have limits",
                   LIMIT_RULES_MAX);
     return false;
@@ -182,13 +194,24 @@ static void limit_clients(struct limit_command *command, const struct status_que
     }
 }
 
+/* Its clients are not known; a client that is meant may be one of them. */
+static void report_silent(struct limit_command *command, const struct status_query *query)
+{
+    bool found = command->outstanding > 1 || command->changed;
+
+    if (!(found && grammar_given(&command->values, GRAMMAR_CLIENT)) &&
+        command_report_silent(command->console, query))
+        command->status = COMMAND_FAILED;
+}
+
 static void on_status(struct status_query *query, void *context)
 {
     struct limit_command *command = context;
 
-    if (check_devices(command, query) && set_rule(command))
+    if (check_devices(command, query) && set_rule(command)) {
         limit_clients(command, query);
-    else
+        report_silent(command, query);
+    } else
         command->status = COMMAND_REJECTED;
     finish_one(command);
 }

@@ -178,11 +178,12 @@ static void on_counted(struct status_query *query, void *context)
     struct deleting *deleting = context;
     struct console *console = deleting->console;
     unsigned clients = 0;
-    int status;
+    int status = COMMAND_FAILED;
 
     for (unsigned i = 0; i < query->report_count; i++)
         clients += query->reports[i].server.client_count;
-    status = delete_service(deleting, clients);
+    if (deleting->force || !command_report_silent(console, query))
+        status = delete_service(deleting, clients);
     free(deleting);
     console_done(console, status);
 }

@@ -91,6 +91,9 @@ static unsigned count_clients(const struct console *console, const struct status
 static int remove_partition(struct console *console, const struct status_query *query,
                             const char *name)
 {
+    if (command_report_silent(console, query))
+        return COMMAND_FAILED;
+
     struct static_partitions *partitions = &console->daemon->partitions;
     struct static_partition *partition = static_partitions_find(partitions, name);
 

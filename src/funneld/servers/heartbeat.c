@@ -41,11 +41,16 @@ static const char *describe_state(char state)
     }
 }
 
-bool heartbeat_is_stopped(const struct server_process *server)
+bool heartbeat_process_is_stopped(const struct server_process *server)
 {
     char state = process_stat_read(server->pid).state;
 
-    return state == 'T' || state == 't' ||
+    return state == 'T' || state == 't';
+}
+
+bool heartbeat_is_stopped(const struct server_process *server)
+{
+    return heartbeat_process_is_stopped(server) ||
            (server->heartbeat.has_come && heartbeat_silent_ms(server));
 }
 

@@ -30,6 +30,9 @@ void heartbeat_received(struct server_process *server, const struct server_heart
 /* For how long no heartbeat has come, in milliseconds; 0 while that is no longer than usual. */
 uint32_t heartbeat_silent_ms(const struct server_process *server);
 
+/* Whether its process stands still, by a signal or in a debugger. */
+bool heartbeat_process_is_stopped(const struct server_process *server);
+
 /* Whether the server cannot answer: it is stopped, or has sent heartbeats and sends none any more.
  */
 bool heartbeat_is_stopped(const struct server_process *server);

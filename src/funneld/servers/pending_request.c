@@ -7,10 +7,14 @@
 
 #include "server_process.h"
 
+#define TICKS_A_SECOND 2
+
 struct pending_request {
     struct list link;
+    struct server_process *server;
     uint32_t number;
-    struct event *deadline;
+    unsigned ticks; /* that are left */
+    struct event *timer;
     struct response_handler handler;
 };
 
@@ -20,15 +24,18 @@ static void end_request(struct pending_request *request, int status,
     struct response_handler handler = request->handler;
 
     list_remove(&request->link);
-    if (request->deadline)
-        event_free(request->deadline);
+    if (request->timer)
+        event_free(request->timer);
     free(request);
     handler.end(handler.context, status, totals);
 }
 
-static void on_timeout(evutil_socket_t fd, short what, void *context)
+static void on_tick(evutil_socket_t fd, short what, void *context)
 {
-    end_request(context, -ETIMEDOUT, NULL);
+    struct pending_request *request = context;
+
+    if (--request->ticks == 0 || heartbeat_process_is_stopped(request->server))
+        end_request(request, -ETIMEDOUT, NULL);
 }
 
 static struct pending_request *find_request(struct server_process *server, uint32_t number)
@@ -44,15 +51,17 @@ static struct pending_request *add_request(struct server_process *server, int ti
                                            const struct response_handler *handler)
 {
     struct pending_request *request = calloc(1, sizeof(*request));
-    struct timeval timeout = {.tv_sec = timeout_s};
+    const struct timeval period = {.tv_usec = 1000000 / TICKS_A_SECOND};
 
     if (!request)
         return NULL;
+    request->server = server;
     request->handler = *handler;
     request->number = ++server->last_request;
-    request->deadline = evtimer_new(server->daemon->base, on_timeout, request);
-    if (request->deadline)
-        evtimer_add(request->deadline, &timeout);
+    request->ticks = (unsigned)timeout_s * TICKS_A_SECOND;
+    request->timer = event_new(server->daemon->base, -1, EV_PERSIST, on_tick, request);
+    if (request->timer)
+        event_add(request->timer, &period);
     list_append(&server->requests, &request->link);
     return request;
 }
@@ -60,11 +69,12 @@ static struct pending_request *add_request(struct server_process *server, int ti
 void pending_request_send(struct server_process *server, void *message, enum server_message kind,
                           int timeout_s, const struct response_handler *handler)
 {
-    struct pending_request *request = add_request(server, timeout_s, handler);
+    bool stopped = heartbeat_process_is_stopped(server);
+    struct pending_request *request = stopped ? NULL : add_request(server, timeout_s, handler);
     struct server_header *header = message;
 
     if (!request) {
-        handler->end(handler->context, -ENOMEM, NULL);
+        handler->end(handler->context, stopped ? -ETIMEDOUT : -ENOMEM, NULL);
         return;
     }
     *header = (struct server_header){.magic = SERVER_PROTOCOL_MAGIC,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests to servers that have not been answered yet. Each request has a number, which its
- * responses carry, and a time after which they are not waited for any longer.
+ * responses carry, and a time after which they are not waited for any longer. A server whose
+ * process is stopped gets none, and is waited for half a second at most.
  */
 #pragma once
 
@@ -12,7 +13,8 @@
 struct server_process;
 
 /* How a response arrives. `end` is called exactly once: status is what RESULT says, 0 for
- * STATUS_END, -EPIPE when the server died, -ETIMEDOUT when it did not respond in time. */
+ * STATUS_END, -EPIPE when the server died, -ETIMEDOUT when it did not respond in time, or is
+ * stopped. */
 struct response_handler {
     void (*row)(void *context, const struct server_status_row *row); /* may be NULL */
     void (*end)(void *context, int status, const struct server_status_end *totals);

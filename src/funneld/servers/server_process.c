@@ -27,7 +27,8 @@
 #include "timeslice.h"
 #include "user_owner.h"
 
-#define STOP_TIMEOUT_S 10 /* from the order to leave at once, or the end of its socket */
+#define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
+#define STOPPED_TIMEOUT_S 1 /* the same of a process that does not run */
 
 /* ---- lookup ---- */
 
@@ -106,6 +107,11 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 {
     struct server_process *server = context;
 
+    /* One that was stopped when it was taken over answers when it goes on. */
+    if (server->resuming && heartbeat_process_is_stopped(server)) {
+        server_process_set_deadline(server, RESUME_TIMEOUT_S);
+        return;
+    }
     journal("Server %d did not %s in time; killing it", (int)server->pid,
             server->state == SERVER_INITIALIZING && !server->stopping ? "start" : "end");
     if (!server->failure) {
@@ -216,7 +222,8 @@ void server_process_stop(struct server_process *server, bool force)
     if (server->state == SERVER_INITIALIZING)
         server_process_signal(server, SIGTERM);
     if (force || server->state == SERVER_INITIALIZING)
-        server_process_set_deadline(server, STOP_TIMEOUT_S);
+        server_process_set_deadline(server, heartbeat_process_is_stopped(server) ? STOPPED_TIMEOUT_S
+                                                                                 : STOP_TIMEOUT_S);
     else
         server_process_kill_abandoned(server);
 }

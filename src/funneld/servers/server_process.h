@@ -18,6 +18,9 @@
 #include "server_protocol.h"
 
 #define SERVER_DEVICES_MAX 256
+/* For the answer of a server that is taken over. Its main thread waits for neither clients nor the
+ * driver, unless it starts just now. */
+#define RESUME_TIMEOUT_S 30
 #define SERVER_EXIT_UNKNOWN (-1) /* in the place of a status of wait(2) */
 
 /* Which server a program belongs to, and what is needed to start that server. */

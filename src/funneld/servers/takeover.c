@@ -21,9 +21,6 @@
 #include "text.h"
 #include "usage_journal.h"
 
-/* Its main thread waits for neither clients nor the driver, unless it starts just now. */
-#define ANSWER_TIMEOUT_S 30
-
 /* ---- its process ---- */
 
 /* The descriptor comes first: what is read afterwards is of the process that it belongs to, or that
@@ -107,7 +104,7 @@ static int resume(struct server_process *server)
     if (claims_fd >= 0)
         send_resume(server, SERVER_CLAIMS, dup(claims_fd));
     send_resume(server, SERVER_RESUME, -1);
-    server_process_set_deadline(server, ANSWER_TIMEOUT_S);
+    server_process_set_deadline(server, RESUME_TIMEOUT_S);
     return 0;
 }
 
