@@ -28,8 +28,8 @@ struct nvml {
     int (*memory)(void *device, struct nvml_memory *ret_memory);
 };
 
-/* Opens and initializes the library beside the driver's, or by its name: false without one. Funnel's
- * own of that name is none: it would ask the daemon, which asks this server. */
+/* Opens and initializes the library beside the driver's, or by its name: false without one.
+ * Funnel's own of that name is none: it would ask the daemon, which asks this server. */
 bool nvml_open(const char *driver_path, struct nvml *ret_nvml);
 
 /* Accepts a library that was not opened, or is closed already. */
