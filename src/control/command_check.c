@@ -37,6 +37,7 @@ static void check_devices(struct command_server *server)
 static void check_server(struct command_server *server)
 {
     MAKE_PRINTABLE(server->name);
+    MAKE_PRINTABLE(server->lane);
     MAKE_PRINTABLE(server->directory);
     MAKE_PRINTABLE(server->stall);
     MAKE_PRINTABLE(server->code_cache.path);

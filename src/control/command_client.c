@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "client_class.h"
 #include "command_check.h"
 #include "daemon_trust.h"
 #include "fd.h"
@@ -36,13 +38,18 @@ static int describe_error(const struct paths *paths, int error, char *reason)
     return error;
 }
 
+/* Of a program to be, the class says which server starts meanwhile. */
 static void init_hello(struct hello *hello, enum hello_kind kind)
 {
+    const char *class = getenv("FUNNEL_CLASS");
+
     memset(hello, 0, sizeof(*hello));
     hello->magic = HELLO_MAGIC;
     hello->version = HELLO_VERSION;
     hello->kind = kind;
     hello->priority = HELLO_PRIORITY_UNSET;
+    if (class)
+        client_class_parse(class, &hello->class);
     text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
     text_copy(hello->release, sizeof(hello->release), FUNNEL_VERSION);
 }

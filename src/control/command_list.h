@@ -36,7 +36,8 @@ COMMAND(lspart, ANY_USER, "", "devices and their partitions")
 COMMAND(
     limit, OPERATORS,
     "[--client CLIENT] [--user UID] [--group GROUP] [--sm QUOTA] [--sms SMS] "
-    "[--memory CEILING] [--device DEVICE] [--priority PRIORITY] [--quota CHANGES]",
+    "[--memory CEILING] [--device DEVICE] [--priority PRIORITY] [--class CLASS] "
+    "[--quota CHANGES]",
     "change limits of running clients; of a user or a group also those of later ones; or quotas "
     "of all")
 

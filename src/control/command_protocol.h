@@ -77,16 +77,19 @@ struct command_server {
     uint32_t max_clients;
     uint32_t sm_centipercent;
     uint32_t priority;
-    char name[SERVER_NAME_MAX]; /* uid_N for the server of a user's programs */
+    char name[SERVER_NAME_MAX]; /* uid_N for the server of a user's programs; NAME:batch */
+    char lane[16];              /* main, batch or quarantine */
     char directory[112];        /* where its programs find it */
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_device devices[SERVER_MAX_DEVICES];
-    uint32_t silent_ms;     /* since when no heartbeat has come; 0 = it comes in time */
-    uint32_t waited_ms;     /* since when a client is in a call while another one is */
-    int32_t standby_pid;    /* of the process that stands by; 0 = none does */
-    uint32_t standby_ready; /* 0: it is starting */
-    uint32_t standby_mib;   /* of each device's memory that it takes, about */
-    int32_t seen_pid;       /* as that of a client */
+    uint32_t silent_ms;      /* since when no heartbeat has come; 0 = it comes in time */
+    uint32_t waited_ms;      /* since when a client is in a call while another one is */
+    int32_t standby_pid;     /* of the process that stands by; 0 = none does */
+    uint32_t standby_ready;  /* 0: it is starting */
+    uint32_t standby_mib;    /* of each device's memory that it takes, about */
+    int32_t seen_pid;        /* as that of a client */
+    uint32_t slices_refused; /* as in struct server_status_end */
+    uint32_t reserved;
     char stall[sizeof(((struct server_heartbeat *)NULL)->text)]; /* which, as the server said it */
     struct server_code_cache code_cache;
     struct server_sensors sensors[SERVER_MAX_DEVICES];
@@ -117,9 +120,9 @@ struct command_limit {
     char space[SERVER_NAME_MAX];
     uint32_t sm_centipercent, sms; /* 0 = not this */
     uint32_t sets_priority, priority;
-    uint32_t sets_memory, reserved;
-    uint64_t memory; /* 0 = no limit */
-    char device[64]; /* "" = each */
+    uint32_t sets_memory, class; /* enum client_class; CLASS_UNSET = not this */
+    uint64_t memory;             /* 0 = no limit */
+    char device[64];             /* "" = each */
 };
 
 /* A quota that is in force. */

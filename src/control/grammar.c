@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_class.h"
 #include "text.h"
 
 #define SLOTS_MAX 10
@@ -259,6 +260,11 @@ static int take_shown(const struct kind *kind, const char *word, struct grammar_
     return values->shown || !strcmp(word, "false") ? 0 : -EINVAL;
 }
 
+static int take_class(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return client_class_parse(word, &values->class) ? 0 : -EINVAL;
+}
+
 /* The place of the word among `count` names, or -EINVAL. */
 static int place_of_word(const char *word, const char *const names[], int count)
 {
@@ -336,6 +342,7 @@ static const struct kind kinds[] = {
     [GRAMMAR_SHOWN] = {"SHOWN", "true or false", take_shown, 0, 0, 0},
     [GRAMMAR_POLICY] = {"POLICY", "default, short, medium or long", take_policy, 0, 0, 0},
     [GRAMMAR_YIELD] = {"YIELD", "a number up to 255", NUMBER(yield, 0, 255)},
+    [GRAMMAR_CLASS] = {"CLASS", CLASS_EXPECTED, take_class, 0, 0, 0},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 

@@ -19,6 +19,7 @@
  *     CGROUP         a directory below /sys/fs/cgroup, or none
  *     LEVELS         0 .. 64, or all        POLICY    default, short, medium or long
  *     SHOWN          true or false          YIELD     a number up to 255
+ *     CLASS          critical, normal or batch
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */
@@ -67,6 +68,7 @@ struct grammar_values {
     uint32_t yield;                  /* YIELD */
     uint32_t levels;                 /* LEVELS; GRAMMAR_LEVELS_ALL = all */
     char cgroup[GRAMMAR_CGROUP_MAX]; /* "" = none */
+    uint32_t class;                  /* enum client_class */
     char feature[16];
     char field[32];
     char devices[256];
@@ -108,6 +110,7 @@ enum grammar_kind {
     GRAMMAR_SHOWN,
     GRAMMAR_POLICY,
     GRAMMAR_YIELD,
+    GRAMMAR_CLASS,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "client_class.h"
 #include "text.h"
 
 static void append(char *text, size_t capacity, const char *more)
@@ -33,6 +34,10 @@ void limits_describe(const struct server_limits *limits, unsigned device_count,
     describe_share(limits, ret_text, LIMITS_TEXT_MAX);
     append(ret_text, LIMITS_TEXT_MAX,
            limits->priority ? ", below normal priority" : ", normal priority");
+    if (limits->class == CLASS_CRITICAL || limits->class == CLASS_BATCH) {
+        text_format(part, sizeof(part), ", class %s", client_class_name(limits->class));
+        append(ret_text, LIMITS_TEXT_MAX, part);
+    }
     for (unsigned i = 0; i < device_count && i < SERVER_MAX_DEVICES; i++) {
         if (!limits->memory_limit[i])
             continue;

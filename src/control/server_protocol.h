@@ -3,7 +3,9 @@
  * The protocol between funneld and its servers, over one private SOCK_SEQPACKET socketpair a
  * server: each message is one fixed structure that begins with a server_header.
  *
- * The daemon starts a server as `funnel-server --device auto|cuda|soft [--spare]` with
+ * The daemon starts a server with the command line
+ *     funnel-server --device auto|cuda|soft [--spare] [--batch]
+ * and
  *     fd SERVER_CONTROL_FD   the server's end of the socketpair,
  *     fd SERVER_LOG_FD       a pipe for lines of the log, which never waits (stdout and stderr are
  *                            the same pipe),
@@ -115,7 +117,7 @@ struct server_limits {
     uint32_t fixed_count;
     uint32_t fixed_only; /* 1 = devices are divided by such partitions alone: nothing outside it */
     uint32_t totals_show_limit; /* 1 = totals of memory show the limit, not the device's memory */
-    uint32_t reserved;
+    uint32_t class;             /* enum client_class, never CLASS_UNSET; never changes */
 };
 
 /* ---- daemon to server ---- */
@@ -319,6 +321,8 @@ struct server_status_end {
     struct server_header header;
     uint32_t state; /* enum server_state */
     uint32_t client_count;
+    uint32_t slices_refused; /* 1 = the driver sets no time slices */
+    uint32_t reserved;
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_code_cache code_cache;
     struct server_sensors sensors[SERVER_MAX_DEVICES];

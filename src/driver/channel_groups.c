@@ -103,6 +103,13 @@ void channel_groups_set_slice(uint64_t us)
     is_refused = false;
 }
 
+bool channel_groups_are_refused(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *held = mutex_hold(&lock);
+
+    return is_refused;
+}
+
 /* 0, -errno, or the status that the driver answers. */
 static long control_group(const struct channel_group *group, uint32_t command, uint64_t *us)
 {

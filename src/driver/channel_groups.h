@@ -21,5 +21,8 @@ void channel_groups_see(int fd, unsigned long request, const void *argument);
  * process; 0 = the driver's own. Takes effect with the next channel_groups_apply(). */
 void channel_groups_set_slice(uint64_t us);
 
+/* From any thread. Whether the driver has refused the slice that was set last. */
+bool channel_groups_are_refused(void);
+
 /* One thread. Sets the slice of new groups, and logs the driver's refusal once. */
 void channel_groups_apply(void);

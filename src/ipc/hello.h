@@ -60,7 +60,7 @@ struct hello {
     char group[HELLO_GROUP_MAX]; /* FUNNEL_GROUP: a name that operators know it by, or "" */
     char sm_partition[HELLO_PARTITION_MAX]; /* CUDA_MPS_SM_PARTITION, or "" */
     uint32_t totals;                        /* enum hello_totals; any other value counts as unset */
-    uint32_t reserved;
+    uint32_t class;                         /* enum client_class; any other value counts as unset */
     uint64_t window_base; /* 0; or where a client that lost its server has its memory: it needs this
                              window or none */
     uint8_t token[HELLO_TOKEN_SIZE]; /* random; with window_base: the token of its attach,

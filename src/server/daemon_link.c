@@ -254,6 +254,7 @@ static void answer_status(struct server *server, uint32_t request)
 
     server_message_init(&end, SERVER_STATUS_END, request);
     end.state = server->faulted ? SERVER_FAULTED : SERVER_ACTIVE;
+    end.slices_refused = channel_groups_are_refused();
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->phase == SESSION_ATTACHING)
             continue;

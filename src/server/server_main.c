@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,8 @@
 #define HARDWARE_QUEUES_MIN 8u
 #define HARDWARE_QUEUES_MAX 32u /* that NVIDIA's driver takes */
 
+#define BATCH_NICE 10
+
 /* CPU seconds to read an image. The largest images take some tenths. */
 #define IMAGE_SECONDS 10u
 
@@ -61,13 +64,14 @@ struct options {
     int control_fd;
     int log_fd;
     bool spare;
+    bool batch;       /* the batch lane of its service */
     uid_t user;       /* to change to, or -1 */
     uid_t daemon_uid; /* of the process that started the server */
 };
 
 static const char usage[] =
-    "usage: funnel-server [--device auto|cuda|soft] [--spare] [--control-fd N] [--log-fd N]\n"
-    "                     [--user UID]\n"
+    "usage: funnel-server [--device auto|cuda|soft] [--spare] [--batch] [--control-fd N]\n"
+    "                     [--log-fd N] [--user UID]\n"
     "       funnel-server [--device auto|cuda|soft] [--spare] --listen SOCKET\n"
     "       funnel-server -v\n"
     "Shares a GPU between CUDA programs. Started by funneld; --listen is for tests, and -v prints "
@@ -97,13 +101,10 @@ static int parse_user(const char *text, uid_t *ret_uid)
 static int parse_options(int argc, char **argv, struct options *ret_options)
 {
     static const struct option known[] = {
-        {"device", required_argument, NULL, 'd'},
-        {"control-fd", required_argument, NULL, 'c'},
-        {"log-fd", required_argument, NULL, 'l'},
-        {"listen", required_argument, NULL, 'L'},
-        {"spare", no_argument, NULL, 's'},
-        {"user", required_argument, NULL, 'u'},
-        {NULL, 0, NULL, 0},
+        {"device", required_argument, NULL, 'd'}, {"control-fd", required_argument, NULL, 'c'},
+        {"log-fd", required_argument, NULL, 'l'}, {"listen", required_argument, NULL, 'L'},
+        {"spare", no_argument, NULL, 's'},        {"batch", no_argument, NULL, 'b'},
+        {"user", required_argument, NULL, 'u'},   {NULL, 0, NULL, 0},
     };
     struct options options = {.control_fd = -1,
                               .log_fd = -1,
@@ -128,6 +129,9 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
             break;
         case 's':
             options.spare = true;
+            break;
+        case 'b':
+            options.batch = true;
             break;
         case 'u':
             error = parse_user(optarg, &options.user);
@@ -255,6 +259,21 @@ static void start_sensors(struct server *server)
     server->life->sensors = sensor_watch_start(driver_path(), pci_bus_ids, server->devices.count);
 }
 
+/* Where kernels run on CPUs, the operating system's scheduler takes the place of time slices: 10
+ * steps nicer than others, threads of a batch lane get about a tenth of a CPU that both want.
+ * Threads inherit both settings. */
+static void yield_cpus(void)
+{
+    const struct sched_param none = {.sched_priority = 0};
+
+    errno = 0;
+    int now = nice(BATCH_NICE);
+    if ((now == -1 && errno) || sched_setscheduler(0, SCHED_BATCH, &none))
+        log_line("The batch lane cannot leave the CPUs to others: %s", strerror(errno));
+    else
+        log_line("Batch lane: its threads have nice %d and SCHED_BATCH", now);
+}
+
 static int start_devices(struct server *server, const struct options *options, char *why,
                          size_t why_size)
 {
@@ -264,6 +283,8 @@ static int start_devices(struct server *server, const struct options *options, c
     if (driver_output_capture())
         log_line("Device printf output cannot be separated from the server's own");
     int error = driver_load(options->device, &server->life->driver_kind, why, why_size);
+    if (!error && options->batch && server->life->driver_kind == DRIVER_SOFT)
+        yield_cpus();
     if (!error)
         error = devices_init(&server->devices, options->spare, capacity_prepare, why, why_size);
     if (!error && exclusive_init(&server->devices)) {

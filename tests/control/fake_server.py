@@ -39,7 +39,7 @@ alone = False  # its daemon has died
 
 
 def log(**what):
-    os.write(4, (json.dumps(what) + "\n").encode())
+    os.write(4, (json.dumps({**what, "server": os.getpid()}) + "\n").encode())
 
 
 def send(kind, body=b"", request=0):
@@ -118,10 +118,11 @@ def on_client(data, descriptor):
     identity = data[24:24 + wire.IDENTITY.size]
     limits = data[24 + wire.IDENTITY.size:][:wire.LIMITS.size]
     pid, uid = struct.unpack_from("<iI", identity)
-    share, priority, *memory = wire.LIMITS.unpack(limits)
+    share, priority, *memory, program_class = wire.LIMITS.unpack(limits)
     connection = socket.socket(fileno=descriptor)
     clients[connection] = (pid, number, limits)
     log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2],
+        number=number, program_class=program_class,
         command=wire.IDENTITY.unpack(identity)[6].split(b"\0")[0].decode())
     selector.register(connection, selectors.EVENT_READ)
     if how == "flood":
@@ -218,7 +219,7 @@ def on_status(request):
                                        *[0] * 31, 2 * memory_used(number), *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0), request)
-    send(wire.STATUS_END, struct.pack("<II", 1, len(clients)) +
+    send(wire.STATUS_END, struct.pack("<IIII", 1, len(clients), how == "no-slices", 0) +
          memory_free() + bytes(wire.CODE_CACHE.size) + sensors(), request)
 
 

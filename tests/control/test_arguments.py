@@ -42,6 +42,7 @@ KINDS = {
     "TIMESLICE": ("75", NUMBER + ["101", "1.5"]),
     "CGROUP": ("/sys/fs/cgroup/a", ["", "x", "/etc", "/sys/fs/cgroup", "/sys/fs/cgroup/a/..", LONG * 2]),
     "LEVELS": ("1", NUMBER + ["65", "none"]),
+    "CLASS": ("batch", ["", "fast", "Batch", "1", LONG]),
     "FEATURE": ("memacct", ["memory", "-1", HUGE, LONG]),
     "OBJECT": ("1", NUMBER + ["0", LONG]),
 }

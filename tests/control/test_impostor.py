@@ -124,10 +124,10 @@ class Squatter(Impostor):
         self.assertIn(wire.answer(QUERY), self.heard())
 
 
-def server_row(device_count=1, name=b"uid_0", devices=b"", free=0, stall=b""):
+def server_row(device_count=1, name=b"uid_0", devices=b"", free=0, stall=b"", lane=b"main"):
     return wire.answer(wire.COMMAND_SERVER, wire.COMMAND_SERVER_BODY.pack(
-        4711, 0, -(1 << 62), 1, 1, 0, 2, 13000, device_count, 1, 16, 10000, 0, name, b"/" * 112,
-        *[free] * wire.DEVICES, devices, 0, 5000, 0, 0, 0, 0, stall, b"\xff" * wire.CODE_CACHE.size,
+        4711, 0, -(1 << 62), 1, 1, 0, 2, 13000, device_count, 1, 16, 10000, 0, name, lane, b"/" * 112,
+        *[free] * wire.DEVICES, devices, 0, 5000, 0, 0, 0, 0, 0, 0, stall, b"\xff" * wire.CODE_CACHE.size,
         b"\xfe" * (wire.DEVICES * wire.SENSORS.size)))
 
 
@@ -143,7 +143,7 @@ LIES = {
     "more devices than the array has": [server_row(0xFFFFFFF0), client_row(), DONE],
     "a few more": [server_row(200), client_row(), DONE],
     "texts without an end": [server_row(32, b"x" * 72, b"y" * wire.DEVICE.size * wire.DEVICES, 1 << 63,
-                                        b"z" * 768), client_row(b"w"), DONE],
+                                        b"z" * 768, b"l" * 16), client_row(b"w"), DONE],
     "a client without a server": [client_row(), DONE],
     "a client of another server": [server_row(), client_row(b"\0"), DONE],
     "texts that command a terminal": [server_row(1, ESCAPE[:72], ESCAPE[:128], 0, ESCAPE),

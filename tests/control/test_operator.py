@@ -3,6 +3,7 @@
 import os
 import pwd
 import signal
+import socket
 import subprocess
 import unittest
 
@@ -308,10 +309,18 @@ class Foreign(Started):
              os.path.join(self.root, "bin/funneld"), "-f", *arguments],
             env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(daemon)
-        wait_until(lambda: os.path.exists(self.socket_path) or daemon.poll() is not None,
-                   "the daemon's socket")
+        wait_until(lambda: self.listens() or daemon.poll() is not None, "the daemon's socket")
         if daemon.poll() is not None:
             self.skipTest("no PID namespace can be made here")
+
+    def listens(self):
+        """A socket has its path before it takes connections."""
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
+                probe.connect(self.socket_path)
+        except OSError:
+            return False
+        return True
 
     def daemon_pid(self):
         """It ends with its namespace."""

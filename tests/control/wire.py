@@ -12,6 +12,7 @@ VERSION = 7
 HELLO_VERSION = 4
 HELLO_CLIENT, HELLO_COMMAND, HELLO_AHEAD = 1, 2, 3
 UNSET = 0xFFFFFFFF
+CRITICAL, NORMAL, BATCH = 1, 2, 3
 DEVICES = 32
 
 CLIENT, STATUS, SHUTDOWN, TERMINATE_CLIENT, SET_LIMITS, TRACE, SET_QUOTAS, DEPART, \
@@ -39,19 +40,19 @@ USAGE = struct.Struct(f"<{2 * DEVICES}Q12Q64s")
 GONE = struct.Struct(f"<Ii216s{DEVICES + 1}Q{USAGE.size}s")
 ROW = struct.Struct(f"<{HEADER.size}x{IDENTITY.size}s{LIMITS.size}sIIQ{DEVICES}Q{DEVICES}QQ{DEVICES}I"
                     f"{USAGE.size}s{HELD}QQ48sQ")
-COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I72s112s{DEVICES}Q{DEVICE.size * DEVICES}s" "IIiIII768s"
+COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I72s16s112s{DEVICES}Q{DEVICE.size * DEVICES}s" "IIiIIIII768s"
                                     f"{CODE_CACHE.size}s{DEVICES * SENSORS.size}s")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
-          version=HELLO_VERSION, group=b"", partition=b"", window_base=0, token=b"",
+          version=HELLO_VERSION, group=b"", program_class=0, partition=b"", window_base=0, token=b"",
           command=None):
     if command is None:
         with open("/proc/self/cmdline", "rb") as file:
             command = file.read(256)
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.2.0", *(b"", 0) * 8, group, partition, 0, 0, window_base, token, command)
+                      b"0.2.0", *(b"", 0) * 8, group, partition, 0, program_class, window_base, token, command)
 
 
 def welcome(data):

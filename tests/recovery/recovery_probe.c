@@ -198,6 +198,13 @@ static CUresult do_hold(void)
                           NULL);
 }
 
+/* Ends that kernel. */
+static CUresult do_release(void)
+{
+    *(volatile uint32_t *)program.flag = 1;
+    return CUDA_SUCCESS;
+}
+
 static CUresult do_synchronize(void)
 {
     return cuCtxSynchronize();
@@ -662,21 +669,37 @@ static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"look", do_look},           {"round", do_round},
-    {"threads", do_threads},     {"hold", do_hold},
-    {"launch", do_launch},       {"synchronize", do_synchronize},
-    {"fault", do_fault},         {"variable", do_variable},
-    {"allocate", do_allocate},   {"pinned", do_pinned},
-    {"callback", do_callback},   {"module", do_module},
-    {"register", do_register},   {"share", do_share},
-    {"graph", do_graph},         {"limit", do_limit},
-    {"assertion", do_assertion}, {"array", do_array},
-    {"close", do_close},         {"time", do_time},
-    {"function", do_function},   {"environment", do_environment},
-    {"arrive", do_arrive},       {"managed", do_managed},
-    {"reserved", do_reserved},   {"unmapped", do_unmapped},
-    {"pool", do_pool},           {"scarce", do_scarce},
-    {"part", do_part},           {"questions", do_questions},
+    {"look", do_look},
+    {"round", do_round},
+    {"threads", do_threads},
+    {"hold", do_hold},
+    {"release", do_release},
+    {"launch", do_launch},
+    {"synchronize", do_synchronize},
+    {"fault", do_fault},
+    {"variable", do_variable},
+    {"allocate", do_allocate},
+    {"pinned", do_pinned},
+    {"callback", do_callback},
+    {"module", do_module},
+    {"register", do_register},
+    {"share", do_share},
+    {"graph", do_graph},
+    {"limit", do_limit},
+    {"assertion", do_assertion},
+    {"array", do_array},
+    {"close", do_close},
+    {"time", do_time},
+    {"function", do_function},
+    {"environment", do_environment},
+    {"arrive", do_arrive},
+    {"managed", do_managed},
+    {"reserved", do_reserved},
+    {"unmapped", do_unmapped},
+    {"pool", do_pool},
+    {"scarce", do_scarce},
+    {"part", do_part},
+    {"questions", do_questions},
 };
 
 static CUresult act(const char *word)

@@ -40,12 +40,17 @@ static int append(char *line, const char *name, const char *value)
 
 static int run_limit(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"client", required_argument, NULL, 'o'}, {"user", required_argument, NULL, 'o'},
-        {"group", required_argument, NULL, 'o'},  {"sm", required_argument, NULL, 'o'},
-        {"sms", required_argument, NULL, 'o'},    {"memory", required_argument, NULL, 'o'},
-        {"device", required_argument, NULL, 'o'}, {"priority", required_argument, NULL, 'o'},
-        {"quota", required_argument, NULL, 'o'},  {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"client", required_argument, NULL, 'o'},
+                                          {"user", required_argument, NULL, 'o'},
+                                          {"group", required_argument, NULL, 'o'},
+                                          {"sm", required_argument, NULL, 'o'},
+                                          {"sms", required_argument, NULL, 'o'},
+                                          {"memory", required_argument, NULL, 'o'},
+                                          {"device", required_argument, NULL, 'o'},
+                                          {"priority", required_argument, NULL, 'o'},
+                                          {"class", required_argument, NULL, 'o'},
+                                          {"quota", required_argument, NULL, 'o'},
+                                          {NULL, 0, NULL, 0}};
     char line[DAEMON_LINE_MAX] = "limit";
     _cleanup_fd_ int fd = -1;
     int option, which = 0, status = 0;
@@ -286,6 +291,7 @@ const struct subcommand limit_subcommands[] = {
      "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
      "                    [--sm PERCENT|none | --sms NUMBER] [--priority 0|1]\n"
      "                    [--memory SIZE|none [--device DEVICE]]\n"
+     "                    [--class critical|normal|batch]\n"
      "       funnel limit --quota NAME=VALUE[,NAME=VALUE]...\n\n"
      "Changes limits of programs that run, from their next command on. For a user or a group it\n"
      "binds later programs, too. A program is in the group that FUNNEL_GROUP names.\n\n"
@@ -296,6 +302,9 @@ const struct subcommand limit_subcommands[] = {
      "      --memory SIZE    device memory it may have, such as 512M or 2G; none lifts the limit\n"
      "      --device DEVICE  for this device only, by ordinal or UUID\n"
      "      --priority P     0 normal, 1 below normal\n"
+     "      --class CLASS    for --user and --group: the highest class of their later programs, "
+     "and\n"
+     "                       the one of those that ask for none\n"
      "      --quota CHANGES  quotas of every client and user; funnel limits shows them, and\n"
      "                       NAME=default takes a change back\n\n"
      "Examples:\n"

@@ -318,6 +318,8 @@ static int prepare_funnel(const struct run_options *options)
     int status = cli_find_daemon(&paths);
 
     if (!status)
+        status = run_limits_set_class(&options->limits);
+    if (!status)
         status = reach_daemon(&paths, options);
     if (!status)
         status = put_first(CLIENT_LIBRARY, options);
@@ -376,6 +378,9 @@ static bool take_option(int option, struct run_options *options)
     case 'p':
         options->limits.priority = optarg;
         return true;
+    case 'c':
+        options->limits.class = optarg;
+        return true;
     case 'n':
         options->no_start = true;
         return true;
@@ -394,19 +399,14 @@ static bool take_option(int option, struct run_options *options)
 
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
-    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
-                                          {"device", required_argument, NULL, 'D'},
-                                          {"group", required_argument, NULL, 'g'},
-                                          {"sm", required_argument, NULL, 's'},
-                                          {"sms", required_argument, NULL, 'S'},
-                                          {"memory", required_argument, NULL, 'm'},
-                                          {"show-limit", no_argument, NULL, 't'},
-                                          {"priority", required_argument, NULL, 'p'},
-                                          {"no-start", no_argument, NULL, 'n'},
-                                          {"nvml", no_argument, NULL, 'N'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"direct", no_argument, NULL, 'd'},      {"device", required_argument, NULL, 'D'},
+        {"group", required_argument, NULL, 'g'}, {"sm", required_argument, NULL, 's'},
+        {"sms", required_argument, NULL, 'S'},   {"memory", required_argument, NULL, 'm'},
+        {"show-limit", no_argument, NULL, 't'},  {"priority", required_argument, NULL, 'p'},
+        {"class", required_argument, NULL, 'c'}, {"no-start", no_argument, NULL, 'n'},
+        {"nvml", no_argument, NULL, 'N'},        {"quiet", no_argument, NULL, 'q'},
+        {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1)
@@ -438,8 +438,9 @@ static int run_run(int argc, char **argv)
 const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
      "Usage: funnel run [--device auto|cuda|soft] [--sm PERCENT | --sms NUMBER] [--memory SIZE]\n"
-     "                  [--show-limit] [--priority 0|1] [--group NAME] [--nvml] [--direct]\n"
-     "                  [--no-start] [-q] [-v] -- PROGRAM [ARGUMENT...]\n\n"
+     "                  [--show-limit] [--priority 0|1] [--class critical|normal|batch]\n"
+     "                  [--group NAME] [--nvml] [--direct] [--no-start] [-q] [-v]\n"
+     "                  -- PROGRAM [ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
      "      --device WHICH  cuda: NVIDIA's driver; soft: the software GPU; auto (default): "
@@ -452,6 +453,8 @@ const struct subcommand run_subcommands[] = {
      "      --memory SIZE   memory that the program may have of each device, such as 512M or 2G\n"
      "      --show-limit    a memory limit is the total that cudaMemGetInfo and the device show\n"
      "      --priority P    0 normal, 1 below normal\n"
+     "      --class CLASS   critical: before others; normal (default); batch: with the time that\n"
+     "                      the others leave, in a server of its own\n"
      "      --group NAME    a name under which funnel limit and provision know the program\n"
      "      --nvml          for monitors such as nvidia-smi and nvitop: a libnvidia-ml.so.1 that "
      "shows\n"

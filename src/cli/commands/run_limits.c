@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "client_class.h"
 #include "daemon_lines.h"
 #include "grammar.h"
 #include "hello.h"
@@ -15,7 +16,8 @@
 
 bool run_limits_are_given(const struct run_limits *limits)
 {
-    return limits->sm || limits->sms || limits->memory || limits->priority || limits->shows_limit;
+    return limits->sm || limits->sms || limits->memory || limits->priority || limits->class ||
+           limits->shows_limit;
 }
 
 /* ---- values ---- */
@@ -45,6 +47,7 @@ int run_limits_check(const struct run_limits *limits)
 {
     uint64_t bytes;
     unsigned count;
+    uint32_t class;
     char share[16];
 
     if (limits->sm && limits->sms)
@@ -57,6 +60,8 @@ int run_limits_check(const struct run_limits *limits)
         return cli_usage("--memory takes a size such as 512M or 2G, not %s", limits->memory);
     if (limits->priority && strcmp(limits->priority, "0") && strcmp(limits->priority, "1"))
         return cli_usage("--priority is 0 (normal) or 1 (below normal), not %s", limits->priority);
+    if (limits->class && !client_class_parse(limits->class, &class))
+        return cli_usage("--class is " CLASS_EXPECTED ", not %s", limits->class);
     return 0;
 }
 
@@ -123,6 +128,13 @@ static int set_memory(const char *size)
             return cli_usage("--memory: %s is too long", size);
     }
     return setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", list, 1)
+               ? cli_fail("cannot set the environment: %s", strerror(errno))
+               : 0;
+}
+
+int run_limits_set_class(const struct run_limits *limits)
+{
+    return limits->class && setenv("FUNNEL_CLASS", limits->class, 1)
                ? cli_fail("cannot set the environment: %s", strerror(errno))
                : 0;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client_class.h"
 #include "text.h"
 #include "view.h"
 
@@ -216,6 +217,18 @@ static void format_percent(double share, CELL)
     text_format(cell, COLUMN_CELL, "%.1f", 100 * share);
 }
 
+static void format_class(const struct client_row *row, CELL)
+{
+    copy(cell, row->client ? client_class_name(row->client->row.limits.class) : "");
+}
+
+static void format_lane(const struct client_row *row, CELL)
+{
+    *cell = '\0';
+    if (row->client)
+        text_format(cell, COLUMN_CELL, "%.*s", (int)sizeof(row->server->lane), row->server->lane);
+}
+
 static void format_sm_use(const struct client_row *row, CELL)
 {
     format_percent(row->sm_use, cell);
@@ -305,6 +318,8 @@ const struct client_column client_columns[] = {
     {"id", "ID", "of the client in its server", 5, 20, false, format_id, NULL},
     {"user", "USER", "who runs it", 10, 2, false, format_user, NULL},
     {"group", "GROUP", "of funnel run --group", 10, 9, false, format_group, NULL},
+    {"class", "CLASS", "of funnel run --class", 8, 21, false, format_class, NULL},
+    {"lane", "LANE", "main, batch or quarantine: its server", 6, 22, false, format_lane, NULL},
     {"server", "SERVER", "and its namespace", 12, 8, false, format_server, NULL},
     {"device", "DEVICE", "ordinals that it works on", 7, 7, false, format_devices, NULL},
     {"memory", "MEMORY", "device memory that it holds", 10, 1, true, format_memory, value_memory},

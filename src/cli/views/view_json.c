@@ -2,6 +2,7 @@
 /* Snapshots as JSON. Numbers are plain: bytes, and seconds since the epoch. */
 #include <string.h>
 
+#include "client_class.h"
 #include "json_output.h"
 #include "text.h"
 #include "view.h"
@@ -86,7 +87,7 @@ static json_t *server_json(const struct command_server *server)
     json_t *json = json_pack(
         "{s:s, s:s, s:i, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o, s:i, "
         "s:b, "
-        "s:I, s:o}",
+        "s:I, s:o, s:o, s:b}",
         "name", server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
         (json_int_t)server->uid, "state", snapshot_state_name(server), "driver",
         snapshot_driver_name(server->driver), "driver_version", server->driver_version, "devices",
@@ -96,7 +97,9 @@ static json_t *server_json(const struct command_server *server)
         (json_int_t)server->waited_ms, "stall", text_value(server->stall, sizeof(server->stall)),
         "standby_pid", server->standby_pid, "standby_ready", (int)server->standby_ready,
         "standby_memory", (json_int_t)server->standby_mib << 20, "code_cache",
-        code_cache_json(&server->code_cache));
+        code_cache_json(&server->code_cache), "lane",
+        text_value(server->lane, sizeof(server->lane)), "time_slices_refused",
+        (int)server->slices_refused);
 
     return with_user_and_share(json, server->uid, server->sm_centipercent);
 }
@@ -192,7 +195,7 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:I, s:I, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:o, s:I, s:o, s:I}",
+        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o}",
         "pid", row->identity.pid, "id", (json_int_t)row->id, "uid", (json_int_t)row->identity.uid,
         "server", client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name,
         "namespace", row->identity.space, "command",
@@ -206,7 +209,10 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         "copied_bytes", (json_int_t)server_usage_copied(&row->usage), "usage",
         usage_json(&row->usage), "devices", client_devices_json(snapshot, client), "call",
         text_value(row->call, sizeof(row->call)), "call_ms", (json_int_t)row->call_ms, "held",
-        held_json(row), "quota_refused", (json_int_t)row->quota_refused);
+        held_json(row), "quota_refused", (json_int_t)row->quota_refused, "class",
+        client_class_name(row->limits.class), "lane",
+        text_value(snapshot_server_of(snapshot, client)->lane,
+                   sizeof(snapshot_server_of(snapshot, client)->lane)));
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }
@@ -250,6 +256,8 @@ static json_t *limit_json(const struct command_limit *limit)
         json_object_set_new(json, "sms", json_integer(limit->sms));
     if (limit->sets_priority)
         json_object_set_new(json, "priority", json_integer(limit->priority));
+    if (limit->class)
+        json_object_set_new(json, "class", json_string(client_class_name(limit->class)));
     if (limit->sets_memory)
         json_object_set_new(json, "memory_limit", json_integer((json_int_t)limit->memory));
     if (*limit->device)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client_class.h"
 #include "text.h"
 #include "view.h"
 
@@ -64,11 +65,12 @@ static void print_limit(const struct command_limit *limit)
     format_who(limit, who);
     format_share(limit, share);
     format_memory(limit, memory);
-    printf("%-28s %-8s %-10s %-8.*s %s\n", who, share, memory, (int)sizeof(limit->device),
+    printf("%-28s %-8s %-10s %-8.*s %-13s %s\n", who, share, memory, (int)sizeof(limit->device),
            *limit->device       ? limit->device
            : limit->sets_memory ? "each"
                                 : "-",
-           limit->sets_priority ? priority_name(limit->priority) : "-");
+           limit->sets_priority ? priority_name(limit->priority) : "-",
+           limit->class ? client_class_name(limit->class) : "-");
 }
 
 /* "32 of 132", and whether they belong to this client alone. */
@@ -136,7 +138,8 @@ static void print_quotas(const struct snapshot *snapshot)
 
 void view_limits(const struct snapshot *snapshot)
 {
-    printf("%-28s %-8s %-10s %-8s %s\n", "LIMITS OF", "SMS", "MEMORY", "DEVICE", "PRIORITY");
+    printf("%-28s %-8s %-10s %-8s %-13s %s\n", "LIMITS OF", "SMS", "MEMORY", "DEVICE", "PRIORITY",
+           "CLASS");
     for (unsigned i = 0; i < snapshot->limit_count; i++)
         print_limit(&snapshot->limits[i]);
     print_quotas(snapshot);

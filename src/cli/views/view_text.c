@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cli.h"
+#include "client_class.h"
 #include "client_table.h"
 #include "text.h"
 #include "view.h"
@@ -77,6 +78,18 @@ void view_format_sensors(const struct server_sensors *sensors, char cell[CELL])
 
 #define CLIENT_COLUMNS \
     "pid,user,group,server,device,memory,limit,sms,granted,launches,copies,since,command"
+#define CLIENT_COLUMNS_WITH_CLASSES                                                           \
+    "pid,user,group,class,lane,server,device,memory,limit,sms,granted,launches,copies,since," \
+    "command"
+
+/* Columns that would say the same of all programs are left out. */
+static const char *usual_columns(const struct snapshot *snapshot)
+{
+    for (unsigned i = 0; i < snapshot->client_count; i++)
+        if (strcmp(client_class_name(snapshot->clients[i].row.limits.class), "normal"))
+            return CLIENT_COLUMNS_WITH_CLASSES;
+    return CLIENT_COLUMNS;
+}
 
 int view_clients(const struct snapshot *snapshot, const char *columns)
 {
@@ -85,8 +98,8 @@ int view_clients(const struct snapshot *snapshot, const char *columns)
     char unknown[VIEW_CELL];
     struct client_table table;
     struct client_rows rows;
-    int count =
-        client_columns_parse(columns ? columns : CLIENT_COLUMNS, shown, unknown, sizeof(unknown));
+    int count = client_columns_parse(columns ? columns : usual_columns(snapshot), shown, unknown,
+                                     sizeof(unknown));
 
     if (count < 0)
         return cli_usage("there is no column %s; funnel help ps lists them", unknown);
@@ -176,8 +189,12 @@ static void print_server_summary(const struct command_server *server)
            server->pid, user, snapshot_state_name(server), since,
            snapshot_driver_name(server->driver), server->client_count,
            server->client_count == 1 ? "" : "s");
-    if (strstr(server->name, "_quarantine"))
+    if (!strcmp(server->lane, "quarantine"))
         puts("  it serves programs that have faulted");
+    if (!strcmp(server->lane, "batch"))
+        puts("  it is the lane of batch programs, which have the time that others leave");
+    if (server->slices_refused)
+        puts("  the driver sets no time slices for it: lanes take turns in slices of equal length");
     for (unsigned d = 0; d < server->device_count; d++) {
         char total[CELL], unused[CELL], sensors[CELL];
 

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "client_class.h"
 #include "client_log.h"
 #include "text.h"
 
@@ -265,6 +266,14 @@ static void read_scheduler_limits(struct hello *hello)
     limit_devices("GPU_MEMORY_LIMIT", 0, HELLO_MAX_DEVICES, hello);
 }
 
+static void read_class(struct hello *hello)
+{
+    const char *class = getenv("FUNNEL_CLASS");
+
+    if (class && *class && !client_class_parse(class, &hello->class))
+        log_ignored("FUNNEL_CLASS", class, CLASS_EXPECTED);
+}
+
 void environment_limits(struct hello *hello)
 {
     const char *percentage = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
@@ -280,6 +289,7 @@ void environment_limits(struct hello *hello)
     if (getenv("FUNNEL_SHOW_LIMIT"))
         hello->totals =
             switch_is_on("FUNNEL_SHOW_LIMIT") ? HELLO_TOTALS_LIMIT : HELLO_TOTALS_DEVICE;
+    read_class(hello);
 }
 
 /* "GPU-8-4-4-4-12" or the beginning of it, as CUDA allows. */

@@ -2,8 +2,10 @@
 /* See user_name.h. */
 #include "user_name.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "text.h"
 
@@ -30,4 +32,20 @@ const char *user_name(uid_t uid)
     else
         text_format(names[place].name, sizeof(names[place].name), "%u", (unsigned)uid);
     return names[place].name;
+}
+
+int user_number(const char *name, uid_t *ret_uid)
+{
+    const struct passwd *entry;
+    uint64_t number;
+
+    if (!text_to_u64(name, &number) && number < UINT32_MAX) {
+        *ret_uid = (uid_t)number;
+        return 0;
+    }
+    entry = getpwnam(name);
+    if (!entry)
+        return -ENOENT;
+    *ret_uid = entry->pw_uid;
+    return 0;
 }

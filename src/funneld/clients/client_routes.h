@@ -8,10 +8,19 @@
 #include "daemon.h"
 #include "server_process.h"
 
+#define ROUTES_OTHER_MAX 2
+
+/* Another server of the same user. */
+struct other_route {
+    char name[SERVER_NAME_MAX];
+    bool may_start; /* false: taken only if that server runs */
+};
+
 struct client_routes {
     struct server_route first;
-    struct server_route second; /* "" = none */
-    bool in_quarantine;         /* the first is that of its user's programs in quarantine */
+    struct other_route other[ROUTES_OTHER_MAX]; /* in the order in which they are tried */
+    unsigned other_count;
+    uint32_t class; /* enum client_class: that of the program */
 };
 
 /* Whether the control groups of programs matter: a namespace names one, or the kernel limits the
@@ -23,12 +32,13 @@ bool client_routes_need_groups(const struct daemon *daemon);
 struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const char *groups);
 
 /* Of a program that connected to the namespace `*space`, or to the daemon's own socket if that is
- * NULL; then it becomes the namespace that the program belongs to, or stays NULL. */
+ * NULL; then it becomes the namespace that the program belongs to, or stays NULL. `asked` is the
+ * class that it asks for. */
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,
-                        const struct client_program *program, struct mps_namespace **space,
-                        struct client_routes *ret_routes);
+                        const struct client_program *program, uint32_t asked,
+                        struct mps_namespace **space, struct client_routes *ret_routes);
 
-/* The server of the first route cannot be started: the second takes its place, once. A device that
- * one process at a time may use has no second server, so programs in quarantine and those that are
- * not share the one that is there. False when the program has nowhere to go. */
+/* The server of the first route cannot be started: the next one takes its place, once. A device
+ * that one process at a time may use has no second server, so all programs of the user share the
+ * one that is there. False when the program has nowhere to go. */
 bool client_routes_change(const struct daemon *daemon, struct client_routes *routes);

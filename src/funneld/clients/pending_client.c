@@ -116,6 +116,7 @@ static void hand_over(struct pending_client *client, struct server_process *serv
 {
     int fd = connection_release(&client->connection);
 
+    client->hello.class = client->routes.class;
     server_process_add_client(server, client->space, &client->identity, &client->program,
                               &client->hello, client->groups, fd);
     pending_client_free(client);
@@ -208,8 +209,8 @@ static void place_after_fault(struct pending_client *client)
 
 static void find_routes(struct pending_client *client)
 {
-    client_routes_find(client->daemon, &client->identity, &client->program, &client->space,
-                       &client->routes);
+    client_routes_find(client->daemon, &client->identity, &client->program, client->hello.class,
+                       &client->space, &client->routes);
 }
 
 static bool daemon_serves(const struct daemon *daemon, uid_t uid)

@@ -5,6 +5,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "lane.h"
 #include "server_process.h"
 
 /* With one decimal as NVIDIA's, and a second one only where it is not 0. */
@@ -17,6 +18,18 @@ static void print_percentage(struct console *console, const struct limits *limit
     else
         console_print(console, "%u.%u", whole, hundredths / 10);
     console_done(console, COMMAND_OK);
+}
+
+/* Both lanes of a service have the same limits. */
+static void save_limits(struct server_process *server)
+{
+    struct server_process *sibling = lane_sibling(server);
+
+    server_file_save(server);
+    if (!sibling)
+        return;
+    sibling->limits = server->limits;
+    server_file_save(sibling);
 }
 
 void run_get_default_active_thread_percentage(struct console *console,
@@ -47,7 +60,7 @@ void run_set_active_thread_percentage(struct console *console, const struct gram
     if (!server)
         return;
     server->limits.sm_centipercent = values->centipercent;
-    server_file_save(server);
+    save_limits(server);
     print_percentage(console, &server->limits);
 }
 
@@ -97,7 +110,7 @@ void run_set_device_pinned_mem_limit(struct console *console, const struct gramm
     if (!server)
         return;
     set_memory(console, &server->limits, values);
-    server_file_save(server);
+    save_limits(server);
 }
 
 void run_get_default_client_priority(struct console *console, const struct grammar_values *values)

@@ -6,6 +6,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "lane.h"
 #include "list_view.h"
 #include "server_process.h"
 #include "service.h"
@@ -25,7 +26,7 @@ static const char *const server_titles[] = {
 static void add_server(struct list_view *view, const char *name, uid_t owner, const char *pid,
                        const char *status, const struct service *service)
 {
-    const char *pipe = service_directory(view->console->daemon, name);
+    const char *pipe = service_directory(view->console->daemon, service ? service->name : name);
     const char *devices = service && *service->devices ? service->devices : "all";
     char uid[16], percent[16] = "-";
 
@@ -38,12 +39,16 @@ static void add_server(struct list_view *view, const char *name, uid_t owner, co
 static void fill_server(struct list_view *view, const struct status_report *report)
 {
     const struct command_server *server = &report->server;
-    char pid[16];
+    char pid[16], service[SERVER_NAME_MAX];
 
+    /* A field is that of the main lane. */
+    if (*view->values.field && lane_name_is_batch(server->name))
+        return;
+    lane_name_service(server->name, service);
     text_format(pid, sizeof(pid), "%d", server->pid);
     add_server(view, server->name, server->uid, pid,
                server_status_name(server->state, server->stopping),
-               service_find(view->console->daemon, server->name));
+               service_find(view->console->daemon, service));
 }
 
 /* Services for which no server process runs. */

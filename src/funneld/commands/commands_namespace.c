@@ -130,7 +130,7 @@ static void on_counted(struct status_query *query, void *context)
 
 static bool is_named(const struct server_process *server, const void *name)
 {
-    return !strcmp(server->name, name);
+    return !strcmp(server->service, name);
 }
 
 void run_namespace_delete(struct console *console, const struct grammar_values *values)

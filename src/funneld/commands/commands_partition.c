@@ -57,7 +57,7 @@ static void on_status(struct status_query *query, void *context)
 
 static bool is_named(const struct server_process *server, const void *name)
 {
-    return !strcmp(server->name, name);
+    return !strcmp(server->service, name);
 }
 
 static void query_clients(struct console *console, const struct grammar_values *values,

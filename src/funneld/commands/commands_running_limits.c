@@ -204,15 +204,22 @@ static void report_silent(struct limit_command *command, const struct status_que
         command->status = COMMAND_FAILED;
 }
 
+static bool changes_running_clients(const struct grammar_values *values)
+{
+    return grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
+           grammar_given(values, GRAMMAR_CEILING) || grammar_given(values, GRAMMAR_PRIORITY);
+}
+
 static void on_status(struct status_query *query, void *context)
 {
     struct limit_command *command = context;
 
-    if (check_devices(command, query) && set_rule(command)) {
+    if (!check_devices(command, query) || !set_rule(command)) {
+        command->status = COMMAND_REJECTED;
+    } else if (changes_running_clients(&command->values)) {
         limit_clients(command, query);
         report_silent(command, query);
-    } else
-        command->status = COMMAND_REJECTED;
+    }
     finish_one(command);
 }
 
@@ -227,6 +234,7 @@ static struct limit_change change_of(const struct grammar_values *values)
         .sets_priority = grammar_given(values, GRAMMAR_PRIORITY),
         .sets_memory = grammar_given(values, GRAMMAR_CEILING),
         .priority = values->priority,
+        .class = values->class,
         .memory = values->memory,
     };
 
@@ -239,16 +247,18 @@ static const char *check(const struct grammar_values *values)
 {
     unsigned targets = grammar_given(values, GRAMMAR_CLIENT) + grammar_given(values, GRAMMAR_UID) +
                        grammar_given(values, GRAMMAR_GROUP);
-    bool changes = grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
-                   grammar_given(values, GRAMMAR_CEILING) ||
-                   grammar_given(values, GRAMMAR_PRIORITY);
+    bool changes = changes_running_clients(values) || values->class;
 
     if (grammar_given(values, GRAMMAR_CHANGES) && (targets || changes))
         return "--quota is about all clients and users, and stands alone";
     if (targets != 1)
         return "Say whose limits: one of --client, --user and --group";
     if (!changes)
-        return "Say what to change: --sm, --sms, --memory or --priority";
+        return "Say what to change: --sm, --sms, --memory, --priority or --class";
+    if (values->class && grammar_given(values, GRAMMAR_CLIENT))
+        return "The class of a program that runs cannot change: --class needs --user or --group, "
+               "and "
+               "is for their later programs";
     if (grammar_given(values, GRAMMAR_QUOTA) && grammar_given(values, GRAMMAR_SMS))
         return "--sm and --sms set the same share: use one of them";
     if (grammar_given(values, GRAMMAR_DEVICE) && !grammar_given(values, GRAMMAR_CEILING))

@@ -8,6 +8,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "lane.h"
 #include "service.h"
 #include "status_query.h"
 #include "text.h"
@@ -108,7 +109,7 @@ static int set_owner(struct service *service, uid_t uid, char reason[GRAMMAR_REA
 {
     if (uid == service->uid)
         return 0;
-    if (!server_process_find(service->daemon, service->name))
+    if (!lane_find_any(service->daemon, service->name))
         return service_set_owner(service, uid, reason);
     text_format(reason, GRAMMAR_REASON_MAX,
                 "Server '%.64s' runs, for user %u; its user can be changed when it has ended",
@@ -148,14 +149,13 @@ struct deleting {
 
 static bool is_named(const struct server_process *server, const void *name)
 {
-    return !strcmp(server->name, name);
+    return !strcmp(server->service, name);
 }
 
 static int delete_service(const struct deleting *deleting, unsigned clients)
 {
     struct console *console = deleting->console;
     struct service *service = service_find(console->daemon, deleting->name);
-    struct server_process *server = server_process_find(console->daemon, deleting->name);
 
     if (!service) {
         console_print(console, "Server '%s' not found", deleting->name);
@@ -168,8 +168,9 @@ static int delete_service(const struct deleting *deleting, unsigned clients)
         return COMMAND_FAILED;
     }
     service_destroy(service);
-    if (server)
-        server_process_stop(server, deleting->force);
+    list_for_each (struct server_process, server, &console->daemon->servers, link)
+        if (server->role == SERVER_SERVING && !strcmp(server->service, deleting->name))
+            server_process_stop(server, deleting->force);
     return COMMAND_OK;
 }
 

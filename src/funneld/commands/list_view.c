@@ -7,12 +7,13 @@
 
 #include "command_protocol.h"
 #include "console.h"
+#include "lane.h"
 #include "server_process.h"
 #include "service.h"
 
 bool list_view_selects(const struct list_view *view, const char *server)
 {
-    return !*view->values.name || !strcmp(view->values.name, server);
+    return !*view->values.name || lane_name_is_of(server, view->values.name);
 }
 
 bool list_view_may_show(const struct list_view *view, const struct service *service)

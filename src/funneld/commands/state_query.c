@@ -109,10 +109,12 @@ static void send_change(struct console *console, struct command_limit *limit,
     limit->sms = change->sms;
     limit->sets_priority = change->sets_priority;
     limit->priority = change->priority;
+    limit->class = change->class;
     limit->sets_memory = change->sets_memory;
     limit->memory = change->memory;
     text_copy(limit->device, sizeof(limit->device), change->device);
-    if (limit->sm_centipercent || limit->sms || limit->sets_priority || limit->sets_memory)
+    if (limit->sm_centipercent || limit->sms || limit->sets_priority || limit->sets_memory ||
+        limit->class)
         console_send(console, limit, sizeof(*limit));
 }
 
@@ -143,7 +145,8 @@ static bool all_is_unlimited(const struct daemon *daemon)
 /* A rule that lifts limits stays, because there may be some to lift later. */
 static bool lifts_only(const struct limit_change *change)
 {
-    return !change->sm_centipercent && !change->sms && !change->priority && !change->memory;
+    return !change->sm_centipercent && !change->sms && !change->priority && !change->memory &&
+           !change->class;
 }
 
 static void send_rule(struct console *console, const struct limit_rule *rule)

@@ -9,12 +9,13 @@
 #include "service.h"
 #include "text.h"
 #include "timeslice.h"
+#include "user_name.h"
 
 #define KEY_MAX 128
 
 #define LIMITS                                                         \
     "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
-    "[--client-priority=PRIORITY] [--show-limit=SHOWN]"
+    "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--class=CLASS]"
 #define SERVER                                                              \
     "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
     "[--timeslice-pct=TIMESLICE] " LIMITS
@@ -95,6 +96,38 @@ static int apply_limits(struct config *config, const char *key, const struct gra
         service->timeslice_percent = values->timeslice_percent;
     namespace_set(config->space, values);
     return grammar_given(values, GRAMMAR_UID) ? service_set_owner(service, values->uid, reason) : 0;
+}
+
+/* ---- users and groups ---- */
+
+static int begin_user(struct config *config, const struct config_path *table, char *reason)
+{
+    *config->group = '\0';
+    if (!user_number(table->part[1], &config->uid))
+        return 0;
+    text_format(reason, TOML_REASON_MAX, "there is no user %.100s", table->part[1]);
+    return -EINVAL;
+}
+
+static int begin_group(struct config *config, const struct config_path *table, char *reason)
+{
+    const char *name = table->part[1];
+
+    config->uid = 0;
+    return grammar_is_name(name) && text_copy(config->group, sizeof(config->group), name)
+               ? 0
+               : config_refuse(reason, "a group is a name of letters, digits and _, not longer "
+                                       "than 31");
+}
+
+static int apply_rule(struct config *config, const char *key, const struct grammar_values *values,
+                      char *reason)
+{
+    const struct limit_change change = {.class = values->class};
+
+    return limit_rules_set(&config->daemon->rules, config->group, config->uid, &change)
+               ? config_refuse(reason, "there are too many users and groups with limits")
+               : 0;
 }
 
 /* ---- partitions ---- */
@@ -291,6 +324,10 @@ static const struct config_kind kinds[] = {
      "[--timeslice=POLICY] [--timeslice-yield-level=YIELD]",
      begin_container,
      apply_policy},
+    {{"users"}, false, "", begin_container, apply_nothing},
+    {{"users", "*"}, false, "[--class=CLASS]", begin_user, apply_rule},
+    {{"groups"}, false, "", begin_container, apply_nothing},
+    {{"groups", "*"}, false, "[--class=CLASS]", begin_group, apply_rule},
     {{"quotas"}, false, "", begin_container, apply_nothing},
     {{"features"}, false, "", begin_container, apply_nothing},
     {{"features", "memacct"},
@@ -328,8 +365,8 @@ int config_begin_table(struct config *config, const struct config_path *table, c
         text_format(reason, TOML_REASON_MAX,
                     "a table [%.100s...] is not known: [servers.NAME], "
                     "[servers.NAME.namespaces.NAME], [[servers.NAME.devices]], "
-                    "[[servers.NAME.devices.sm_partitions]], [compute_policy], [features.NAME] and "
-                    "[quotas] are",
+                    "[[servers.NAME.devices.sm_partitions]], [compute_policy], [users.NAME], "
+                    "[groups.NAME], [features.NAME] and [quotas] are",
                     table->part[0]);
         return -EINVAL;
     }

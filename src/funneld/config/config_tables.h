@@ -28,6 +28,8 @@ struct config {
     struct mps_namespace *space;        /* ... this namespace of it ... */
     char device[GRAMMAR_DEVICE_MAX];    /* ... this device of it ... */
     struct static_partition *partition; /* ... and this partition of that */
+    uid_t uid;                          /* it is about this user, or ... */
+    char group[HELLO_GROUP_MAX];        /* ... about this group */
 };
 
 /* Writes the message to `reason`; returns -EINVAL. */

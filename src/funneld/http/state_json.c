@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client_class.h"
 #include "gpu_list.h"
 #include "json_text.h"
 #include "usage_history.h"
@@ -110,6 +111,7 @@ static void add_client(struct evbuffer *out, const struct status_report *report,
 {
     const struct server_usage *usage = &row->usage;
     const char *user = user_name(row->identity.uid);
+    const char *class = client_class_name(row->limits.class);
 
     evbuffer_add_printf(out,
                         "{\"pid\":%d,\"id\":%u,\"since\":%lld,\"active\":%s,\"sm_percent\":%g,"
@@ -125,6 +127,7 @@ static void add_client(struct evbuffer *out, const struct status_report *report,
                         (unsigned long long)server_usage_copied(usage),
                         (double)usage->queued_ns / 1e9, (double)usage->stalled_ms / 1e3,
                         (double)usage->shared_ns / 1e9);
+    add_text(out, "class", class, strlen(class));
     add_text(out, "user", user, strlen(user));
     add_text(out, "group", row->identity.group, sizeof(row->identity.group));
     add_program(out, report, row);
@@ -142,6 +145,7 @@ static void add_server(struct evbuffer *out, const struct status_report *report,
     evbuffer_add_printf(out, "{\"pid\":%d,\"responding\":%s", server->pid,
                         server->responding ? "true" : "false");
     add_text(out, "name", server->name, sizeof(server->name));
+    add_text(out, "lane", server->lane, sizeof(server->lane));
     /* The sentence names a command line. */
     if (is_operator)
         add_text(out, "stall", server->stall, sizeof(server->stall));

@@ -50,6 +50,7 @@ struct limit_change {
     bool sets_priority, sets_memory, sets_totals;
     bool totals_show_limit;
     uint32_t priority;
+    uint32_t class;  /* of later clients: enum client_class; CLASS_UNSET = stays */
     uint64_t memory; /* 0 = no limit */
     char device[64]; /* "" = all */
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client_class.h"
 #include "text.h"
 
 static struct limit_rule *find(struct limit_rules *rules, const char *group, uid_t uid)
@@ -41,6 +42,8 @@ static void merge(struct limit_change *known, const struct limit_change *change)
         known->sets_priority = true;
         known->priority = change->priority;
     }
+    if (change->class)
+        known->class = change->class;
     if (change->sets_memory) {
         known->sets_memory = true;
         known->memory = change->memory;
@@ -104,4 +107,21 @@ void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct 
     if (user)
         limit_change_apply(&user->change, ready, &bound);
     take_stricter(limits, &bound);
+}
+
+static uint32_t class_of_rule(const struct limit_rule *rule)
+{
+    return rule ? rule->change.class : CLASS_UNSET;
+}
+
+uint32_t limit_rules_class(const struct limit_rules *rules, const struct server_identity *identity,
+                           uint32_t of_space, uint32_t asked)
+{
+    struct limit_rules *all = (struct limit_rules *)rules;
+    uint32_t of_user = class_of_rule(find(all, "", identity->uid));
+    uint32_t of_group =
+        *identity->group ? class_of_rule(find(all, identity->group, 0)) : CLASS_UNSET;
+    uint32_t set = of_space > of_user ? of_space : of_user;
+
+    return client_class_bound(asked, of_group > set ? of_group : set);
 }

@@ -38,3 +38,8 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
  * its server's. */
 void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct server_ready *ready,
                        const struct server_limits *limits_of_server, struct server_limits *limits);
+
+/* The class of a program that asks for `asked`: the lowest that has been set for its user, its
+ * group and, as `of_space`, its namespace bounds it (client_class.h). */
+uint32_t limit_rules_class(const struct limit_rules *rules, const struct server_identity *identity,
+                           uint32_t of_space, uint32_t asked);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a program comes to its server: with which limits, and as which record. See server_process.h.
  */
+#include "client_class.h"
 #include "client_record.h"
 #include "control_group.h"
 #include "fd.h"
 #include "funnel_errors.h"
 #include "group_memory.h"
 #include "journal.h"
+#include "lane.h"
 #include "limits_text.h"
 #include "server_process.h"
 #include "service.h"
@@ -28,6 +30,10 @@ static void combine_limits(struct server_process *server, const struct mps_names
     }
     limit_rules_apply(&daemon->rules, identity, &server->ready, limits);
     limits_tighten(limits, &wish, &server->ready);
+    limits->class = hello->class;
+    /* Without a lane of its own it comes after the others. */
+    if (limits->class == CLASS_BATCH && !lane_name_is_batch(server->name))
+        limits->priority = 1;
 }
 
 /* That of the namespace replaces the one that the program names. */
@@ -94,7 +100,7 @@ void server_process_add_client(struct server_process *server, const struct mps_n
                                const struct client_program *program, const struct hello *hello,
                                const char *groups, int fd)
 {
-    struct static_partitions *partitions = service_partitions(server->daemon, server->name);
+    struct static_partitions *partitions = service_partitions(server->daemon, server->service);
     struct client_record *record = client_record_add(server, identity, program);
     struct server_client message;
 

@@ -13,6 +13,18 @@
 #include "server_process.h"
 #include "usage_journal.h"
 
+/* Unique over the lanes of the service, so that an ID names one program. */
+static uint32_t next_id(const struct server_process *server)
+{
+    uint32_t last = server->last_client;
+
+    list_for_each (struct server_process, other, &server->daemon->servers, link)
+        if (!strcmp(other->service, server->service) && strcmp(other->name, server->name) &&
+            other->last_client > last)
+            last = other->last_client;
+    return last + 1;
+}
+
 struct client_record *client_record_add(struct server_process *server,
                                         const struct server_identity *identity,
                                         const struct client_program *program)
@@ -23,7 +35,7 @@ struct client_record *client_record_add(struct server_process *server,
     if (!record)
         return NULL;
     record->server = server;
-    record->id = ++server->last_client;
+    record->id = server->last_client = next_id(server);
     record->identity = *identity;
     record->program = *program;
     record->given_ns = clock_ns();
@@ -127,7 +139,7 @@ static void write_down(const struct client_record *record)
     const struct server_process *server = record->server;
 
     if (record->attached)
-        usage_journal_add(server->daemon, server->name, &server->ready, &record->identity,
+        usage_journal_add(server->daemon, server->service, &server->ready, &record->identity,
                           &record->last, record->ended);
 }
 
@@ -150,7 +162,7 @@ void client_record_end_again(struct client_record *record)
 {
     const struct server_process *server = record->server;
 
-    if (record->attached && !usage_journal_has(server->daemon, server->name, &server->ready,
+    if (record->attached && !usage_journal_has(server->daemon, server->service, &server->ready,
                                                &record->identity, &record->last, record->ended))
         write_down(record);
     client_record_forget(record);

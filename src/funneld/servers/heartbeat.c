@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "connection.h"
 #include "journal.h"
+#include "lane.h"
 #include "process_stat.h"
 #include "quarantine.h"
 #include "server_process.h"
@@ -116,6 +117,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
     if (server->connection.fd >= 0)
         check(server);
     quarantine_check(server);
+    lane_check(server);
     journal_account(before);
 }
 

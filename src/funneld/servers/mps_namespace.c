@@ -226,6 +226,8 @@ void namespace_set(struct mps_namespace *space, const struct grammar_values *val
         change->sets_totals = true;
         change->totals_show_limit = values->shown;
     }
+    if (grammar_given(values, GRAMMAR_CLASS))
+        change->class = values->class;
     if (grammar_given(values, GRAMMAR_SIZE)) {
         change->sets_memory = true;
         change->memory = values->memory;

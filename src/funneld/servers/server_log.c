@@ -57,8 +57,8 @@ static int write_text(struct server_process *server, size_t size)
         return 0;
     /* A server is a process of its user, and its log is read on the terminals of others. */
     text_make_lines_printable(log->text, size);
-    journal_put_aside(directory, server->name, most_bytes(server));
-    int error = journal_append_server(directory, server->name, server->uid, log->text, size);
+    journal_put_aside(directory, server->service, most_bytes(server));
+    int error = journal_append_server(directory, server->service, server->uid, log->text, size);
     if (error)
         return error;
     memmove(log->text, log->text + size, log->used - size);

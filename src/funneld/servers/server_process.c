@@ -16,6 +16,7 @@
 #include "fd.h"
 #include "funnel_errors.h"
 #include "journal.h"
+#include "lane.h"
 #include "pending_request.h"
 #include "process_stat.h"
 #include "replacement.h"
@@ -152,13 +153,15 @@ struct server_process *server_process_create(struct daemon *daemon,
         return NULL;
     server->daemon = daemon;
     text_copy(server->name, sizeof(server->name), route->name);
+    lane_name_service(route->name, server->service);
     text_copy(server->devices, sizeof(server->devices), route->devices);
     server->uid = route->uid;
     server->owner = user_owner(route->uid);
     server->gid = route->gid;
     server->role = role;
     server->since = time(NULL);
-    server->limits = daemon->defaults;
+    const struct server_process *sibling = lane_sibling(server);
+    server->limits = sibling ? sibling->limits : daemon->defaults;
     server->connection.fd = -1;
     server->log.fd = -1;
     server->process_fd = -1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server processes: at most one that takes clients for each name, which is uid_N for the server
- * of a user, or that of a service (service.h). A server is started for its first client, gets each
- * client that follows, is queried about them, and is replaced when it has died.
+ * of a user, that of a service (service.h), or that of a batch lane of either (lane.h). A server is
+ * started for its first client, gets each client that follows, is queried about them, and is
+ * replaced when it has died.
  */
 #pragma once
 
@@ -54,7 +55,8 @@ struct server_process {
     int process_fd;      /* of the process, where another daemon has started it; else -1 */
     struct event *ended; /* when that has ended; NULL = it is this daemon's child */
     char name[SERVER_NAME_MAX];
-    uid_t uid, owner; /* user_owner.h */
+    char service[SERVER_NAME_MAX]; /* the name without its lane: lane.h */
+    uid_t uid, owner;              /* user_owner.h */
     gid_t gid;
     char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
     time_t since;
@@ -74,6 +76,7 @@ struct server_process {
     struct list records;         /* struct client_record: the clients that it has got */
     uint64_t timeslice_us;       /* timeslice.h: as it was told last */
     unsigned handed_over;        /* how many there are */
+    uint64_t idle_since;         /* lane.h; clock_ns() */
     uint32_t last_client;        /* the number of the last of them */
     bool has_exaggerated;        /* it has reported figures that cannot be */
     bool has_invented;           /* it has spoken of a client that it was not given */
@@ -125,8 +128,8 @@ bool server_process_has_died(struct server_process *server);
 void server_process_lost(struct server_process *server);
 
 /* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that
- * is ready, or refuses it when the daemon can keep no record of it. `groups` are its control groups
- * (control_group.h), NULL = not known. Takes `fd`. */
+ * is ready, or refuses it when the daemon can keep no record of it. `hello` has the class that the
+ * program gets. `groups` are its control groups (control_group.h), NULL = not known. Takes `fd`. */
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
                                const struct server_identity *identity,
                                const struct client_program *program, const struct hello *hello,

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "journal.h"
+#include "lane.h"
 #include "server_handlers.h"
 #include "server_process.h"
 #include "spawn.h"
@@ -35,7 +36,8 @@ static int spawn_for(struct server_process *server, const struct server_route *r
     _cleanup_fd_ int log_fd = -1, listen_fd = -1;
     struct spawn spawn = {.program = program,
                           .device = daemon->device,
-                          .spare = daemon->spare,
+                          .spare = daemon->spare && !lane_name_is_batch(server->name),
+                          .batch = lane_name_is_batch(server->name),
                           .pipe_directory = empty,
                           .visible_devices = route->devices,
                           .uid = route->uid,

@@ -195,7 +195,7 @@ bool service_needs_partitions(const struct service *service)
 /* A server that may use some devices only does not tell what the devices of the daemon are. */
 void service_server_ready(const struct server_process *server)
 {
-    struct service *service = service_find(server->daemon, server->name);
+    struct service *service = service_find(server->daemon, server->service);
     unsigned failed = service ? static_partitions_begin(&service->partitions, &server->ready) : 0;
 
     if (failed)

@@ -196,6 +196,8 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
     }
     if (spawn->spare)
         arguments[count++] = "--spare";
+    if (spawn->batch)
+        arguments[count++] = "--batch";
     use_huge_pages();
     setenv("CUDA_MPS_PIPE_DIRECTORY", spawn->pipe_directory, 1);
     if (*spawn->visible_devices)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "journal.h"
+#include "lane.h"
 #include "quarantine.h"
 #include "server_process.h"
 #include "service.h"
@@ -84,7 +85,8 @@ void standby_begin(struct server_process *server)
 {
     int small = find_small_device(server);
 
-    if (!server->daemon->standby || server->stopping || quarantine_owns(server))
+    if (!server->daemon->standby || server->stopping || quarantine_owns(server) ||
+        lane_name_is_batch(server->name))
         return;
     if (small >= 0) {
         journal("Server %d has no standby, because that would take more than 1/%d of the memory of "

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lane.h"
 #include "pending_request.h"
 #include "server_process.h"
 #include "service.h"
@@ -54,6 +55,7 @@ static void on_end(void *context, int status, const struct server_status_end *to
     if (totals) {
         report->server.responding = 1;
         report->server.client_count = totals->client_count;
+        report->server.slices_refused = totals->slices_refused;
         memcpy(report->server.memory_free, totals->memory_free, sizeof(totals->memory_free));
         report->server.code_cache = totals->code_cache;
         for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
@@ -85,7 +87,8 @@ static void describe(const struct server_process *server, struct command_server 
     text_copy(description->name, sizeof(description->name), server->name);
     text_copy(description->stall, sizeof(description->stall), server->heartbeat.text);
     text_copy(description->directory, sizeof(description->directory),
-              service_directory(server->daemon, server->name));
+              service_directory(server->daemon, server->service));
+    text_copy(description->lane, sizeof(description->lane), lane_text(server));
     memcpy(description->devices, server->ready.devices, sizeof(description->devices));
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         sensors_init(&description->sensors[i]);

@@ -2,6 +2,7 @@
 /* See timeslice.h. */
 #include "timeslice.h"
 
+#include "lane.h"
 #include "service.h"
 
 /* A slice of 0 would starve its server while another always has work. */
@@ -34,7 +35,7 @@ static bool takes_time(const struct server_process *server)
 
 static uint32_t percent_of(const struct server_process *server)
 {
-    const struct service *service = service_find(server->daemon, server->name);
+    const struct service *service = service_find(server->daemon, server->service);
 
     return service ? service->timeslice_percent : 0;
 }
@@ -51,19 +52,47 @@ static void send_slice(struct server_process *server, uint64_t us)
         server->timeslice_us = us;
 }
 
-void timeslices_divide(struct daemon *daemon)
+/* Of all servers that have time slices. */
+struct shares {
+    uint32_t given;  /* the sum of all percentages */
+    unsigned others; /* servers without one */
+    unsigned mains;  /* servers that are no batch lanes */
+    unsigned batches;
+};
+
+static struct shares count_shares(const struct daemon *daemon)
 {
-    unsigned others = 0;
-    uint32_t given = 0;
+    struct shares shares = {0};
 
     list_for_each (struct server_process, server, &daemon->servers, link) {
+        bool is_batch = lane_name_is_batch(server->name);
+
         if (!takes_time(server))
             continue;
-        given += percent_of(server);
-        others += percent_of(server) == 0;
+        shares.batches += is_batch;
+        shares.mains += !is_batch;
+        shares.given += is_batch ? 0 : percent_of(server);
+        shares.others += !is_batch && !percent_of(server);
     }
+    return shares;
+}
+
+static uint64_t slice_of(const struct server_process *server, const struct shares *shares)
+{
+    uint32_t usual = server->daemon->timeslice_us;
+
+    if (lane_name_is_batch(server->name))
+        return TIMESLICE_BATCH_US;
+    if (!usual && !shares->given)
+        usual = timeslice_of_main(shares->batches, shares->mains);
+    return timeslice_of(percent_of(server), shares->given, shares->others, usual);
+}
+
+void timeslices_divide(struct daemon *daemon)
+{
+    const struct shares shares = count_shares(daemon);
+
     list_for_each (struct server_process, server, &daemon->servers, link)
         if (takes_time(server))
-            send_slice(server,
-                       timeslice_of(percent_of(server), given, others, daemon->timeslice_us));
+            send_slice(server, slice_of(server, &shares));
 }

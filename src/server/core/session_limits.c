@@ -9,6 +9,7 @@ void session_limits_init(struct session_limits *limits, const struct server_limi
     limits->fixed_count = from->fixed_count;
     limits->fixed_only = from->fixed_only;
     limits->totals_show_limit = from->totals_show_limit;
+    limits->class = from->class;
     session_limits_set(limits, from);
 }
 
@@ -33,6 +34,7 @@ struct server_limits session_limits_get(const struct session_limits *limits)
         .fixed_count = limits->fixed_count,
         .fixed_only = limits->fixed_only,
         .totals_show_limit = limits->totals_show_limit,
+        .class = limits->class,
     };
 
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)

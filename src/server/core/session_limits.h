@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client may use, in force now. The daemon may change the memory limits, the share of the
- * multiprocessors and the priority while the client works; its static partition, and what totals
- * show, never change.
+ * multiprocessors and the priority while the client works; its static partition, its class, and
+ * what totals show, never change.
  */
 #pragma once
 
@@ -23,9 +23,9 @@ struct session_limits {
     atomic_uint sm_centipercent;                     /* 1..10000; 10000 = no limit */
     atomic_uint priority;                            /* 0 normal, 1 below normal */
     atomic_uint changed;                             /* enum session_change, one bit each */
-    /* Written before the session's thread starts. */
-    uint32_t fixed_device, fixed_first, fixed_count, fixed_only; /* as in struct server_limits */
-    bool totals_show_limit;                                      /* likewise */
+    /* Written before the session's thread starts; as in struct server_limits. */
+    uint32_t fixed_device, fixed_first, fixed_count, fixed_only, class;
+    bool totals_show_limit;
 };
 
 /* Before the session's thread starts: takes over all of them. */

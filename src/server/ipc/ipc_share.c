@@ -154,9 +154,8 @@ CUresult ipc_name(struct session *session, const struct ipc_item *item, struct i
     return CUDA_SUCCESS;
 }
 
-/* A client of another user is only told that there is no such name. */
-CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key key,
-                     struct ipc_item *ret_item)
+static CUresult find_item(struct session *session, enum ipc_kind kind, struct ipc_key key,
+                          struct ipc_item *ret_item)
 {
     IPC_LOCKED(session->server);
     const struct ipc_entry *entry = map_get(&session->server->ipc->names, key.words[0]);
@@ -169,6 +168,20 @@ CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key
     entry->item.share->references++;
     *ret_item = entry->item;
     return CUDA_SUCCESS;
+}
+
+/* A client of another user is only told that there is no such name. */
+CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key key,
+                     struct ipc_item *ret_item)
+{
+    CUresult result = find_item(session, kind, key, ret_item);
+
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        session_log_error(session, "No program of this user and server has given out this IPC "
+                                   "handle. Batch programs have a server of their own: exchange "
+                                   "descriptors (cuMemExportToShareableHandle) with the others, or "
+                                   "run all in one class");
+    return result;
 }
 
 static void entry_destroy(struct session *session, struct ipc_entry *entry)

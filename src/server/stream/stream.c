@@ -14,6 +14,7 @@
 
 #include "capacity.h"
 #include "cleanup.h"
+#include "client_class.h"
 #include "ended_streams.h"
 #include "fence.h"
 #include "log.h"
@@ -120,11 +121,13 @@ CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
     return stream_end_by(stream, seq, result, fence_write);
 }
 
-/* A client below normal priority gets the lowest one; the others keep one level above it. */
+/* A client below normal priority gets the lowest one; the others keep one level above it, and
+ * critical ones two. */
 int stream_grant_priority(const struct session *session, const struct device *device, int asked)
 {
     int least = device->record.priority_least, greatest = device->record.priority_greatest;
-    int granted = session->limits.priority ? least : asked - 1;
+    int above = session->limits.class == CLASS_CRITICAL ? 2 : 1;
+    int granted = session->limits.priority ? least : asked - above;
 
     if (granted > least)
         granted = least;

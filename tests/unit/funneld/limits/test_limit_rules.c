@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client_class.h"
 #include "unit.h"
 
 #define GIB (1ull << 30)
@@ -104,6 +105,31 @@ static void test_a_static_partition_keeps_its_multiprocessors(void **state)
     assert_int_equal(limits.sm_centipercent, 10000);
 }
 
+static uint32_t class_of(uid_t uid, const char *group, uint32_t of_space, uint32_t asked)
+{
+    struct server_identity identity = {.uid = uid};
+
+    strcpy(identity.group, group);
+    return limit_rules_class(&rules, &identity, of_space, asked);
+}
+
+static void test_the_lowest_class_counts(void **state)
+{
+    struct limit_change user = {.class = CLASS_NORMAL}, group = {.class = CLASS_BATCH};
+
+    assert_int_equal(class_of(7, "", CLASS_UNSET, CLASS_UNSET), CLASS_NORMAL);
+    assert_int_equal(class_of(7, "", CLASS_CRITICAL, CLASS_UNSET), CLASS_CRITICAL);
+    limit_rules_set(&rules, "", 7, &user);
+    limit_rules_set(&rules, "nightly", 0, &group);
+    assert_int_equal(class_of(7, "", CLASS_CRITICAL, CLASS_CRITICAL), CLASS_NORMAL);
+    assert_int_equal(class_of(7, "", CLASS_BATCH, CLASS_CRITICAL), CLASS_BATCH);
+    assert_int_equal(class_of(7, "nightly", CLASS_UNSET, CLASS_UNSET), CLASS_BATCH);
+    assert_int_equal(class_of(8, "nightly", CLASS_UNSET, CLASS_CRITICAL), CLASS_BATCH);
+    assert_int_equal(class_of(8, "", CLASS_UNSET, CLASS_CRITICAL), CLASS_CRITICAL);
+    /* A group's rule does not bind the user whose id it was given with. */
+    assert_int_equal(class_of(0, "", CLASS_UNSET, CLASS_CRITICAL), CLASS_CRITICAL);
+}
+
 static void test_capacity(void **state)
 {
     struct limit_change change = {.sm_centipercent = 100};
@@ -122,6 +148,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_user_bounds_the_group, setup),
         cmocka_unit_test_setup(test_changes_add_up, setup),
         cmocka_unit_test_setup(test_a_static_partition_keeps_its_multiprocessors, setup),
+        cmocka_unit_test_setup(test_the_lowest_class_counts, setup),
         cmocka_unit_test_setup(test_capacity, setup),
     };
 

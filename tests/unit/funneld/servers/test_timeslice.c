@@ -41,6 +41,15 @@ static void test_policies(void **state)
     assert_int_equal(timeslice_of(0, 60, 2, 1000), 1000);
 }
 
+/* The main lane has a long slice beside a batch lane of its service, and if no other service runs.
+ */
+static void test_main_lane(void **state)
+{
+    assert_int_equal(timeslice_of_main(0, 1), 0);
+    assert_int_equal(timeslice_of_main(1, 1), TIMESLICE_MAIN_US);
+    assert_int_equal(timeslice_of_main(1, 2), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -49,6 +58,7 @@ int main(void)
         cmocka_unit_test(test_others_share_the_rest),
         cmocka_unit_test(test_none_starves),
         cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_main_lane),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Limits of a client: which the daemon may change, and when the session's thread has to follow. */
 #include "session_limits.h"
 
+#include "client_class.h"
 #include "unit.h"
 
 static const struct server_limits granted = {
@@ -12,6 +13,7 @@ static const struct server_limits granted = {
     .fixed_first = 8,
     .fixed_count = 16,
     .fixed_only = 1,
+    .class = CLASS_CRITICAL,
     .totals_show_limit = 1,
 };
 
@@ -26,7 +28,7 @@ static void all_are_taken_over_at_first(void **state)
     assert_true(limits.changed);
 }
 
-static void the_static_partition_never_changes(void **state)
+static void partition_and_class_never_change(void **state)
 {
     struct server_limits other = {.sm_centipercent = 10000};
     struct session_limits limits = {0};
@@ -40,6 +42,7 @@ static void the_static_partition_never_changes(void **state)
     assert_int_equal(now.memory_limit[1], 0);
     assert_int_equal(now.fixed_count, 16);
     assert_int_equal(now.fixed_only, 1);
+    assert_int_equal(now.class, CLASS_CRITICAL);
 }
 
 static void only_share_and_priority_move_streams(void **state)
@@ -81,7 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_taken_over_at_first),
-        cmocka_unit_test(the_static_partition_never_changes),
+        cmocka_unit_test(partition_and_class_never_change),
         cmocka_unit_test(only_share_and_priority_move_streams),
         cmocka_unit_test(the_total_is_the_limit_where_that_is_less),
     };

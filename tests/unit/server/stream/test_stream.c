@@ -3,6 +3,7 @@
  * The order between a client's legacy default stream and its other streams, as shown by the events
  * that the driver is asked for.
  */
+#include "client_class.h"
 #include "fake_driver.h"
 #include "stream_state.h"
 
@@ -154,9 +155,12 @@ static void priority_is_granted_within_the_range(void **state)
 
     fixture_stream(fixture, 1, 0);
     assert_string_equal(fake_trace(), "stream s1 -1; ");
-    fixture->session->limits.priority = 1;
+    fixture->session->limits.class = CLASS_CRITICAL;
     fixture_stream(fixture, 2, 0);
-    assert_string_equal(fake_trace(), "stream s2 0; ");
+    assert_string_equal(fake_trace(), "stream s2 -2; ");
+    fixture->session->limits.priority = 1;
+    fixture_stream(fixture, 3, 0);
+    assert_string_equal(fake_trace(), "stream s3 0; ");
 }
 
 /* Outside of its static partition a client runs nothing, whatever its library sends. */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two processes of different classes, and so of different servers. The first gives the second
+ * memory by a descriptor, which works, and by a name of cuIpc, which does not. Says what went
+ * wrong.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda_abi.h"
+#include "cuda_prototypes.h"
+#include "sock.h"
+
+#define TIMEOUT_MS 60000
+#define VALUE 11u
+#define CHANGED 12u
+
+#define MUST(call) must(call, #call)
+
+static void must(CUresult result, const char *call)
+{
+    if (result == CUDA_SUCCESS)
+        return;
+    printf("%s: %d\n", call, (int)result);
+    exit(EXIT_FAILURE);
+}
+
+static void is_true(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    printf("not: %s\n", what);
+    exit(EXIT_FAILURE);
+}
+
+static const CUmemAllocationProp prop = {
+    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+
+static void open_device(const char *class)
+{
+    CUcontext context;
+
+    setenv("FUNNEL_CLASS", class, 1);
+    MUST(cuInit(0));
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+}
+
+static CUdeviceptr map_memory(CUmemGenericAllocationHandle handle)
+{
+    const CUmemAccessDesc access = {.location = prop.location,
+                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    size_t size;
+    CUdeviceptr address;
+
+    MUST(cuMemGetAllocationGranularity(&size, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    MUST(cuMemAddressReserve(&address, size, 0, 0, 0));
+    MUST(cuMemMap(address, size, 0, handle, 0));
+    MUST(cuMemSetAccess(address, size, &access, 1));
+    return address;
+}
+
+static void receive(int socket, void *data, size_t size, int *ret_fd)
+{
+    size_t count = 0;
+    ssize_t got = sock_recv(socket, data, size, ret_fd, ret_fd ? 1 : 0, &count, TIMEOUT_MS);
+
+    is_true(got == (ssize_t)size && count == (ret_fd ? 1 : 0), "a message of the other process");
+}
+
+static int take(int socket)
+{
+    CUmemGenericAllocationHandle handle;
+    CUipcMemHandle name;
+    CUdeviceptr opened;
+    uint32_t word = 0;
+    int fd = -1;
+
+    open_device("batch");
+    receive(socket, &name, sizeof(name), &fd);
+    MUST(cuMemImportFromShareableHandle(&handle, (void *)(uintptr_t)fd,
+                                        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    CUdeviceptr memory = map_memory(handle);
+    MUST(cuMemcpyDtoH_v2(&word, memory, sizeof(word)));
+    is_true(word == VALUE, "the batch program reads what the other has written");
+    MUST(cuMemsetD32_v2(memory, CHANGED, 1));
+    MUST(cuCtxSynchronize());
+    is_true(cuIpcOpenMemHandle_v2(&opened, name, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ==
+                CUDA_ERROR_INVALID_VALUE,
+            "CUDA_ERROR_INVALID_VALUE for a name of another server");
+    is_true(!sock_send(socket, "x", 1, NULL, 0), "a message to the other process");
+    return EXIT_SUCCESS;
+}
+
+static void give(int socket)
+{
+    CUmemGenericAllocationHandle handle;
+    CUipcMemHandle name;
+    CUdeviceptr named;
+    size_t size;
+    uint32_t word = 0;
+    int fd = -1;
+    char byte;
+
+    open_device("normal");
+    MUST(cuMemGetAllocationGranularity(&size, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    MUST(cuMemCreate(&handle, size, &prop, 0));
+    CUdeviceptr memory = map_memory(handle);
+    MUST(cuMemsetD32_v2(memory, VALUE, 1));
+    MUST(cuMemAlloc_v2(&named, 4096));
+    MUST(cuIpcGetMemHandle(&name, named));
+    MUST(cuCtxSynchronize());
+    MUST(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    is_true(!sock_send(socket, &name, sizeof(name), &fd, 1), "a message to the other process");
+    receive(socket, &byte, sizeof(byte), NULL);
+    MUST(cuMemcpyDtoH_v2(&word, memory, sizeof(word)));
+    is_true(word == CHANGED, "the first program reads what the batch program has written");
+}
+
+int main(void)
+{
+    int sockets[2], status = -1;
+
+    is_true(!sock_pair(sockets), "two sockets");
+    pid_t child = fork();
+    if (child == 0) {
+        close(sockets[0]);
+        return take(sockets[1]);
+    }
+    close(sockets[1]);
+    give(sockets[0]);
+    waitpid(child, &status, 0);
+    is_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS, "the end of the other");
+    return EXIT_SUCCESS;
+}

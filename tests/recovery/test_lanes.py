@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two lanes of one user on a device: what ends in one leaves the other running, and who moves comes
+back in its lane. Run as: test_lanes.py BUILD [--device cuda]."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import test_recovery
+from harness import TIMEOUT, wait_until
+from test_recovery import FAULT, FINE, GONE
+
+LANES = ("main", "batch")
+CLASS = {"main": "normal", "batch": "batch"}
+
+
+def scheduling(pid):
+    """Nice value and policy of each of its threads: proc(5)."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/stat") as status:
+            fields = status.read().rpartition(")")[2].split()
+            found.append((int(fields[16]), int(fields[38])))
+    return found
+
+
+class TestCase(test_recovery.TestCase):
+    def state(self, *command):
+        return json.loads(self.funnel(*command, "--json").stdout)
+
+    def servers(self):
+        """The process of each lane."""
+        return {server["lane"]: server["pid"] for server in self.state("servers")}
+
+    def enter(self, lane, **options):
+        probe = self.probe(FUNNEL_CLASS=CLASS[lane], **options)
+        self.assertEqual(probe.opened(), FINE)
+        self.assertEqual(probe.ask("round"), FINE)
+        return probe
+
+    def lane_of(self, probe):
+        return [client["lane"] for client in self.state("ps") if client["pid"] == probe.process.pid]
+
+    def other(self, lane):
+        return LANES[lane == "main"]
+
+    def end_server(self, lane, server):
+        wait_until(lambda: server not in self.server_pids(), f"the end of the {lane} lane")
+
+
+class Lanes(TestCase):
+    def test_results_and_scheduling(self):
+        """On the software GPU the operating system's scheduler is what sets lanes apart."""
+        probes = {lane: self.enter(lane) for lane in LANES}
+        servers = self.servers()
+        self.assertEqual(sorted(servers), ["batch", "main"])
+        for lane, probe in probes.items():
+            self.assertEqual(self.lane_of(probe), [lane])
+            for word in ("launch", "synchronize", "look", "graph", "callback", "managed"):
+                self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said())
+        self.assertEqual(set(scheduling(servers["main"])), {(os.nice(0), os.SCHED_OTHER)})
+        expected = (min(os.nice(0) + 10, 19), os.SCHED_BATCH)
+        others = [one for one in scheduling(servers["batch"]) if one != expected]
+        self.assertLessEqual(len(others), 1, "but for a thread of a sanitizer all are the same")
+
+    def test_a_bad_class_is_said(self):
+        probe = self.probe(FUNNEL_CLASS="fast")
+        self.assertEqual(probe.opened(), FINE)
+        self.assertEqual(self.lane_of(probe), ["main"])
+        self.assertIn('FUNNEL_CLASS: "fast" is not critical, normal or batch; ignored', probe.said())
+
+    def test_shared_memory(self):
+        """By descriptors it works between lanes; cuIpc's names belong to a server."""
+        done = subprocess.run(
+            [os.path.join(test_recovery.BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
+             os.path.join(test_recovery.BUILD, "tests/recovery/lane_pair")],
+            env=self.environment, timeout=TIMEOUT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        wait_until(lambda: "Batch programs have a server of their own" in self.log("server"),
+                   "the message")
+
+
+class Fate(TestCase):
+    def check_fault(self, lane):
+        idle, offender = self.enter(lane), self.enter(lane, program=self.other_program())
+        neighbor, busy = self.enter(self.other(lane)), self.enter(self.other(lane))
+        servers = self.servers()
+        for word in ("hold", "arrive"):
+            self.assertEqual(busy.ask(word), FINE)
+        self.assertEqual(offender.ask("fault"), FAULT)
+        self.end_server(lane, servers[lane])
+        self.assertEqual(neighbor.ask("round"), FINE, neighbor.said())
+        for word in ("release", "synchronize", "look", "round"):
+            self.assertEqual((word, busy.ask(word)), (word, FINE), busy.said())
+        self.assertEqual(self.servers()[self.other(lane)], servers[self.other(lane)])
+        for word in ("look", "round"):
+            self.assertEqual((word, idle.ask(word)), (word, FINE), idle.said())
+        self.assertEqual(self.lane_of(idle), [lane])
+        self.assertEqual([self.lane_of(probe) for probe in (neighbor, busy)], [[self.other(lane)]] * 2)
+
+    def test_fault_in_the_batch_lane(self):
+        self.check_fault("batch")
+
+    def test_fault_in_the_main_lane(self):
+        self.check_fault("main")
+
+    def check_kill(self, lane):
+        idle, victim = self.enter(lane), self.enter(lane)
+        busy = self.enter(self.other(lane))
+        servers = self.servers()
+        for probe in (victim, busy):
+            for word in ("hold", "arrive"):
+                self.assertEqual(probe.ask(word), FINE)
+        os.kill(servers[lane], signal.SIGKILL)
+        self.end_server(lane, servers[lane])
+        for word in ("release", "synchronize", "look", "round"):
+            self.assertEqual((word, busy.ask(word)), (word, FINE), busy.said())
+        self.assertEqual(victim.ask("synchronize"), GONE)
+        for word in ("look", "round"):
+            self.assertEqual((word, idle.ask(word)), (word, FINE), idle.said())
+        self.assertEqual(self.lane_of(idle), [lane])
+        self.assertEqual(self.servers()[self.other(lane)], servers[self.other(lane)])
+
+    def test_killed_batch_lane(self):
+        self.check_kill("batch")
+
+    def test_killed_main_lane(self):
+        self.check_kill("main")
+
+
+if __name__ == "__main__":
+    test_recovery.main(sys.argv)
