@@ -356,7 +356,7 @@ int main(int argc, char **argv)
 {
     struct options options = {.protocol = "2"};
     struct paths paths;
-    int status = -1;
+    int status = -1, error;
 
     int i;
 
@@ -369,8 +369,9 @@ int main(int argc, char **argv)
         return status;
     if (check_protocol(options.protocol))
         return 1;
-    if (options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths))
-        return refuse("The path of the pipe or log directory is too long");
+    error = options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths);
+    if (error)
+        return refuse(paths_error_text(error));
     if (i < argc && (options.daemon || options.quit))
         return refuse("A command goes with none of -d, -f and -q");
     if (options.daemon && options.quit)

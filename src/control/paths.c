@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "daemon_trust.h"
 #include "fd.h"
 #include "hello.h"
@@ -61,9 +62,9 @@ static int make_absolute(const char *path, char *ret_path, size_t capacity)
     return error;
 }
 
-static int resolve_pipe(char *ret_path, size_t capacity)
+/* `chosen` is NULL where no directory is named. */
+static int resolve_pipe(const char *chosen, char *ret_path, size_t capacity)
 {
-    const char *chosen = environment("CUDA_MPS_PIPE_DIRECTORY");
     const char *runtime = environment("XDG_RUNTIME_DIR");
     char fallback[64];
 
@@ -88,10 +89,10 @@ static int resolve_log(const char *pipe, char *ret_path, size_t capacity)
     return path_join(pipe, "log", ret_path, capacity);
 }
 
-int paths_resolve(struct paths *ret_paths)
+static int resolve(const char *chosen, struct paths *ret_paths)
 {
     struct paths paths;
-    int error = resolve_pipe(paths.pipe, sizeof(paths.pipe));
+    int error = resolve_pipe(chosen, paths.pipe, sizeof(paths.pipe));
 
     if (!error)
         error = resolve_log(paths.pipe, paths.log, sizeof(paths.log));
@@ -102,6 +103,13 @@ int paths_resolve(struct paths *ret_paths)
     return error;
 }
 
+int paths_resolve(struct paths *ret_paths)
+{
+    const char *chosen = environment("CUDA_MPS_PIPE_DIRECTORY");
+
+    return chosen && strchr(chosen, ':') ? -EINVAL : resolve(chosen, ret_paths);
+}
+
 static bool daemon_listens(const struct paths *paths)
 {
     _cleanup_fd_ int fd = -1;
@@ -109,15 +117,51 @@ static bool daemon_listens(const struct paths *paths)
     return daemon_connect_trusted(paths->socket, &fd) == 0;
 }
 
+/* The first of the directories in which a daemon listens, else the first. */
+static int find_in_list(const char *list, struct paths *ret_paths)
+{
+    _cleanup_free_ char *copy = strdup(list);
+    char *rest = NULL;
+    struct paths paths;
+    int error = copy ? -EINVAL : -ENOMEM;
+
+    for (char *item = copy ? strtok_r(copy, ":", &rest) : NULL; item;
+         item = strtok_r(NULL, ":", &rest)) {
+        bool is_first = error != 0;
+
+        error = resolve(item, &paths);
+        if (error)
+            return error;
+        if (is_first)
+            *ret_paths = paths;
+        if (daemon_listens(&paths)) {
+            *ret_paths = paths;
+            return 0;
+        }
+    }
+    return error;
+}
+
 int paths_find_daemon(struct paths *ret_paths)
 {
+    const char *chosen = environment("CUDA_MPS_PIPE_DIRECTORY");
     struct paths roots = {SYSTEM_PIPE, SYSTEM_LOG, SYSTEM_PIPE "/" HELLO_SOCKET_NAME};
-    int error = paths_resolve(ret_paths);
+    int error;
 
-    if (!error && !environment("CUDA_MPS_PIPE_DIRECTORY") && geteuid() != 0 &&
-        !daemon_listens(ret_paths) && daemon_listens(&roots))
+    if (chosen && strchr(chosen, ':'))
+        return find_in_list(chosen, ret_paths);
+    error = resolve(chosen, ret_paths);
+    if (!error && !chosen && geteuid() != 0 && !daemon_listens(ret_paths) && daemon_listens(&roots))
         *ret_paths = roots;
     return error;
+}
+
+const char *paths_error_text(int error)
+{
+    if (error == -EINVAL)
+        return "CUDA_MPS_PIPE_DIRECTORY names several directories, and a daemon has one";
+    return error == -ENAMETOOLONG ? "The path of the pipe or log directory is too long"
+                                  : strerror(-error);
 }
 
 size_t paths_pipe_max(void)

@@ -16,13 +16,18 @@ struct paths {
 
 /* From CUDA_MPS_PIPE_DIRECTORY and CUDA_MPS_LOG_DIRECTORY, else the defaults of this user:
  * /run/funnel and /var/log/funnel for root, $XDG_RUNTIME_DIR/funnel or /tmp/funnel-UID (and log in
- * it) for others. 0 or -ENAMETOOLONG. */
+ * it) for others. 0, -ENAMETOOLONG, or -EINVAL where the first variable names several directories:
+ * a daemon has one. */
 int paths_resolve(struct paths *ret_paths);
 
 /* The same for a process that looks for a daemon: when no daemon of root's or
  * its own user's listens there and CUDA_MPS_PIPE_DIRECTORY names no directory, those of root's
- * daemon if that listens, because it serves all users. */
+ * daemon if that listens, because it serves all users. The variable may name several directories
+ * with colons between them: then it is the first in which such a daemon listens, or the first. */
 int paths_find_daemon(struct paths *ret_paths);
+
+/* What the error of these two is. */
+const char *paths_error_text(int error);
 
 /* The longest pipe directory whose socket's address still fits. */
 size_t paths_pipe_max(void);

@@ -335,8 +335,9 @@ int main(int argc, char **argv)
         return print_error("there is no user ", options.server_user);
     take_name(argv[0]);
     raise_descriptor_limit();
-    if (paths_resolve(&daemon.paths))
-        return print_error("the path of the pipe or log directory is too long", "");
+    error = paths_resolve(&daemon.paths);
+    if (error)
+        return print_error(paths_error_text(error), "");
     if (path_of_sibling("bin/funneld", daemon.program, sizeof(daemon.program)))
         return print_error("the path of this program is too long", "");
     daemon.device = options.device;

@@ -108,6 +108,15 @@ class Run(harness.TestCase):
         done = self.funnel("start", environment={"FUNNEL_DEVICE": "soft"})
         self.assertIn("(device: soft)", done.stdout)
 
+    def test_several_pipe_directories(self):
+        """A daemon that is started for the program has the first; then it is found in any place."""
+        second = os.path.join(self.root, "none")
+        process = self.begin(CUDA_MPS_PIPE_DIRECTORY=f"{self.pipe}:{second}")
+        self.assertFalse(os.path.exists(second))
+        pipes = {"CUDA_MPS_PIPE_DIRECTORY": f"{second}:{self.pipe}"}
+        self.assertIn(str(process.pid), self.funnel("ps", environment=pipes).stdout)
+        self.assert_refused(1, "names several directories, and a daemon has one", "start", **pipes)
+
     def test_relative_pipe_directory(self):
         """It is that of the process that names it, and the daemon and the program have another one."""
         relative = {"CUDA_MPS_PIPE_DIRECTORY": "pipe"}

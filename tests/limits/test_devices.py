@@ -115,6 +115,32 @@ class TwoDaemons(TestCase):
         self.assertEqual(self.device_of(self.pipes[1], {VISIBLE: first}), [(1, first)])
         self.assertTrue(self.refused(self.pipes[0], {VISIBLE: first}))
 
+    def clients(self, pipe):
+        return [client["pid"] for client in self.view("ps", pipe)]
+
+    def test_several_directories(self):
+        """A program, with funnel run and by itself, takes the first in which a daemon answers."""
+        self.environment["CUDA_MPS_PIPE_DIRECTORY"] = ":".join(
+            [os.path.join(self.root, "none"), *self.pipes])
+        programs = [self.begin("info", "wait"), self.begin_by_itself("info", "wait")]
+        for program in programs:
+            program.answer()
+        self.assertEqual(sorted(self.clients(self.pipes[0])), sorted(p.pid for p in programs))
+        self.assertEqual(len(self.funnel_json("ps")), 2)
+        self.assertEqual(self.clients(self.pipes[1]), [])
+        done = self.run_program("funneld", "-d", "--device", "soft")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("names several directories, and a daemon has one", done.stderr)
+        for program in programs:
+            program.go_on()
+            self.assertEqual(program.end(), 0)
+        self.quit(self.pipes[0])
+        programs = [self.begin("info", "wait"), self.begin_by_itself("info", "wait")]
+        for program in programs:
+            program.answer()
+        self.assertEqual(sorted(self.clients(self.pipes[1])), sorted(p.pid for p in programs))
+        self.assertEqual(len(self.funnel_json("ps")), 2)
+
     def test_neither_knows_of_the_other(self):
         programs = [self.begin("info", "wait", environment={"CUDA_MPS_PIPE_DIRECTORY": pipe})
                     for pipe in self.pipes]

@@ -260,6 +260,16 @@ static bool names_unknown_server(const struct paths *paths)
     return true;
 }
 
+/* A daemon that is started has the first of several directories. */
+static int name_one_directory(const struct paths *paths)
+{
+    const char *list = getenv("CUDA_MPS_PIPE_DIRECTORY");
+
+    if (!list || !strchr(list, ':') || !setenv("CUDA_MPS_PIPE_DIRECTORY", paths->pipe, 1))
+        return 0;
+    return cli_fail("cannot set the environment: %s", strerror(errno));
+}
+
 static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
                         char *reason)
 {
@@ -268,7 +278,7 @@ static int start_daemon(const struct paths *paths, const struct run_options *opt
 
     if (options->no_start)
         return cli_fail("%s, and --no-start is given", reason);
-    if (names_unknown_server(paths))
+    if (names_unknown_server(paths) || name_one_directory(paths))
         return 1;
     if (!daemon.device && !(daemon.device = cli_default_device()))
         return 2;

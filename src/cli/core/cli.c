@@ -60,7 +60,8 @@ const char *cli_default_device(void)
 
 static int explain_paths(int error)
 {
-    return error ? cli_fail("cannot use the pipe or log directory: %s", strerror(-error)) : 0;
+    return error ? cli_fail("cannot use the pipe or log directory: %s", paths_error_text(error))
+                 : 0;
 }
 
 int cli_paths(struct paths *ret_paths)

@@ -71,15 +71,36 @@ static int connect_to(struct attempt *attempt, const char *path)
     return r;
 }
 
+static bool is_absent(int error)
+{
+    return error == -ENOENT || error == -ECONNREFUSED || error == -ENOTDIR;
+}
+
+/* To the first directory in which a daemon answers: 0 or -errno, with the last path that was tried.
+ * An error that says more than that none is there counts most. */
+static int connect_first(struct attempt *attempt, char *path, size_t capacity)
+{
+    int result = -ENOENT, found;
+
+    for (unsigned i = 0; (found = environment_socket_path(i, path, capacity)) != 0; i++) {
+        int r = found < 0 ? found : connect_to(attempt, path);
+
+        if (r == 0)
+            return 0;
+        if (is_absent(result))
+            result = r;
+    }
+    return result;
+}
+
 static enum attach_outcome connect_daemon(struct attempt *attempt)
 {
-    char path[4096], system_path[64];
-    int r;
+    char path[4096] = "", system_path[64];
+    int r = connect_first(attempt, path, sizeof(path));
 
-    if (!environment_socket_path(path, sizeof(path)))
+    if (r == -ENAMETOOLONG)
         return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
                              "the path of the pipe directory is too long");
-    r = connect_to(attempt, path);
     if (r != 0 && environment_system_socket_path(system_path, sizeof(system_path)) &&
         connect_to(attempt, system_path) == 0)
         return ATTACHED;
@@ -93,7 +114,7 @@ static enum attach_outcome connect_daemon(struct attempt *attempt)
     text_format(attempt->why, attempt->why_size,
                 "no daemon serves %s (%s); start one with: funnel start", path, strerror(-r));
     attempt->status = CUDA_ERROR_MPS_CONNECTION_FAILED;
-    return r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR ? ATTACH_NO_DAEMON : ATTACH_REFUSED;
+    return is_absent(r) ? ATTACH_NO_DAEMON : ATTACH_REFUSED;
 }
 
 /* The description of this process for operators, cut to the capacity of the hello. */

@@ -4,6 +4,7 @@
 #include "switch.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -27,18 +28,41 @@ bool environment_system_socket_path(char *path, size_t capacity)
     return text_format(path, capacity, "/run/funnel/%s", HELLO_SOCKET_NAME);
 }
 
-bool environment_socket_path(char *path, size_t capacity)
+static bool format_default_socket(char *path, size_t capacity)
 {
-    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
     const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-    if (folder && *folder)
-        return text_format(path, capacity, "%s/%s", folder, HELLO_SOCKET_NAME);
     if (geteuid() == 0)
         return text_format(path, capacity, "/run/funnel/%s", HELLO_SOCKET_NAME);
     if (runtime && *runtime)
         return text_format(path, capacity, "%s/funnel/%s", runtime, HELLO_SOCKET_NAME);
     return text_format(path, capacity, "/tmp/funnel-%u/%s", (unsigned)geteuid(), HELLO_SOCKET_NAME);
+}
+
+/* The list at `*rest` has colons between its directories; `*rest` moves behind the first one. */
+static bool take_directory(const char **rest, size_t *ret_length)
+{
+    *rest += strspn(*rest, ":");
+    *ret_length = strcspn(*rest, ":");
+    *rest += *ret_length;
+    return *ret_length > 0;
+}
+
+int environment_socket_path(unsigned index, char *path, size_t capacity)
+{
+    const char *rest = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    size_t length = 0;
+    bool fits;
+
+    if (!rest || !*rest) {
+        fits = format_default_socket(path, capacity);
+        return index ? 0 : fits ? 1 : -ENAMETOOLONG;
+    }
+    for (unsigned i = 0; i <= index; i++)
+        if (!take_directory(&rest, &length))
+            return 0;
+    fits = text_format(path, capacity, "%.*s/%s", (int)length, rest - length, HELLO_SOCKET_NAME);
+    return fits ? 1 : -ENAMETOOLONG;
 }
 
 /* "1G" or "512MB": bytes; 0 when it is not a size. A number without a unit is none, as in MPS. */

@@ -9,9 +9,10 @@
 #include "attach.h"
 #include "hello.h"
 
-/* The path of the daemon's socket, by the rules of CUDA_MPS_PIPE_DIRECTORY: false when it does not
- * fit. */
-bool environment_socket_path(char *path, size_t capacity);
+/* The path of the daemon's socket in directory number `index` of those that CUDA_MPS_PIPE_DIRECTORY
+ * names, with colons between them, or in the default one: 1, 0 when there is no such directory, or
+ * -ENAMETOOLONG. */
+int environment_socket_path(unsigned index, char *path, size_t capacity);
 
 /* Where root's daemon listens, which serves all users: the second choice of a process without
  * CUDA_MPS_PIPE_DIRECTORY. False when there is no second choice. */

@@ -44,6 +44,20 @@ static void test_relative(void **state)
     assert_string_equal(paths.pipe, expected);
 }
 
+/* No daemon listens in any of them. */
+static void test_several(void **state)
+{
+    struct paths paths;
+
+    setenv("CUDA_MPS_PIPE_DIRECTORY", ":/nonexistent/a/:/nonexistent/b", 1);
+    assert_int_equal(paths_resolve(&paths), -EINVAL);
+    assert_int_equal(paths_find_daemon(&paths), 0);
+    assert_string_equal(paths.pipe, "/nonexistent/a");
+    assert_string_equal(paths.socket, "/nonexistent/a/funnel");
+    setenv("CUDA_MPS_PIPE_DIRECTORY", "::", 1);
+    assert_int_equal(paths_find_daemon(&paths), -EINVAL);
+}
+
 static void test_defaults(void **state)
 {
     struct paths paths;
@@ -93,7 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_variables, clear), cmocka_unit_test_setup(test_relative, clear),
         cmocka_unit_test_setup(test_defaults, clear),  cmocka_unit_test_setup(test_too_long, clear),
-        cmocka_unit_test_setup(test_siblings, clear),
+        cmocka_unit_test_setup(test_siblings, clear),  cmocka_unit_test_setup(test_several, clear),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* What the environment means to the client. */
 #include "unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -249,10 +250,29 @@ static void test_socket_path(void **state)
     char path[64];
 
     setenv("CUDA_MPS_PIPE_DIRECTORY", "/tmp/here", 1);
-    assert_true(environment_socket_path(path, sizeof(path)));
+    assert_int_equal(environment_socket_path(0, path, sizeof(path)), 1);
     assert_string_equal(path, "/tmp/here/funnel");
-    assert_false(environment_socket_path(path, 8));
+    assert_int_equal(environment_socket_path(1, path, sizeof(path)), 0);
+    assert_int_equal(environment_socket_path(0, path, 8), -ENAMETOOLONG);
     assert_false(environment_system_socket_path(path, sizeof(path)));
+}
+
+static void test_several_directories(void **state)
+{
+    char path[64];
+
+    setenv("CUDA_MPS_PIPE_DIRECTORY", ":/tmp/a::b:", 1);
+    assert_int_equal(environment_socket_path(0, path, sizeof(path)), 1);
+    assert_string_equal(path, "/tmp/a/funnel");
+    assert_int_equal(environment_socket_path(1, path, sizeof(path)), 1);
+    assert_string_equal(path, "b/funnel");
+    assert_int_equal(environment_socket_path(2, path, sizeof(path)), 0);
+    assert_false(environment_system_socket_path(path, sizeof(path)));
+    setenv("CUDA_MPS_PIPE_DIRECTORY", ":", 1);
+    assert_int_equal(environment_socket_path(0, path, sizeof(path)), 0);
+    unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+    assert_int_equal(environment_socket_path(0, path, sizeof(path)), 1);
+    assert_int_equal(environment_socket_path(1, path, sizeof(path)), 0);
 }
 
 int main(void)
@@ -270,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_limits_of_mps_before_schedulers),
         cmocka_unit_test(test_values_that_are_ignored_are_logged),
         cmocka_unit_test(test_socket_path),
+        cmocka_unit_test(test_several_directories),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
