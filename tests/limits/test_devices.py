@@ -51,6 +51,28 @@ class OneDaemon(TestCase):
         self.assertEqual(row, ["Device 0", str(program.pid), "Device 2", str(program.pid)])
         self.assertEqual(len(self.mps("ps\n")), 3)
 
+    def test_devices_of_a_container(self):
+        """HAMi's plugin gives a container two of three devices, and a limit for each by its place
+        in the list."""
+        self.start()
+        whole = [self.device_of(self.pipe, {VISIBLE: str(i)})[0][1] for i in range(3)]
+        hami = {"NVIDIA_VISIBLE_DEVICES": f"{whole[2]},{whole[1]}",
+                "CUDA_DEVICE_MEMORY_LIMIT_0": "64m", "CUDA_DEVICE_MEMORY_LIMIT_1": "128m",
+                "CUDA_DEVICE_SM_LIMIT": "0"}
+        program = self.begin("device=0", "total", "fill=16", "device=1", "total", "fill=16", "wait",
+                             environment=hami)
+        self.assertEqual([program.answer() for _ in range(6)],
+                         [[2], [128 << 20], [8, 2], [2], [64 << 20], [12, 2]])
+        client, = self.funnel_json("ps")
+        self.assertEqual([(d["ordinal"], d["memory_used"]) for d in client["devices"]],
+                         [(1, 128 << 20), (2, 64 << 20)])
+        self.assertEqual(self.device_of(self.pipe, {**hami, VISIBLE: "1"}), [(2, whole[2])])
+        self.assertTrue(self.refused(self.pipe, {**hami, VISIBLE: whole[0]}))
+        self.assertTrue(self.refused(self.pipe, {"NVIDIA_VISIBLE_DEVICES": "GPU-ffffffff"}))
+        for others in ("all", "0"):
+            self.assertEqual(self.device_of(self.pipe, {"NVIDIA_VISIBLE_DEVICES": others}),
+                             [(0, whole[0])])
+
     def test_logged_by_their_numbers(self):
         """Each device of a client has one line about its share, which says which device that is."""
         self.start()

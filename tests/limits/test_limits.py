@@ -254,7 +254,7 @@ class Memory(limits_harness.TestCase):
         self.start()
         hami = {"CUDA_DEVICE_MEMORY_LIMIT_0": "300m", "CUDA_DEVICE_MEMORY_LIMIT_1": "200m",
                 "CUDA_DEVICE_SM_LIMIT": "50", "CUDA_DEVICE_MEMORY_SHARED_CACHE": "/none/x.cache",
-                "CUDA_TASK_PRIORITY": "1", "NVIDIA_VISIBLE_DEVICES": "GPU-1"}
+                "CUDA_TASK_PRIORITY": "1"}
         program = self.begin("sms", "info", "total", "wait", environment=hami)
         self.assertEqual([program.answer() for _ in range(3)],
                          [[SMS // 2], [300 * MIB, 300 * MIB], [300 * MIB]])

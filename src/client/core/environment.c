@@ -186,6 +186,31 @@ void environment_names(struct hello *hello)
     copy_variable("CUDA_MPS_SM_PARTITION", hello->sm_partition, sizeof(hello->sm_partition));
 }
 
+/* ---- the devices of a container ---- */
+
+/* The list of whole GPUs in NVIDIA_VISIBLE_DEVICES, which are all that the program would have
+ * without Funnel; NULL for numbers, "all", and other words. */
+static const char *container_devices(void)
+{
+    const char *list = getenv("NVIDIA_VISIBLE_DEVICES");
+
+    for (const char *item = list; item; item = strchr(item, ',') ? strchr(item, ',') + 1 : NULL)
+        if (strncasecmp(item, "GPU-", 4) != 0)
+            return NULL;
+    return list;
+}
+
+/* Number `index` of the list; NULL where it is shorter. */
+static const char *list_item(const char *list, unsigned index, size_t *ret_length)
+{
+    while (list && index--) {
+        list = strchr(list, ',');
+        list += list != NULL;
+    }
+    *ret_length = list ? strcspn(list, ",") : 0;
+    return list;
+}
+
 /* ---- the variables of schedulers ---- */
 
 /* HAMi's sizes need no unit: "1g", "1024m", "1073741824". 0 when it is none. */
@@ -208,22 +233,48 @@ static bool is_no_limit(const char *text)
            (*text == '0' && strspn(text, "0kmgKMG") == strlen(text));
 }
 
-/* Where MPS's own variable says nothing about the device. Totals show such a limit, as they do with
- * the libraries of these schedulers. */
-static void limit_devices(const char *variable, unsigned first, unsigned count, struct hello *hello)
+/* 0 where the variable sets no limit. */
+static uint64_t bytes_of(const char *variable)
 {
     const char *text = getenv(variable);
     uint64_t bytes = text ? parse_bytes(text) : 0;
 
-    if (!text || is_no_limit(text))
-        return;
-    if (!bytes)
+    if (text && !bytes && !is_no_limit(text))
         log_ignored(variable, text, "a size such as 1g or 1073741824");
+    return bytes;
+}
+
+/* Where MPS's own variable says nothing about the device. Totals show such a limit, as they do with
+ * the libraries of these schedulers. */
+static void limit_devices(const char *variable, unsigned first, unsigned count, struct hello *hello)
+{
+    uint64_t bytes = bytes_of(variable);
+
     for (unsigned i = first; i < first + count; i++)
         if (bytes && !hello->memory_limit[i]) {
             hello->memory_limit[i] = bytes;
             hello->totals = HELLO_TOTALS_LIMIT;
         }
+}
+
+/* HAMi and Volcano number the devices of the container, which NVIDIA_VISIBLE_DEVICES names. */
+static void limit_numbered(unsigned number, struct hello *hello)
+{
+    const char *list = container_devices(), *own = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+    char variable[40];
+    size_t length;
+
+    text_format(variable, sizeof(variable), "CUDA_DEVICE_MEMORY_LIMIT_%u", number);
+    const char *uuid = list_item(list, number, &length);
+    uint64_t bytes = uuid && !(own && *own) ? bytes_of(variable) : 0;
+    if (!list)
+        limit_devices(variable, number, 1, hello);
+    if (!bytes)
+        return;
+    if (number >= HELLO_NAMED_LIMITS)
+        log_ignored(variable, uuid, "among the first 8 devices of the container");
+    keep_named_limit(hello, uuid, length, bytes);
+    hello->totals = HELLO_TOTALS_LIMIT;
 }
 
 /* HAMi's percentage: 0 and 100 are no limit. */
@@ -266,18 +317,15 @@ static bool is_exempt_from_hami(void)
     return text && (!strcmp(text, "1") || !strcasecmp(text, "t") || !strcasecmp(text, "true"));
 }
 
-/* HAMi and Volcano name devices as the program counts them. */
 static void read_hami_limits(struct hello *hello)
 {
     const char *priority = getenv("CUDA_TASK_PRIORITY");
-    char variable[40];
 
     limit_multiprocessors(hello);
-    for (unsigned i = 0; i < HELLO_MAX_DEVICES; i++) {
-        text_format(variable, sizeof(variable), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
-        limit_devices(variable, i, 1, hello);
-    }
-    limit_devices("CUDA_DEVICE_MEMORY_LIMIT", 0, HELLO_MAX_DEVICES, hello);
+    for (unsigned i = 0; i < HELLO_MAX_DEVICES; i++)
+        limit_numbered(i, hello);
+    if (!*hello->named_limits[0].device)
+        limit_devices("CUDA_DEVICE_MEMORY_LIMIT", 0, HELLO_MAX_DEVICES, hello);
     if (priority && hello->priority == HELLO_PRIORITY_UNSET)
         parse_priority("CUDA_TASK_PRIORITY", priority, hello);
 }
@@ -331,22 +379,29 @@ static bool uuid_matches(const char *text, size_t length, const uint8_t *uuid)
     return length > 4 && length <= at && strncasecmp(text, full, length) == 0;
 }
 
-static int find_device(const char *text, size_t length, const struct device_record *records,
-                       int count)
+/* Some of the server's devices, in its order. */
+struct choice {
+    const struct device_record *records;
+    uint32_t index[ATTACH_DEVICES_MAX];
+    int count;
+};
+
+/* The index of the device that an entry names, or -1. */
+static int find_device(const char *text, size_t length, const struct choice *among)
 {
     char *end;
     long ordinal;
 
     if (length > 4 && strncasecmp(text, "GPU-", 4) == 0) {
-        for (int i = 0; i < count; i++)
-            if (uuid_matches(text, length, records[i].uuid))
-                return i;
+        for (int i = 0; i < among->count; i++)
+            if (uuid_matches(text, length, among->records[among->index[i]].uuid))
+                return (int)among->index[i];
         return -1;
     }
     ordinal = strtol(text, &end, 10);
-    if (end != text + length || length == 0 || ordinal < 0 || ordinal >= count)
+    if (end != text + length || length == 0 || ordinal < 0 || ordinal >= among->count)
         return -1;
-    return (int)ordinal;
+    return (int)among->index[ordinal];
 }
 
 static bool seen(const uint32_t *indices, int count, int device)
@@ -357,15 +412,44 @@ static bool seen(const uint32_t *indices, int count, int device)
     return false;
 }
 
+static bool is_in_container(const char *list, const struct device_record *record)
+{
+    const char *uuid;
+    size_t length;
+
+    for (unsigned i = 0; (uuid = list_item(list, i, &length)); i++)
+        if (uuid_matches(uuid, length, record->uuid))
+            return true;
+    return false;
+}
+
+static void choose_devices_of_container(const struct device_record *records, int count,
+                                        struct choice *ret_choice)
+{
+    const char *list = container_devices();
+
+    ret_choice->records = records;
+    ret_choice->count = 0;
+    for (int i = 0; i < count; i++)
+        if (!list || is_in_container(list, &records[i]))
+            ret_choice->index[ret_choice->count++] = (uint32_t)i;
+    if (list && !ret_choice->count)
+        client_log("NVIDIA_VISIBLE_DEVICES: the server has none of the devices \"%.200s\", so "
+                   "that the program sees none",
+                   list);
+}
+
 int environment_visible_devices(const char *list, const struct device_record *records, int count,
                                 uint32_t *ret_indices)
 {
+    struct choice among;
     int visible = 0;
 
+    choose_devices_of_container(records, count, &among);
     if (!list) {
-        for (int i = 0; i < count; i++)
-            ret_indices[i] = (uint32_t)i;
-        return count;
+        for (int i = 0; i < among.count; i++)
+            ret_indices[i] = among.index[i];
+        return among.count;
     }
     while (*list) {
         size_t length;
@@ -375,7 +459,7 @@ int environment_visible_devices(const char *list, const struct device_record *re
         length = strcspn(list, ",");
         while (length > 0 && isspace((unsigned char)list[length - 1]))
             length--;
-        device = find_device(list, length, records, count);
+        device = find_device(list, length, &among);
         if (device < 0)
             break;
         if (seen(ret_indices, visible, device))

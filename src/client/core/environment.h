@@ -26,9 +26,10 @@ void environment_limits(struct hello *hello);
 void environment_names(struct hello *hello);
 
 /* Which of the server's `count` devices the process sees, in its own order: `list` is the value of
- * CUDA_VISIBLE_DEVICES, or NULL for all. As in CUDA the list ends at the first entry that names no
- * device, and is empty if it names one twice. Returns how many; `ret_indices` has space for
- * `count`. */
+ * CUDA_VISIBLE_DEVICES, or NULL for all. Where NVIDIA_VISIBLE_DEVICES names GPUs by UUID, only
+ * those count, as in the container that a scheduler made with it. As in CUDA the list ends at the
+ * first entry that names no device, and is empty if it names one twice. Returns how many;
+ * `ret_indices` has space for `count`. */
 int environment_visible_devices(const char *list, const struct device_record *records, int count,
                                 uint32_t *ret_indices);
 

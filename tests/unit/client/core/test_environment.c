@@ -98,6 +98,7 @@ static const char *const limit_variables[] = {
     "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
     "CUDA_DEVICE_SM_LIMIT",
     "CUDA_DEVICE_MEMORY_LIMIT",
+    "CUDA_DEVICE_MEMORY_LIMIT_0",
     "CUDA_DEVICE_MEMORY_LIMIT_1",
     "GPU_MEMORY_LIMIT",
     "CUDA_DEVICE_SM_LIMIT_0",
@@ -164,6 +165,42 @@ static void test_other_variables_of_hami(void **state)
     assert_int_equal(exempt.totals, HELLO_TOTALS_UNSET);
     assert_int_equal(limits_with("GPU_MEMORY_LIMIT", "1g").memory_limit[0], 1 << 30);
     forget_limits();
+}
+
+/* What a scheduler gives a container of two of three devices, the second one first. */
+static void test_devices_of_a_container(void **state)
+{
+    const char *const others[] = {"all", "0,1", "", "GPU-ab,MIG-2"};
+    struct hello hello;
+    uint32_t indices[3];
+
+    forget_limits();
+    setenv("NVIDIA_VISIBLE_DEVICES", "GPU-ab,GPU-1122", 1);
+    assert_int_equal(visible(NULL, indices), 2);
+    assert_int_equal(indices[0], 0);
+    assert_int_equal(indices[1], 2);
+    assert_int_equal(visible("1", indices), 1);
+    assert_int_equal(indices[0], 2);
+    assert_int_equal(visible("GPU-1122", indices), 1);
+    assert_int_equal(visible("GPU-1199", indices), 0);
+    assert_int_equal(visible("2", indices), 0);
+    setenv("CUDA_DEVICE_MEMORY_LIMIT_0", "3000m", 1);
+    hello = limits_with("CUDA_DEVICE_MEMORY_LIMIT_1", "1g");
+    assert_string_equal(hello.named_limits[0].device, "GPU-ab");
+    assert_int_equal(hello.named_limits[0].bytes, UINT64_C(3000) << 20);
+    assert_string_equal(hello.named_limits[1].device, "GPU-1122");
+    assert_int_equal(hello.memory_limit[0], 0);
+    assert_int_equal(hello.totals, HELLO_TOTALS_LIMIT);
+    hello = limits_with("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=2G");
+    assert_int_equal(hello.named_limits[0].bytes, 0);
+    forget_limits();
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        setenv("NVIDIA_VISIBLE_DEVICES", others[i], 1);
+        assert_int_equal(visible(NULL, indices), 3);
+    }
+    setenv("NVIDIA_VISIBLE_DEVICES", "GPU-ffffffff", 1);
+    assert_int_equal(visible(NULL, indices), 0);
+    unsetenv("NVIDIA_VISIBLE_DEVICES");
 }
 
 /* Totals show the limits of schedulers, as these do themselves, and others where it is said. */
@@ -286,6 +323,7 @@ int main(void)
         cmocka_unit_test(test_wrong_limits_are_not_asked_for),
         cmocka_unit_test(test_limits_of_schedulers),
         cmocka_unit_test(test_other_variables_of_hami),
+        cmocka_unit_test(test_devices_of_a_container),
         cmocka_unit_test(test_what_totals_show),
         cmocka_unit_test(test_limits_of_mps_before_schedulers),
         cmocka_unit_test(test_values_that_are_ignored_are_logged),
