@@ -14,6 +14,7 @@
 #include "cudart.h"
 #include "entry_points.h"
 #include "passthrough.h"
+#include "profile_export.h"
 
 static CUresult primary_context(CUcontext *ret_context, CUdevice dev)
 {
@@ -211,6 +212,10 @@ CUresult client_cuGetExportTable(const void **ppExportTable, const CUuuid *pExpo
 
     if (memcmp(pExportTableId, &passthrough_signature, sizeof(*pExportTableId)) == 0) {
         *ppExportTable = &passthrough_signature;
+        return CUDA_SUCCESS;
+    }
+    if (memcmp(pExportTableId, &profile_interface_id, sizeof(*pExportTableId)) == 0) {
+        *ppExportTable = &profile_interface;
         return CUDA_SUCCESS;
     }
     result = client_decide();

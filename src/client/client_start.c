@@ -23,6 +23,7 @@
 #include "client_managed.h"
 #include "client_memory.h"
 #include "client_printf.h"
+#include "client_profile.h"
 #include "client_prototypes.h"
 #include "client_recovery.h"
 #include "client_stream.h"
@@ -75,6 +76,7 @@ static void after_fork_in_child(void)
         fd_close(&client->socket);
         call_after_fork();
         export_after_fork();
+        client_profile_after_fork();
         client = NULL;
         atomic_store_explicit(&client_mode_word, CLIENT_COLD, memory_order_release);
     }

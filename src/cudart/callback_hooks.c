@@ -1,16 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a profiler would hook into libcudart. libcudart looks a flag up for each of its entry
- * points, and calls a hook only where the flag is set; ours stay zero, so no hook is ever called.
+ * Where a profiler hooks into libcudart. libcudart looks a flag up for each of its entry points,
+ * and calls a hook only where the flag is set: for the entry points while there is a profiler, and
+ * for resources never.
  */
+#include "cudart.h"
 #include "tables.h"
 
+#include <stdatomic.h>
+
+#define API_FLAGS 1024u
+
 /* Counted in flags, not bytes; libcudart 13.0 insists on more than 522 and 13. */
-static uint32_t api_flags[1024];
+static uint32_t api_flags[API_FLAGS];
 static uint32_t resource_flags[14];
 
+/* What libcudart says of a call; it is as long as `size` says. */
+struct api_call {
+    uint32_t size, reserved;
+    uint64_t context_id, stream_id, reserved2;
+    const void *arguments;
+    const void *result;
+    const char *name;
+    uint64_t *data;
+    CUcontext context;
+    CUstream stream;
+    uint32_t id;
+    uint32_t exits; /* 0 = the call begins */
+    const char *symbol;
+};
+
+static void (*_Atomic profiler)(const struct cudart_call *call);
+
+/* `id` is CUPTI's number of the entry point. */
 static void on_api_call(uint32_t id, void *parameters)
 {
+    const struct api_call *given = parameters;
+    void (*hook)(const struct cudart_call *) =
+        atomic_load_explicit(&profiler, memory_order_acquire);
+
+    if (!hook || given->size < sizeof(*given))
+        return;
+    hook(&(struct cudart_call){
+        .id = id,
+        .exits = given->exits != 0,
+        .name = given->name,
+        .arguments = given->arguments,
+        .result = given->exits ? given->result : NULL,
+        .stream = given->stream,
+        .symbol = given->symbol,
+    });
+}
+
+void cudart_observe(void (*hook)(const struct cudart_call *call))
+{
+    if (hook)
+        atomic_store_explicit(&profiler, hook, memory_order_release);
+    for (unsigned i = 1; i < API_FLAGS; i++)
+        __atomic_store_n(&api_flags[i], hook != NULL, __ATOMIC_RELAXED);
+    if (!hook)
+        atomic_store_explicit(&profiler, NULL, memory_order_release);
 }
 
 static void get_api_flags(uint32_t **ret_flags, size_t *ret_count)

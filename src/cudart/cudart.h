@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,6 +56,21 @@ CUresult cudart_get_export_table(const void **ret_table, const CUuuid *id);
  * take.
  */
 void cudart_context_gone(CUcontext context);
+
+/* A call of the runtime that begins or ends, as libcudart reports it. */
+struct cudart_call {
+    uint32_t id; /* CUPTI's number of the entry point */
+    bool exits;
+    const char *name;      /* such as "cudaMalloc" */
+    const void *arguments; /* the arguments, in a struct in their order */
+    const void *result;    /* of a call that ends: its cudaError_t */
+    CUstream stream;       /* NULL where the call has none */
+    const char *symbol;    /* of a kernel that is launched, else NULL */
+};
+
+/* Each libcudart of the process calls the hook for each call of its program from now on; NULL ends
+ * that. From any thread. */
+void cudart_observe(void (*hook)(const struct cudart_call *call));
 
 /*
  * One row of the generated cuGetProcAddress table: for callers of at least `version`, `name` means

@@ -5,6 +5,8 @@
 #include "channel.h"
 #include "session.h"
 
+struct session_trace;
+struct trace_file;
 struct watch;
 
 /* The watchdog's state of a client since the last round: copy_load.h. */
@@ -32,6 +34,10 @@ struct session_life {
     bool announced;         /* the daemon knows that it has attached */
     uint64_t reported_work; /* at the last report to the daemon; 0 = never */
     struct session_call call;
+
+    /* The session's thread's. */
+    struct trace_file *profile;    /* profile.h; NULL = no profiler */
+    struct session_trace *tracing; /* trace.h; NULL = not now */
 
     /* Of any thread. */
     atomic_bool attached;

@@ -11,15 +11,13 @@
 #include "channel.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "copy_batch.h"
-#include "function.h"
+#include "profile.h"
 #include "server_life.h"
 #include "session_life.h"
 #include "shared_copy_stream.h"
-#include "shm.h"
 #include "stream.h"
 #include "text.h"
-#include "trace_format.h"
+#include "trace_file.h"
 
 /* Limit of unfinished work; further work is not timed. */
 #define PENDING_MAX 2048u
@@ -27,8 +25,11 @@
 /* Timeout of the wait for work at the end of a trace. */
 #define LAST_WORK_NS (500 * NS_PER_MS)
 
+/* Of the base of a profile's times. */
+#define BASE_LIFE_NS NS_PER_SEC
+
 struct trace {
-    struct trace_header *file;
+    struct trace_file file;
     atomic_uint_fast64_t end_ns; /* the main thread's to write */
     uint32_t number;             /* the daemon's, for this trace */
     int32_t pid;                 /* 0 = all clients */
@@ -49,7 +50,9 @@ struct pending_work {
 
 struct session_trace {
     struct session *session;
-    struct trace *trace;
+    struct trace *trace;     /* the server's; NULL = the client profiles itself */
+    struct trace_file *file; /* of either */
+    uint32_t correlation;    /* of the commands that follow; 0 = none */
     struct time_base bases[DEVICE_CONTEXTS_MAX];
     struct pending_work pending[PENDING_MAX]; /* a ring */
     unsigned first, count;
@@ -63,8 +66,8 @@ static void release_trace(struct server *server, struct trace *trace)
 
     if (--trace->users)
         return;
-    atomic_store_explicit(&trace->file->done, 1, memory_order_release);
-    shm_unmap(trace->file, TRACE_FILE_SIZE);
+    atomic_store_explicit(&trace->file.header->done, 1, memory_order_release);
+    trace_file_close(&trace->file);
     free(trace);
 }
 
@@ -88,13 +91,11 @@ bool server_is_traced(struct server *server)
 static struct trace *open_trace(const struct server_trace *order, int fd)
 {
     struct trace *trace = calloc(1, sizeof(*trace));
-    void *file;
 
-    if (!trace || shm_check(fd, TRACE_FILE_SIZE) || shm_map(fd, TRACE_FILE_SIZE, NULL, 0, &file)) {
+    if (!trace || trace_file_open(&trace->file, fd, TRACE_RECORDS_MAX)) {
         free(trace);
         return NULL;
     }
-    trace->file = file;
     atomic_init(&trace->end_ns, clock_ns() + order->seconds * NS_PER_SEC);
     trace->number = order->header.request;
     trace->pid = order->pid;
@@ -118,10 +119,10 @@ bool server_trace_begin(struct server *server, const struct server_trace *order,
 
     if (!trace)
         return false;
-    text_copy(trace->file->device_name, sizeof(trace->file->device_name),
+    text_copy(trace->file.header->device_name, sizeof(trace->file.header->device_name),
               server->devices.device[0].record.name);
-    trace->file->begin_ns = clock_ns();
-    atomic_store_explicit(&trace->file->magic, TRACE_MAGIC, memory_order_release);
+    trace->file.header->begin_ns = clock_ns();
+    atomic_store_explicit(&trace->file.header->magic, TRACE_MAGIC, memory_order_release);
     pthread_mutex_lock(&server->lock);
     server->life->trace = trace;
     pthread_mutex_unlock(&server->lock);
@@ -165,23 +166,7 @@ static void init_record(const struct session_trace *trace, struct trace_record *
     record->pid = trace->session->identity.pid;
     record->id = trace->session->id;
     record->uid = trace->session->identity.uid;
-}
-
-/* Partner: the front end, which takes a record whose kind is set as complete. */
-static void write_record(struct session_trace *trace, unsigned kind,
-                         const struct trace_record *record)
-{
-    struct trace_header *file = trace->trace->file;
-    uint32_t at = atomic_fetch_add_explicit(&file->next, 1, memory_order_relaxed);
-    struct trace_record *place = &trace_records(file)[at];
-
-    if (at >= TRACE_RECORDS_MAX) {
-        atomic_store_explicit(&file->next, TRACE_RECORDS_MAX + 1, memory_order_relaxed);
-        return;
-    }
-    memcpy((char *)place + sizeof(place->kind), (const char *)record + sizeof(record->kind),
-           sizeof(*record) - sizeof(record->kind));
-    atomic_store_explicit(&place->kind, kind, memory_order_release);
+    record->correlation = trace->correlation;
 }
 
 static void write_client(struct session_trace *trace)
@@ -192,21 +177,33 @@ static void write_client(struct session_trace *trace)
     init_record(trace, &record);
     text_format(record.name, sizeof(record.name), "%.*s", (int)sizeof(record.name) - 1,
                 identity->command);
-    write_record(trace, TRACE_CLIENT, &record);
+    trace_file_write(trace->file, TRACE_CLIENT, &record);
 }
 
 static void count_lost(struct session_trace *trace)
 {
-    atomic_fetch_add_explicit(&trace->trace->file->lost, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&trace->file->header->lost, 1, memory_order_relaxed);
 }
 
 /* ---- events ---- */
 
-/* The watchdog's stream is idle, so its event is reached at once. */
-static bool make_base(const struct device *device, struct time_base *base)
+/* The driver tells times since the base as a float. A profile may last long, so it has a new base
+ * when no work refers to the old one. */
+static void drop_old_base(const struct session_trace *trace, struct time_base *base)
 {
+    if (trace->trace || !base->event || trace->count || clock_ns() - base->ns < BASE_LIFE_NS)
+        return;
+    driver.cuEventDestroy_v2(base->event);
+    base->event = NULL;
+}
+
+/* The watchdog's stream is idle, so its event is reached at once. */
+static bool make_base(struct session_trace *trace, const struct device *device)
+{
+    struct time_base *base = &trace->bases[device->index];
     uint64_t before;
 
+    drop_old_base(trace, base);
     if (base->event)
         return true;
     if (driver.cuEventCreate(&base->event, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
@@ -238,95 +235,26 @@ static CUevent record_event(const struct stream *stream)
 
 /* ---- commands ---- */
 
-static void describe_kernel(struct session_trace *trace, const struct ring_message *message,
-                            struct traced_command *command)
-{
-    struct wire_cuLaunchKernelEx in;
-    const struct function *function;
-
-    if (!decode_cuLaunchKernelEx(message, message->size, &in))
-        return;
-    function = session_lookup(trace->session, WIRE_FUNCTION, in.f);
-    if (!function)
-        return;
-    command->stream = session_lookup(trace->session, WIRE_STREAM, in.hStream);
-    command->kind = TRACE_KERNEL;
-    memcpy(command->grid, in.shape, sizeof(command->grid));
-    memcpy(command->block, in.shape + 3, sizeof(command->block));
-    text_format(command->name, sizeof(command->name), "%.*s", (int)sizeof(command->name) - 1,
-                function->name);
-}
-
-static void describe_graph(struct session_trace *trace, const struct ring_message *message,
-                           struct traced_command *command)
-{
-    struct wire_cuGraphLaunch in;
-
-    if (!decode_cuGraphLaunch(message, message->size, &in))
-        return;
-    command->stream = session_lookup(trace->session, WIRE_STREAM, in.hStream);
-    command->kind = TRACE_GRAPH;
-    text_copy(command->name, sizeof(command->name), "graph");
-}
-
-static void describe_memset(struct session_trace *trace, const struct ring_message *message,
-                            struct traced_command *command)
-{
-    struct wire_fnMemset in;
-
-    if (!decode_fnMemset(message, message->size, &in))
-        return;
-    command->stream = session_lookup(trace->session, WIRE_STREAM, in.hStream);
-    command->kind = TRACE_MEMSET;
-    command->bytes = in.width * in.height * in.element_size;
-    text_copy(command->name, sizeof(command->name), "memset");
-}
-
-static void describe_copy(struct session_trace *trace, uint64_t stream, uint64_t bytes,
-                          struct traced_command *command)
-{
-    command->stream = session_lookup(trace->session, WIRE_STREAM, stream);
-    command->kind = TRACE_COPY;
-    command->bytes = bytes;
-    text_copy(command->name, sizeof(command->name), "copy");
-}
-
-/* Describes the device work of the command, before it runs. */
-static void describe_work(struct session_trace *trace, const struct ring_message *message,
-                          struct traced_command *command)
-{
-    struct wire_cuMemcpyAsync copy;
-    struct wire_cuMemcpyHtoDAsync_v2 small;
-    struct wire_cuMemcpy3DAsync_v2 box;
-    struct wire_fnCopyUp up;
-    struct wire_fnCopyBatch batch;
-
-    if (command->op == WIRE_cuLaunchKernelEx)
-        describe_kernel(trace, message, command);
-    else if (command->op == WIRE_cuGraphLaunch)
-        describe_graph(trace, message, command);
-    else if (command->op == WIRE_fnMemset)
-        describe_memset(trace, message, command);
-    else if (command->op == WIRE_cuMemcpyAsync &&
-             decode_cuMemcpyAsync(message, message->size, &copy))
-        describe_copy(trace, copy.hStream, copy.ByteCount, command);
-    else if (command->op == WIRE_cuMemcpyHtoDAsync_v2 &&
-             decode_cuMemcpyHtoDAsync_v2(message, message->size, &small))
-        describe_copy(trace, small.hStream, small.data_size, command);
-    else if (command->op == WIRE_cuMemcpy3DAsync_v2 &&
-             decode_cuMemcpy3DAsync_v2(message, message->size, &box))
-        describe_copy(trace, box.hStream, box.width * box.height * box.depth, command);
-    else if (command->op == WIRE_fnCopyUp && decode_fnCopyUp(message, message->size, &up))
-        describe_copy(trace, up.hStream, up.ByteCount, command);
-    else if (command->op == WIRE_fnCopyBatch && decode_fnCopyBatch(message, message->size, &batch))
-        describe_copy(trace, batch.hStream, copy_batch_bytes(&batch), command);
-}
-
 /* A copy in the shared copy stream is not in the client's stream. */
 static bool can_be_timed(const struct session_trace *trace, const struct traced_command *command)
 {
     return command->stream && command->stream->driver && trace->count < PENDING_MAX &&
            !(command->op == WIRE_fnCopyUp && shared_copy_stream_usable(command->stream));
+}
+
+/* A profiler asked for all work of its own client, so its launches wait for space, but not
+ * indefinitely: what the oldest work waits for may be a command behind this one. */
+static void make_capacity(struct session_trace *trace)
+{
+    const struct timespec pause = {.tv_nsec = 50000};
+    uint64_t end = clock_ns() + LAST_WORK_NS;
+
+    while (!trace->trace && trace->count == PENDING_MAX && clock_ns() < end &&
+           !trace->session->stop) {
+        session_trace_collect(trace);
+        if (trace->count == PENDING_MAX)
+            nanosleep(&pause, NULL);
+    }
 }
 
 void session_trace_before(struct session_trace *trace, const struct ring_message *message,
@@ -335,10 +263,11 @@ void session_trace_before(struct session_trace *trace, const struct ring_message
     struct traced_command *command = ret_command;
 
     *command = (struct traced_command){.op = channel_kind_op(message->kind)};
-    describe_work(trace, message, command);
+    traced_command_describe(trace->session, message, command);
+    make_capacity(trace);
     /* The stream waits for its predecessors first, so that these waits do not count as work. */
     if (can_be_timed(trace, command) && stream_begin_work(command->stream) == CUDA_SUCCESS &&
-        make_base(command->stream->device, &trace->bases[command->stream->device->index]))
+        make_base(trace, command->stream->device))
         command->before = record_event(command->stream);
     if (command->kind && !command->before)
         count_lost(trace);
@@ -362,6 +291,12 @@ static void add_pending(struct session_trace *trace, const struct traced_command
     work->record.stream = (uintptr_t)command->stream->word;
     work->record.submitted_ns = now;
     work->record.bytes = command->bytes;
+    work->record.to = command->to;
+    work->record.from = command->from;
+    work->record.stream_handle = command->stream_handle;
+    work->record.object_handle = command->object_handle;
+    work->record.shared_bytes = command->shared_bytes;
+    work->record.value = command->value;
     memcpy(work->record.grid, command->grid, sizeof(command->grid));
     memcpy(work->record.block, command->block, sizeof(command->block));
     text_copy(work->record.name, sizeof(work->record.name), command->name);
@@ -380,11 +315,17 @@ void session_trace_after(struct session_trace *trace, const struct traced_comman
     record.submitted_ns = record.begin_ns = command->begin_ns;
     record.end_ns = clock_ns();
     text_copy(record.name, sizeof(record.name), name ? name : "unknown");
-    write_record(trace, TRACE_COMMAND, &record);
+    if (trace->trace)
+        trace_file_write(trace->file, TRACE_COMMAND, &record);
     if (command->before)
         add_pending(trace, command, record.end_ns);
     if (trace->count >= PENDING_MAX / 2)
         session_trace_collect(trace);
+}
+
+void session_trace_correlate(struct session_trace *trace, uint32_t number)
+{
+    trace->correlation = number;
 }
 
 void session_trace_range(struct session_trace *trace, const struct ring_message *message)
@@ -399,7 +340,7 @@ void session_trace_range(struct session_trace *trace, const struct ring_message 
     record.begin_ns = in.begin_ns;
     record.end_ns = in.end_ns;
     memcpy(record.name, in.name, in.name_size);
-    write_record(trace, TRACE_RANGE, &record);
+    trace_file_write(trace->file, TRACE_RANGE, &record);
 }
 
 /* ---- work that is done ---- */
@@ -423,7 +364,7 @@ static void take_first(struct session_trace *trace, bool done)
     struct trace_record *record = &work->record;
 
     if (done && find_times(work))
-        write_record(trace, record->kind, record);
+        trace_file_write(trace->file, record->kind, record);
     else
         count_lost(trace);
     driver.cuEventDestroy_v2(work->before);
@@ -439,7 +380,7 @@ void session_trace_collect(struct session_trace *trace)
         take_first(trace, true);
 }
 
-static void collect_last(struct session_trace *trace)
+void session_trace_collect_last(struct session_trace *trace)
 {
     const struct timespec pause = {.tv_nsec = NS_PER_MS};
     uint64_t end = clock_ns() + LAST_WORK_NS;
@@ -461,39 +402,68 @@ static bool is_wanted(const struct trace *trace, const struct session *session)
            (!session->identity.pid && (uint32_t)trace->pid == session->id);
 }
 
-struct session_trace *session_trace_begin(struct session *session)
+static struct session_trace *create_session_trace(struct session *session, struct trace *trace,
+                                                  struct trace_file *file)
 {
-    struct trace *trace = acquire(session->server);
-    struct session_trace *made;
+    struct session_trace *made = calloc(1, sizeof(*made));
 
-    if (!trace)
+    if (!made)
         return NULL;
-    made = is_wanted(trace, session) ? calloc(1, sizeof(*made)) : NULL;
-    if (!made) {
-        release_trace(session->server, trace);
-        return NULL;
-    }
     made->session = session;
     made->trace = trace;
+    made->file = file;
+    session->life->tracing = made;
+    return made;
+}
+
+static struct session_trace *join_trace(struct session *session)
+{
+    struct trace *trace = acquire(session->server);
+    struct session_trace *made = NULL;
+
+    if (trace && is_wanted(trace, session))
+        made = create_session_trace(session, trace, &trace->file);
+    if (!made) {
+        if (trace)
+            release_trace(session->server, trace);
+        return NULL;
+    }
     write_client(made);
     channel_server_set_traced(session->channel, true);
     return made;
 }
 
+struct session_trace *session_trace_begin(struct session *session)
+{
+    struct trace_file *profile = session->life->profile;
+
+    return profile ? create_session_trace(session, NULL, profile) : join_trace(session);
+}
+
+/* A profiler of the client itself comes before a trace of the server. */
 bool session_trace_goes_on(const struct session_trace *trace)
 {
-    return !is_over(trace->trace);
+    const struct trace_file *profile = trace->session->life->profile;
+
+    return trace->trace ? !profile && !is_over(trace->trace) : profile == trace->file;
+}
+
+static void leave_trace(struct session_trace *trace)
+{
+    channel_server_set_traced(trace->session->channel, false);
+    release_trace(trace->session->server, trace->trace);
 }
 
 void session_trace_end(struct session_trace *trace)
 {
-    struct server *server = trace->session->server;
-
-    channel_server_set_traced(trace->session->channel, false);
-    collect_last(trace);
+    session_trace_collect_last(trace);
     for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
         if (trace->bases[i].event)
             driver.cuEventDestroy_v2(trace->bases[i].event);
-    release_trace(server, trace->trace);
+    trace->session->life->tracing = NULL;
+    if (trace->trace)
+        leave_trace(trace);
+    else
+        session_profile_close(trace->session, trace->file);
     free(trace);
 }

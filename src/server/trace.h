@@ -9,23 +9,11 @@
 
 #include "server_protocol.h"
 #include "session.h"
+#include "traced_command.h"
 
 struct ring_message;
 struct session_trace;
-struct stream;
 struct trace;
-
-/* A command that is being traced. */
-struct traced_command {
-    uint64_t begin_ns;
-    uint32_t op;
-    struct stream *stream; /* NULL: no work on the device, or not timed */
-    CUevent before;
-    unsigned kind; /* enum trace_kind of that work */
-    uint64_t bytes;
-    uint32_t grid[3], block[3];
-    char name[128];
-};
 
 /* The main thread's: begins a trace into the file, which the caller keeps; false, without a write,
  * while another trace runs. */
@@ -40,7 +28,8 @@ void server_trace_tick(struct server *server);
 /* Whether a trace runs: for new sessions. */
 bool server_is_traced(struct server *server);
 
-/* The session's thread's: NULL when there is no trace, or not of this client. */
+/* The session's thread's, of a profiler's file if the client has given one, or of the server's
+ * trace: NULL when there is none, or not of this client. */
 struct session_trace *session_trace_begin(struct session *session);
 bool session_trace_goes_on(const struct session_trace *trace);
 void session_trace_end(struct session_trace *trace);
@@ -53,5 +42,10 @@ void session_trace_after(struct session_trace *trace, const struct traced_comman
 /* Records a range of the program: a message of fnRange. */
 void session_trace_range(struct session_trace *trace, const struct ring_message *message);
 
-/* Records device work that is done. */
+/* A profiler's number of the call to which the commands from here on belong; 0 = none. */
+void session_trace_correlate(struct session_trace *trace, uint32_t number);
+
+/* Records device work that is done; the second waits up to half a second for the rest, and counts
+ * what is not done then as lost. */
 void session_trace_collect(struct session_trace *trace);
+void session_trace_collect_last(struct session_trace *trace);

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
+#include "profile.h"
 #include "run_message.h"
+#include "session_life.h"
 #include "stream.h"
 #include "trace.h"
 #include "worker_pool.h"
@@ -44,19 +46,25 @@ static void stay_suspended(struct session *session)
     streams_await_resume(session);
 }
 
+/* Commands for the trace itself are no part of it. */
+static bool is_listed(uint32_t op)
+{
+    return op != WIRE_fnRange && op != WIRE_fnCorrelation && op != WIRE_fnProfile;
+}
+
 /* Like run_one(), but without launch batches: each launch is timed separately. */
 static bool run_one_traced(struct session *session, struct session_trace *trace)
 {
     const struct ring_message *message = NULL;
     int size = channel_server_next(session->channel, &message);
     struct traced_command command;
-    bool listed = size > 0 && channel_kind_op(message->kind) != WIRE_fnRange;
+    bool listed = size > 0 && is_listed(channel_kind_op(message->kind));
 
     if (size == 0)
         return false;
     if (listed)
         session_trace_before(trace, message, &command);
-    else if (size > 0)
+    else if (size > 0 && channel_kind_op(message->kind) == WIRE_fnRange)
         session_trace_range(trace, message);
     run_message(session, size, message);
     launch_batch_flush(session);
@@ -125,13 +133,14 @@ static void run_pooled(struct session *session)
         run_after_pool(session, &result);
 }
 
-/* A trace begins in this way, too, so that the loop checks nothing else. */
+/* A trace begins in this way, too, so that the loop checks nothing else. A command of the pool may
+ * be such a change, before the next command. */
 static void follow_limits(struct session *session)
 {
-    if (!has_changed(session) || !take_change(session))
-        return;
-    run_traced(session);
-    run_pooled(session);
+    while (has_changed(session) && !session->stop && take_change(session)) {
+        run_traced(session);
+        run_pooled(session);
+    }
 }
 
 void worker_run(struct session *session)
@@ -146,6 +155,7 @@ void worker_run(struct session *session)
         run_until_idle_once(session);
     }
     launch_batch_flush(session);
+    session_profile_close(session, session->life->profile);
 }
 
 CUresult serve_fnReason(struct session *session, const struct wire_fnReason *in,

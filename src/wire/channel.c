@@ -172,6 +172,10 @@ struct ring_message *channel_reserve(struct channel *channel, uint32_t size)
     if (size < sizeof(struct ring_message) || size > CHANNEL_MESSAGE_MAX)
         return NULL;
     uint32_t whole = whole_size(size);
+    void (*observer)(struct channel *) =
+        atomic_load_explicit(&channel->before_command, memory_order_relaxed);
+    if (__builtin_expect(observer != NULL, 0))
+        observer(channel);
     struct ring_message *message = wait_for_space(channel, whole);
     if (!message) {
         channel_break(channel);
@@ -368,6 +372,7 @@ int channel_reopen(struct channel *channel, int region_fd, size_t region_size, u
         return rc;
     ring_init(&channel->ring, &channel->region->ring, channel->ring_data, ring_bytes, true);
     memset(channel->output_head, 0, sizeof(channel->output_head));
+    atomic_store_explicit(&channel->before_command, NULL, memory_order_relaxed);
     atomic_store_explicit(&channel->output_seen, 0, memory_order_relaxed);
     atomic_store_explicit(&channel->gone, 0, memory_order_release);
     return 0;

@@ -68,6 +68,8 @@ struct channel {
     /* Called before a call reports that the server is gone: whether there is a new one. NULL =
      * never. */
     bool (*revive)(void);
+    /* Before each command, with the lock; it may send commands itself. NULL = none. */
+    void (*_Atomic before_command)(struct channel *channel);
     _Atomic uint32_t output_seen; /* of region->output_notifications */
     uint32_t output_head[OUTPUT_KINDS];
 };

@@ -44,7 +44,8 @@ class Installation(unittest.TestCase):
         self.assertEqual(self.done.returncode, 0, self.done.stdout)
         for end in ("bin/funnel", "bin/funneld", "bin/funnel-server", "lib/funnel/libcuda.so.1",
                     "lib/funnel/bin/nvidia-cuda-mps-control", "lib/funnel/softgpu/libcuda.so.1",
-                    "lib/funnel/nvml/libnvidia-ml.so.1",
+                    "lib/funnel/nvml/libnvidia-ml.so.1", "lib/funnel/cupti12/libcupti.so.12",
+                    "lib/funnel/cupti13/libcupti.so.13",
                     "lib/systemd/system/funnel.service", "man/man1/funnel.1"):
             self.assertTrue(any(name.endswith("/" + end) for name in self.files), end)
         for name, path in self.files.items():

@@ -17,6 +17,7 @@
 #include "region.h"
 #include "shm.h"
 #include "sock.h"
+#include "trace_format.h"
 
 /* Is the session still there? Its answer to an honest question says so. */
 static bool still_served(struct peer *peer)
@@ -342,6 +343,68 @@ static void descriptors_that_are_no_memory(void **state)
     peer_leave(&peer);
 }
 
+static CUresult profile_into(struct peer *peer, int fd)
+{
+    const struct socket_message message = {.kind = SOCKET_BLOB, .id = 81};
+    const struct wire_fnProfile in = {.action = WIRE_PROFILE_BEGIN, .blob = 81};
+
+    assert_int_equal(sock_send(peer->socket, &message, sizeof(message), &fd, 1), 0);
+    return wire_fnProfile(&peer->channel, &in);
+}
+
+static CUresult profile_act(struct peer *peer, uint32_t action)
+{
+    const struct wire_fnProfile in = {.action = action};
+
+    return wire_fnProfile(&peer->channel, &in);
+}
+
+/* Fills each byte of the file, so that no record has a place and the counters are nonsense. */
+static void fill_file(int fd)
+{
+    void *file;
+
+    assert_int_equal(shm_map(fd, PROFILE_FILE_SIZE, NULL, 0, &file), 0);
+    memset(file, 0xff, PROFILE_FILE_SIZE);
+    shm_unmap(file, PROFILE_FILE_SIZE);
+}
+
+/* A profile into what is no memory, too small, or not there; a second one; no profile at all; and
+ * one into a file that the client fills with nonsense, and then leaves. */
+static void profiles_that_are_none(void **state)
+{
+    int pipes[2], small = -1, absent = -1, file = -1;
+    struct peer peer;
+
+    (void)state;
+    hostile_attach(&peer);
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(shm_create("small", 4096, &small), 0);
+    assert_int_equal(shm_create("absent", PROFILE_FILE_SIZE, &absent), 0);
+    assert_int_equal(shm_create("file", PROFILE_FILE_SIZE, &file), 0);
+    assert_int_equal(shm_populate(file, PROFILE_FILE_SIZE), 0);
+    assert_int_equal(profile_act(&peer, WIRE_PROFILE_COLLECT), CUDA_SUCCESS);
+    assert_int_equal(profile_act(&peer, WIRE_PROFILE_END), CUDA_SUCCESS);
+    assert_int_equal(profile_act(&peer, 77), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(profile_into(&peer, pipes[0]), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(profile_into(&peer, small), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(profile_into(&peer, absent), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(profile_into(&peer, file), CUDA_SUCCESS);
+    assert_int_equal(profile_into(&peer, file), CUDA_ERROR_NOT_PERMITTED);
+    fill_file(file);
+    assert_true(still_served(&peer));
+    assert_int_equal(profile_act(&peer, WIRE_PROFILE_COLLECT), CUDA_SUCCESS);
+    assert_int_equal(profile_act(&peer, WIRE_PROFILE_END), CUDA_SUCCESS);
+    assert_int_equal(profile_into(&peer, file), CUDA_SUCCESS);
+    assert_true(still_served(&peer));
+    close(pipes[0]);
+    close(pipes[1]);
+    close(small);
+    close(absent);
+    close(file);
+    peer_leave(&peer);
+}
+
 static void handles_that_are_none(void **state)
 {
     struct peer peer;
@@ -661,6 +724,7 @@ int main(void)
         HOSTILE_CASE(dma_bufs_of_others),
         HOSTILE_CASE(descriptors_that_are_no_blobs),
         HOSTILE_CASE(blob_that_never_comes),
+        HOSTILE_CASE(profiles_that_are_none),
         HOSTILE_CASE(images_that_the_server_does_not_have),
         HOSTILE_CASE(images_that_are_none),
         HOSTILE_CASE(libraries_that_can_not_be_joined),

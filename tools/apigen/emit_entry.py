@@ -135,7 +135,8 @@ def null_checks(call, work):
 
 def do_the_work(side, call, symbol, work, names):
     prefix = side.prefix
-    text = f"    uint64_t began = {prefix}_tracing ? clock_ns() : 0;\n"
+    began = f'client_call_began("{symbol}")' if side.passthrough else "clock_ns()"
+    text = f"    uint64_t began = {prefix}_tracing ? {began} : 0;\n"
     if symbol != call.name:
         text += (f"    CUstream before = {prefix}_default_stream_swap(CU_STREAM_PER_THREAD);\n")
     text += wrap(f"    CUresult answer = {prefix}_{work.name}(", names, ");") + "\n"

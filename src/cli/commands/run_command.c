@@ -21,11 +21,16 @@
 #include "hello.h"
 #include "run_limits.h"
 #include "snapshot.h"
+#include "switch.h"
 #include "text.h"
 
 #define CLIENT_LIBRARY "lib/funnel/libcuda.so.1"
 #define SOFT_LIBRARY "lib/funnel/softgpu/libcuda.so.1"
 #define NVML_LIBRARY "lib/funnel/nvml/libnvidia-ml.so.1"
+
+/* A program links one of the two; a library that is loaded already comes before all of its name. */
+#define CUPTI_12_LIBRARY "lib/funnel/cupti12/libcupti.so.12"
+#define CUPTI_13_LIBRARY "lib/funnel/cupti13/libcupti.so.13"
 
 struct run_options {
     bool direct;
@@ -33,6 +38,7 @@ struct run_options {
     bool verbose;
     bool no_start;
     bool nvml;
+    bool profile;
     const char *device; /* NULL: auto */
     const char *group;  /* NULL: that of FUNNEL_GROUP, if any */
     struct run_limits limits;
@@ -65,7 +71,8 @@ static int folder_of(const char *path, char *ret_folder, size_t capacity)
 
 static bool is_ours(const char *item)
 {
-    static const char *const libraries[] = {CLIENT_LIBRARY, SOFT_LIBRARY, NVML_LIBRARY};
+    static const char *const libraries[] = {CLIENT_LIBRARY, SOFT_LIBRARY, NVML_LIBRARY,
+                                            CUPTI_12_LIBRARY, CUPTI_13_LIBRARY};
     char path[PATH_MAX], folder[PATH_MAX];
 
     for (unsigned i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
@@ -122,6 +129,13 @@ static int add_library(const char *library, char *files, char *folders)
     return error ? error : append_item(folders, LIST_MAX, folder);
 }
 
+static int add_profilers(char *files, char *folders)
+{
+    int error = add_library(CUPTI_12_LIBRARY, files, folders);
+
+    return error ? error : add_library(CUPTI_13_LIBRARY, files, folders);
+}
+
 /* The libraries before all others of their names, for linked and for dlopen'ed users; NULL = no
  * libcuda.so.1. */
 static int put_first(const char *library, const struct run_options *options)
@@ -134,6 +148,8 @@ static int put_first(const char *library, const struct run_options *options)
         error = add_library(NVML_LIBRARY, files, folders);
     if (!error && library)
         error = add_library(library, files, folders);
+    if (!error && options->profile && !options->direct)
+        error = add_profilers(files, folders);
     if (error == -ENOENT)
         return cli_fail("a library is missing: the installation is incomplete");
     if (!error)
@@ -397,6 +413,9 @@ static bool take_option(int option, struct run_options *options)
     case 'N':
         options->nvml = true;
         return true;
+    case 'P':
+        options->profile = true;
+        return true;
     case 'q':
         options->quiet = true;
         return true;
@@ -409,14 +428,21 @@ static bool take_option(int option, struct run_options *options)
 
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
-    static const struct option known[] = {
-        {"direct", no_argument, NULL, 'd'},      {"device", required_argument, NULL, 'D'},
-        {"group", required_argument, NULL, 'g'}, {"sm", required_argument, NULL, 's'},
-        {"sms", required_argument, NULL, 'S'},   {"memory", required_argument, NULL, 'm'},
-        {"show-limit", no_argument, NULL, 't'},  {"priority", required_argument, NULL, 'p'},
-        {"class", required_argument, NULL, 'c'}, {"no-start", no_argument, NULL, 'n'},
-        {"nvml", no_argument, NULL, 'N'},        {"quiet", no_argument, NULL, 'q'},
-        {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
+                                          {"device", required_argument, NULL, 'D'},
+                                          {"group", required_argument, NULL, 'g'},
+                                          {"sm", required_argument, NULL, 's'},
+                                          {"sms", required_argument, NULL, 'S'},
+                                          {"memory", required_argument, NULL, 'm'},
+                                          {"show-limit", no_argument, NULL, 't'},
+                                          {"priority", required_argument, NULL, 'p'},
+                                          {"class", required_argument, NULL, 'c'},
+                                          {"no-start", no_argument, NULL, 'n'},
+                                          {"nvml", no_argument, NULL, 'N'},
+                                          {"profile", no_argument, NULL, 'P'},
+                                          {"quiet", no_argument, NULL, 'q'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1)
@@ -429,7 +455,7 @@ static int parse_run(int argc, char **argv, struct run_options *options)
 
 static int run_run(int argc, char **argv)
 {
-    struct run_options options = {.device = NULL};
+    struct run_options options = {.profile = switch_is_on("FUNNEL_PROFILE")};
     int status = parse_run(argc, argv, &options);
 
     if (status)
@@ -449,7 +475,7 @@ const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
      "Usage: funnel run [--device auto|cuda|soft] [--sm PERCENT | --sms NUMBER] [--memory SIZE]\n"
      "                  [--show-limit] [--priority 0|1] [--class critical|normal|batch]\n"
-     "                  [--group NAME] [--nvml] [--direct] [--no-start] [-q] [-v]\n"
+     "                  [--group NAME] [--nvml] [--profile] [--direct] [--no-start] [-q] [-v]\n"
      "                  -- PROGRAM [ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
@@ -470,6 +496,7 @@ const struct subcommand run_subcommands[] = {
      "shows\n"
      "                      the programs in place of the server\n"
      "      --direct        on the device itself, without Funnel, to compare the two\n"
+     "      --profile       brings Funnel's CUPTI, so that torch.profiler and others see kernels\n"
      "      --no-start      fail when no daemon runs\n"
      "  -q, --quiet         do not print what was started or chosen\n"
      "  -v, --verbose       why calls of the program fail, on its standard error\n\n"

@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "client_call.h"
 #include "client_copy.h"
+#include "client_profile.h"
 #include "copy_team.h"
 #include "staging.h"
 #include "streaming_copy.h"
@@ -27,8 +28,9 @@ struct transfer {
     struct stream *stream;
     pthread_mutex_t lock; /* of what follows */
     struct walk walk;
-    bool over;       /* all chunks are handed out, or one has failed */
-    CUresult result; /* the first failure */
+    bool over;            /* all chunks are handed out, or one has failed */
+    CUresult result;      /* the first failure */
+    uint32_t correlation; /* of the program's call, for a profiler */
     void (*work)(void *transfer);
 };
 
@@ -72,8 +74,10 @@ static void take_part(void *context)
     struct transfer *transfer = context;
     bool helps = !call_is_inside();
 
-    if (helps)
+    if (helps) {
         call_begin();
+        client_profile_set_correlation(transfer->correlation);
+    }
     transfer->work(transfer);
     if (helps)
         call_end();
@@ -90,6 +94,7 @@ static CUresult transfer_run(const struct box *box, bool upload, struct stream *
         .stream = stream,
         .lock = PTHREAD_MUTEX_INITIALIZER,
         .walk = walk_begin(box, upload, SLOT_SIZE, upload && is_contended()),
+        .correlation = client_profile_correlation(),
         .work = work,
     };
     bool large = box->width * box->height * box->depth >= SHARED_FROM;

@@ -37,8 +37,11 @@ void client_error_returned(const char *name, CUresult result);
  * not attached. */
 CUstream client_default_stream_swap(CUstream stream);
 
-/* FUNNEL_TRACE: one line for each call, written when it returns. */
+/* FUNNEL_TRACE: one line for each call, written when it returns; or a profiler, whose hooks are
+ * called (client_profile.h). client_call_began() returns clock_ns(); `name` is a literal of the
+ * generated code. */
 extern bool client_tracing;
+uint64_t client_call_began(const char *name);
 void client_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -14,6 +14,8 @@
 #include "client.h"
 #include "client_entry.h"
 #include "client_log.h"
+#include "client_profile.h"
+#include "clock.h"
 #include "fd.h"
 #include "log.h"
 #include "switch.h"
@@ -39,7 +41,12 @@ void client_log_open(void)
     is_verbose = switch_is_on("FUNNEL_VERBOSE");
     if (trace_fd < 0)
         trace_fd = fd_open_log("FUNNEL_TRACE");
-    client_tracing = trace_fd >= 0;
+    client_log_follow_profile();
+}
+
+void client_log_follow_profile(void)
+{
+    client_tracing = trace_fd >= 0 || client_profile_is_on();
 }
 
 /* The file is open for this line only: messages are rare, and a program may close descriptors that
@@ -122,12 +129,22 @@ void client_unsupported(const char *name)
         client_log("%s is not supported", name);
 }
 
+uint64_t client_call_began(const char *name)
+{
+    client_profile_enter(name);
+    return clock_ns();
+}
+
 void client_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    if (!call_trace_write(trace_fd, name, began_ns, (int)result, format, arguments))
-        client_tracing = false;
+    client_profile_leave(name, began_ns, result, format, arguments);
+    if (trace_fd >= 0 &&
+        !call_trace_write(trace_fd, name, began_ns, (int)result, format, arguments)) {
+        trace_fd = -1;
+        client_log_follow_profile();
+    }
     va_end(arguments);
 }

@@ -7,6 +7,9 @@
 /* Reads FUNNEL_LOG, FUNNEL_VERBOSE and FUNNEL_TRACE. Called before the first attach. */
 void client_log_open(void);
 
+/* Traces calls from now on for FUNNEL_TRACE, or a profiler (client_profile.h), or not at all. */
+void client_log_follow_profile(void);
+
 /* To the user's file, and to the server's log where there is a server. */
 void client_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

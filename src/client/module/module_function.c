@@ -11,6 +11,7 @@
 
 #include "cleanup.h"
 #include "client_module.h"
+#include "client_profile.h"
 #include "feature.h"
 #include "kernel_record.h"
 #include "recovery_hook.h"
@@ -19,11 +20,73 @@
 #define REPLY_BYTES 8000u
 #define PARAMS_MAX 32764u
 
+/* Of functions that the program has destroyed while it is profiled: their kernels may still run. */
+struct kept_facts {
+    uint64_t handle;
+    struct function_facts facts;
+    struct kept_facts *next;
+};
+
+static pthread_mutex_t facts_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kept_facts *kept;
+
+static struct function_facts facts_of(const struct function *function)
+{
+    return (struct function_facts){
+        .registers = (uint32_t)function->attributes[CU_FUNC_ATTRIBUTE_NUM_REGS],
+        .static_shared = (uint32_t)function->attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES],
+        .local = (uint32_t)function->attributes[CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES],
+        .name = strdup(function->name),
+    };
+}
+
+static void keep_facts(const struct function *function)
+{
+    struct kept_facts *made = function->handle ? malloc(sizeof(*made)) : NULL;
+
+    if (!made)
+        return;
+    *made = (struct kept_facts){function->handle, facts_of(function), kept};
+    kept = made;
+}
+
+void function_forget_facts(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&facts_lock);
+
+    for (struct kept_facts *one = kept, *next; one; one = next) {
+        next = one->next;
+        free(one->facts.name);
+        free(one);
+    }
+    kept = NULL;
+}
+
+bool function_find_facts(uint64_t handle, struct function_facts *ret_facts)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&facts_lock);
+    const struct function *function = handles_get(&client->handles, WIRE_FUNCTION, handle);
+    const struct kept_facts *one = kept;
+
+    while (!function && one && one->handle != handle)
+        one = one->next;
+    if (!function && !one)
+        return false;
+    *ret_facts = function ? facts_of(function) : one->facts;
+    if (!function)
+        ret_facts->name = strdup(one->facts.name ? one->facts.name : "");
+    return ret_facts->name != NULL;
+}
+
 void function_destroy(struct function *function)
 {
     if (!function)
         return;
+    pthread_mutex_lock(&facts_lock);
     handles_remove(&client->handles, WIRE_FUNCTION, function->handle);
+    if (client_profile_is_on())
+        keep_facts(function);
+    pthread_mutex_unlock(&facts_lock);
     free(function->name);
     free(function->layout);
     free(function->retired);

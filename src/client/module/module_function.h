@@ -36,6 +36,19 @@ CUresult module_function(struct module *module, const char *name, struct functio
  */
 CUresult module_find_kernel(struct module *module, const char *name, bool *ret_ready);
 
+/* What a profiler says of a kernel; the sizes are bytes. */
+struct function_facts {
+    uint32_t registers, static_shared, local;
+    char *name;
+};
+
+/* Of the function behind a wire handle, also after its end if the program was profiled then. The
+ * caller frees the name. False when it is not known. */
+bool function_find_facts(uint64_t handle, struct function_facts *ret_facts);
+
+/* Forgets functions that have ended; the profiler has, too. */
+void function_forget_facts(void);
+
 /* Frees a function that is in no list any more. NULL is allowed. */
 void function_destroy(struct function *function);
 

@@ -64,6 +64,8 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuMemUnmap:
     case WIRE_fnMove:
     case WIRE_fnRange:
+    case WIRE_fnProfile:
+    case WIRE_fnCorrelation:
     case WIRE_fnPrintfTake:
         return RECOVERY_NEEDLESS;
     case WIRE_cuStreamDestroy_v2:

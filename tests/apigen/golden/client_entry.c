@@ -18,7 +18,7 @@ EXPORT CUresult cuInit(unsigned int Flags)
         return passthrough.cuInit ? passthrough.cuInit(Flags) : CUDA_ERROR_NOT_SUPPORTED;
     if (how == CLIENT_FUNNEL)
         call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuInit") : 0;
     CUresult answer = client_cuInit(Flags);
     if (how == CLIENT_FUNNEL)
         call_end();
@@ -42,7 +42,7 @@ EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
     if (!phEvent)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuEventCreate") : 0;
     CUresult answer = client_cuEventCreate(phEvent, Flags);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -63,7 +63,7 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuEventRecord") : 0;
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -85,7 +85,7 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuEventRecord_ptsz") : 0;
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     client_default_stream_swap(before);
@@ -111,7 +111,7 @@ EXPORT CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuEventElapsedTime") : 0;
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -135,7 +135,7 @@ EXPORT CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuEventElapsedTime_v2") : 0;
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -159,7 +159,7 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     if (!hfunc || !name)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuModuleGetFunction") : 0;
     CUresult answer = client_cuModuleGetFunction(hfunc, hmod, name);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -181,7 +181,7 @@ EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuGraphDestroy") : 0;
     CUresult answer = client_cuGraphDestroy(hGraph);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -202,7 +202,7 @@ EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuMemcpyHtoD_v2") : 0;
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -224,7 +224,7 @@ EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
-    uint64_t began = client_tracing ? clock_ns() : 0;
+    uint64_t began = client_tracing ? client_call_began("cuMemcpyHtoD_v2_ptds") : 0;
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     client_default_stream_swap(before);

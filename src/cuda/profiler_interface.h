@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What Funnel's libcupti asks of Funnel's libcuda.so.1: an export table of cuGetExportTable, which
+ * NVIDIA's library does not have. Times are of CLOCK_MONOTONIC in nanoseconds. All functions may be
+ * called from any thread, but not by a hook.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+/* The id of the table, a struct profiler_interface. */
+#define PROFILER_INTERFACE_ID    \
+    {                            \
+        "\xf0\x0e\x1a profile 1" \
+    }
+
+/* A call of the program. */
+struct profiler_call {
+    const char *name;      /* of the symbol, such as "cuMemAlloc_v2" or "cudaMalloc" */
+    uint32_t runtime_cbid; /* CUPTI's number of a call of the runtime; 0 = a call of the driver */
+    int is_nested;         /* the runtime makes it, in a call of the program */
+    uint32_t correlation;  /* as enter() has given it; that of the outer call of a nested one */
+    const void *arguments; /* of the runtime: a struct of them; else NULL */
+    const char *symbol;    /* of the runtime: the name of a kernel that it launches, or NULL */
+
+    /* What follows is known when it has returned. */
+    uint64_t begin_ns, end_ns;
+    int result;      /* a CUresult or cudaError_t */
+    CUstream stream; /* its parameter hStream, or NULL */
+    CUevent event;   /* its parameter hEvent, or NULL */
+};
+
+enum profiler_work_kind {
+    PROFILER_KERNEL = 1,
+    PROFILER_COPY,
+    PROFILER_MEMSET,
+    PROFILER_GRAPH,
+};
+
+/* The kinds of memory that a copy has at its ends. */
+enum profiler_memory {
+    PROFILER_UNKNOWN,
+    PROFILER_PAGEABLE,
+    PROFILER_PINNED,
+    PROFILER_DEVICE,
+};
+
+/* Work of this program that the device has done. */
+struct profiler_work {
+    enum profiler_work_kind kind;
+    uint32_t correlation; /* of the call that made it; 0 = not known */
+    uint64_t submitted_ns, begin_ns, end_ns;
+    uint32_t device, context, stream; /* ids as cuCtxGetId() and cuStreamGetId() give them */
+    uint64_t bytes;                   /* of a copy or memset */
+    uint32_t value;                   /* of a memset */
+    enum profiler_memory to, from;
+    const char *name; /* of a kernel; valid until the hook returns */
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_shared, static_shared, local_per_thread, registers;
+};
+
+/* Called by the threads of the program. A hook may make calls of the driver, for which no hook is
+ * called. */
+struct profiler_hooks {
+    /* A call begins: its correlation number, not 0. The thread is inside the library where it is
+     * one of the driver. */
+    uint32_t (*enter)(const struct profiler_call *call);
+    /* It has returned. */
+    void (*leave)(const struct profiler_call *call);
+    /* Work, in the order in which streams were asked for it. One thread at a time. */
+    void (*take)(const struct profiler_work *work);
+};
+
+struct profiler_interface {
+    size_t size; /* of this struct */
+    /* Calls the hooks from now on. Work is measured from the first call after cuInit() on.
+     * CUDA_ERROR_NOT_PERMITTED when a profiler is there already, CUDA_ERROR_NOT_SUPPORTED when the
+     * library passes calls on to the real driver. */
+    CUresult (*begin)(const struct profiler_hooks *hooks);
+    /* Ends it, after up to half a second for work that is not done. */
+    CUresult (*end)(void);
+    /* Passes on the work that is done. With `ask` the server is asked, and afterwards nothing is
+     * left that was done before the call. */
+    CUresult (*collect)(int ask);
+    /* How many records of work are lost so far. */
+    uint64_t (*lost)(void);
+};

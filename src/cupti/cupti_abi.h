@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUPTI's binary interface, as far as Funnel has it: our own declarations of what its public
+ * headers say. A record grows at its end from version to version, so the longest layout serves
+ * programs of CUDA 12 and 13: they walk a buffer with cuptiActivityGetNextRecord().
+ * tests/cupti/layouts.c compares all of it with NVIDIA's headers where these are found.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+
+#define CUPTI_EXPORT __attribute__((visibility("default")))
+
+typedef enum {
+    CUPTI_SUCCESS = 0,
+    CUPTI_ERROR_INVALID_PARAMETER = 1,
+    CUPTI_ERROR_INVALID_DEVICE = 2,
+    CUPTI_ERROR_INVALID_CONTEXT = 3,
+    CUPTI_ERROR_INVALID_OPERATION = 7,
+    CUPTI_ERROR_OUT_OF_MEMORY = 8,
+    CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT = 10,
+    CUPTI_ERROR_MAX_LIMIT_REACHED = 12,
+    CUPTI_ERROR_NOT_INITIALIZED = 15,
+    CUPTI_ERROR_QUEUE_EMPTY = 18,
+    CUPTI_ERROR_INVALID_STREAM = 20,
+    CUPTI_ERROR_INVALID_KIND = 21,
+    CUPTI_ERROR_NOT_SUPPORTED = 27,
+    CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED = 39,
+    CUPTI_ERROR_UNKNOWN = 999,
+} CUptiResult;
+
+enum cupti_kind {
+    CUPTI_KIND_MEMCPY = 1,
+    CUPTI_KIND_MEMSET = 2,
+    CUPTI_KIND_KERNEL = 3,
+    CUPTI_KIND_DRIVER = 4,
+    CUPTI_KIND_RUNTIME = 5,
+    CUPTI_KIND_CONCURRENT_KERNEL = 10,
+    CUPTI_KIND_OVERHEAD = 17,
+    CUPTI_KIND_SYNCHRONIZATION = 38,
+    CUPTI_KIND_EXTERNAL_CORRELATION = 39,
+    CUPTI_KIND_GRAPH_TRACE = 51,
+    CUPTI_KINDS = 64, /* more than there are */
+};
+
+enum cupti_copy_kind {
+    CUPTI_COPY_UNKNOWN = 0,
+    CUPTI_COPY_HTOD = 1,
+    CUPTI_COPY_DTOH = 2,
+    CUPTI_COPY_DTOD = 8,
+    CUPTI_COPY_HTOH = 9,
+};
+
+enum cupti_memory_kind {
+    CUPTI_MEMORY_UNKNOWN = 0,
+    CUPTI_MEMORY_PAGEABLE = 1,
+    CUPTI_MEMORY_PINNED = 2,
+    CUPTI_MEMORY_DEVICE = 3,
+};
+
+enum cupti_synchronization {
+    CUPTI_SYNC_EVENT = 1,
+    CUPTI_SYNC_STREAM_WAIT_EVENT = 2,
+    CUPTI_SYNC_STREAM = 3,
+    CUPTI_SYNC_CONTEXT = 4,
+};
+
+#define CUPTI_INVALID_ID UINT32_MAX /* of a stream or event that does not apply */
+#define CUPTI_OVERHEAD_BUFFER_FLUSH (1u << 16)
+#define CUPTI_OBJECT_THREAD 2u
+#define CUPTI_CACHE_UNKNOWN 0u
+#define CUPTI_FLAG_ASYNC 1u
+
+/* Records: 8-byte aligned, as NVIDIA's; reserved members are 0. */
+#define CUPTI_RECORD __attribute__((packed, aligned(8)))
+
+struct CUPTI_RECORD cupti_copy { /* CUpti_ActivityMemcpy6 */
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, destination_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream, correlation, runtime_correlation, pad;
+    uint64_t reserved, graph_node;
+    uint32_t graph, channel, channel_type;
+    uint8_t is_device_launched, pad2[3];
+    uint64_t copy_count;
+};
+
+struct CUPTI_RECORD cupti_memset { /* CUpti_ActivityMemset4 */
+    uint32_t kind, value;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream, correlation;
+    uint16_t flags, memory_kind;
+    uint32_t pad;
+    uint64_t reserved, graph_node;
+    uint32_t graph, channel, channel_type;
+    uint8_t is_device_launched, pad2[3];
+};
+
+struct CUPTI_RECORD cupti_kernel { /* CUpti_ActivityKernel10 */
+    uint32_t kind;
+    uint8_t cache_config, shared_config;
+    uint16_t registers;
+    uint32_t global_cache_requested, global_cache_executed;
+    uint64_t start, end, completed;
+    uint32_t device, context, stream;
+    int32_t grid[3], block[3];
+    int32_t static_shared, dynamic_shared;
+    uint32_t local_per_thread, local_total, correlation;
+    int64_t grid_id;
+    const char *name;
+    uint64_t reserved, queued, submitted;
+    uint8_t launch_type, is_carveout_requested, carveout, pad;
+    uint32_t shared_executed;
+    uint64_t graph_node;
+    uint32_t shared_limit_config, graph;
+    void *access_policy;
+    uint32_t channel, channel_type;
+    uint32_t cluster[3], cluster_policy;
+    uint64_t local_total_long;
+    uint32_t max_potential_cluster, max_active_clusters;
+    uint8_t is_device_launched, pad2[7];
+};
+
+struct CUPTI_RECORD cupti_call { /* CUpti_ActivityAPI */
+    uint32_t kind, cbid;
+    uint64_t start, end;
+    uint32_t process, thread, correlation, result;
+};
+
+struct CUPTI_RECORD cupti_external { /* CUpti_ActivityExternalCorrelation */
+    uint32_t kind, external_kind;
+    uint64_t external;
+    uint32_t correlation, reserved;
+};
+
+struct CUPTI_RECORD cupti_wait { /* CUpti_ActivitySynchronization2 */
+    uint32_t kind, type;
+    uint64_t start, end;
+    uint32_t correlation, context, stream, event;
+    uint64_t event_number;
+    uint32_t result, pad;
+};
+
+struct CUPTI_RECORD cupti_overhead { /* CUpti_ActivityOverhead3 */
+    uint32_t kind, overhead_kind, object_kind;
+    uint32_t process, thread, object_rest;
+    uint64_t start, end;
+    uint32_t correlation, reserved;
+    void *data;
+};
+
+struct CUPTI_RECORD cupti_graph { /* CUpti_ActivityGraphTrace2 */
+    uint32_t kind, correlation;
+    uint64_t start, end;
+    uint32_t device, graph, context, stream;
+    uint64_t reserved;
+    uint32_t end_device, end_context;
+};
+
+/* ---- callbacks ---- */
+
+enum cupti_domain {
+    CUPTI_DOMAIN_DRIVER = 1,
+    CUPTI_DOMAIN_RUNTIME = 2,
+    CUPTI_DOMAIN_RESOURCE = 3,
+    CUPTI_DOMAIN_SYNCHRONIZE = 4,
+    CUPTI_DOMAINS = 7,
+};
+
+enum cupti_site {
+    CUPTI_ENTER = 0,
+    CUPTI_EXIT = 1,
+};
+
+/* CUpti_CallbackData */
+struct cupti_callback_data {
+    uint32_t site;
+    const char *function_name;
+    const void *parameters; /* NULL for the driver */
+    void *return_value;
+    const char *symbol_name;
+    CUcontext context;
+    uint32_t context_id;
+    uint64_t *correlation_data;
+    uint32_t correlation;
+};
+
+typedef void (*cupti_callback)(void *user, uint32_t domain, uint32_t cbid, const void *data);
+typedef void (*cupti_request_buffer)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*cupti_complete_buffer)(CUcontext context, uint32_t stream, uint8_t *buffer,
+                                      size_t size, size_t valid);
+typedef uint64_t (*cupti_timestamp)(void);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See cupti_buffer.h. */
+#include "cupti_buffer.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cleanup.h"
+
+/* What the program gave. */
+struct buffer {
+    uint8_t *data;
+    size_t size, used;
+    size_t records, records_max; /* 0 = as many as there is space for */
+};
+
+struct full_buffer {
+    struct buffer buffer;
+    struct full_buffer *next;
+};
+
+static pthread_mutex_t buffer_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static cupti_request_buffer request_buffer;
+static cupti_complete_buffer complete_buffer;
+static struct buffer current; /* data NULL: none */
+static struct full_buffer *full, **full_end = &full;
+static size_t dropped;
+
+size_t cupti_record_size(uint32_t kind)
+{
+    switch (kind) {
+    case CUPTI_KIND_MEMCPY:
+        return sizeof(struct cupti_copy);
+    case CUPTI_KIND_MEMSET:
+        return sizeof(struct cupti_memset);
+    case CUPTI_KIND_KERNEL:
+    case CUPTI_KIND_CONCURRENT_KERNEL:
+        return sizeof(struct cupti_kernel);
+    case CUPTI_KIND_DRIVER:
+    case CUPTI_KIND_RUNTIME:
+        return sizeof(struct cupti_call);
+    case CUPTI_KIND_EXTERNAL_CORRELATION:
+        return sizeof(struct cupti_external);
+    case CUPTI_KIND_SYNCHRONIZATION:
+        return sizeof(struct cupti_wait);
+    case CUPTI_KIND_OVERHEAD:
+        return sizeof(struct cupti_overhead);
+    case CUPTI_KIND_GRAPH_TRACE:
+        return sizeof(struct cupti_graph);
+    default:
+        return 0;
+    }
+}
+
+CUptiResult cupti_buffer_set_callbacks(cupti_request_buffer request, cupti_complete_buffer complete)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&buffer_lock);
+
+    if (!request || !complete)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    request_buffer = request;
+    complete_buffer = complete;
+    return CUPTI_SUCCESS;
+}
+
+static bool has_capacity(size_t size)
+{
+    return current.data && current.size - current.used >= size &&
+           (!current.records_max || current.records < current.records_max);
+}
+
+/* Without memory for the list the records are lost, and the program keeps its buffer. */
+static void queue_current(void)
+{
+    struct full_buffer *made = current.data ? malloc(sizeof(*made)) : NULL;
+
+    if (made) {
+        *made = (struct full_buffer){.buffer = current};
+        *full_end = made;
+        full_end = &made->next;
+    }
+    current = (struct buffer){.data = NULL};
+}
+
+static bool get_buffer(size_t size)
+{
+    queue_current();
+    if (request_buffer)
+        request_buffer(&current.data, &current.size, &current.records_max);
+    if (has_capacity(size))
+        return true;
+    queue_current();
+    return false;
+}
+
+void cupti_buffer_append(const void *record)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&buffer_lock);
+    uint32_t kind;
+    size_t size;
+
+    memcpy(&kind, record, sizeof(kind));
+    size = cupti_record_size(kind);
+    if (!has_capacity(size) && !get_buffer(size)) {
+        dropped++;
+        return;
+    }
+    memcpy(current.data + current.used, record, size);
+    current.used += size;
+    current.records++;
+}
+
+static struct full_buffer *take_full(cupti_complete_buffer *ret_complete)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&buffer_lock);
+    struct full_buffer *first = full;
+
+    if (first && !(full = first->next))
+        full_end = &full;
+    *ret_complete = complete_buffer;
+    return first;
+}
+
+void cupti_buffer_deliver(bool all)
+{
+    cupti_complete_buffer complete;
+    struct full_buffer *one;
+
+    if (all) {
+        pthread_mutex_lock(&buffer_lock);
+        queue_current();
+        pthread_mutex_unlock(&buffer_lock);
+    }
+    while ((one = take_full(&complete)) != NULL) {
+        complete(NULL, 0, one->buffer.data, one->buffer.size, one->buffer.used);
+        free(one);
+    }
+}
+
+size_t cupti_buffer_take_dropped(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&buffer_lock);
+    size_t count = dropped;
+
+    dropped = 0;
+    return count;
+}

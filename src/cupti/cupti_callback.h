@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Callbacks of the one subscriber: calls of driver and runtime, contexts that are made, and waits.
+ */
+#pragma once
+
+#include "cupti_abi.h"
+#include "profiler_interface.h"
+
+/* Called around each call, by the hooks. */
+void cupti_callback_enter(const struct profiler_call *call, uint32_t correlation);
+void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid);
+
+/* Ends the subscription, if there is one. */
+void cupti_callback_end(void);

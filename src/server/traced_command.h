@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a trace says of a command: which work on the device it makes, and where. */
+#pragma once
+
+#include "session.h"
+
+struct ring_message;
+struct stream;
+
+/* A command that is being traced. */
+struct traced_command {
+    uint64_t begin_ns;
+    uint32_t op;
+    struct stream *stream; /* NULL: no work on the device, or not timed */
+    CUevent before;
+    unsigned kind; /* enum trace_kind of that work */
+    uint64_t bytes;
+    uint64_t to, from, stream_handle, object_handle;
+    uint32_t shared_bytes, value;
+    uint32_t grid[3], block[3];
+    char name[128];
+};
+
+/* Describes the device work of the command, before it runs. `command` has its number, and the rest
+ * is 0. */
+void traced_command_describe(struct session *session, const struct ring_message *message,
+                             struct traced_command *command);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pairs of declarations that must agree: Funnel's (cupti_abi.h), and the newest of NVIDIA's headers
+ * for 13.0, of which those for CUDA 12 are the beginning. Each user defines the macros. */
+
+#define NUMBERS                                                                                \
+    RECORD(cupti_copy, CUpti_ActivityMemcpy6)                                                  \
+    MEMBER(cupti_copy, copy_kind, CUpti_ActivityMemcpy6, copyKind)                             \
+    MEMBER(cupti_copy, source_kind, CUpti_ActivityMemcpy6, srcKind)                            \
+    MEMBER(cupti_copy, destination_kind, CUpti_ActivityMemcpy6, dstKind)                       \
+    MEMBER(cupti_copy, bytes, CUpti_ActivityMemcpy6, bytes)                                    \
+    MEMBER(cupti_copy, end, CUpti_ActivityMemcpy6, end)                                        \
+    MEMBER(cupti_copy, device, CUpti_ActivityMemcpy6, deviceId)                                \
+    MEMBER(cupti_copy, correlation, CUpti_ActivityMemcpy6, correlationId)                      \
+    MEMBER(cupti_copy, graph_node, CUpti_ActivityMemcpy6, graphNodeId)                         \
+    MEMBER(cupti_copy, copy_count, CUpti_ActivityMemcpy6, copyCount)                           \
+    MEMBER(cupti_copy, graph_node, CUpti_ActivityMemcpy5, graphNodeId)                         \
+    MEMBER(cupti_copy, channel_type, CUpti_ActivityMemcpy5, channelType)                       \
+    RECORD(cupti_memset, CUpti_ActivityMemset4)                                                \
+    MEMBER(cupti_memset, value, CUpti_ActivityMemset4, value)                                  \
+    MEMBER(cupti_memset, bytes, CUpti_ActivityMemset4, bytes)                                  \
+    MEMBER(cupti_memset, correlation, CUpti_ActivityMemset4, correlationId)                    \
+    MEMBER(cupti_memset, memory_kind, CUpti_ActivityMemset4, memoryKind)                       \
+    MEMBER(cupti_memset, channel_type, CUpti_ActivityMemset4, channelType)                     \
+    RECORD(cupti_kernel, CUpti_ActivityKernel10)                                               \
+    MEMBER(cupti_kernel, registers, CUpti_ActivityKernel10, registersPerThread)                \
+    MEMBER(cupti_kernel, start, CUpti_ActivityKernel10, start)                                 \
+    MEMBER(cupti_kernel, completed, CUpti_ActivityKernel10, completed)                         \
+    MEMBER(cupti_kernel, stream, CUpti_ActivityKernel10, streamId)                             \
+    MEMBER(cupti_kernel, grid, CUpti_ActivityKernel10, gridX)                                  \
+    MEMBER(cupti_kernel, block, CUpti_ActivityKernel10, blockX)                                \
+    MEMBER(cupti_kernel, static_shared, CUpti_ActivityKernel10, staticSharedMemory)            \
+    MEMBER(cupti_kernel, dynamic_shared, CUpti_ActivityKernel10, dynamicSharedMemory)          \
+    MEMBER(cupti_kernel, local_per_thread, CUpti_ActivityKernel10, localMemoryPerThread)       \
+    MEMBER(cupti_kernel, correlation, CUpti_ActivityKernel10, correlationId)                   \
+    MEMBER(cupti_kernel, grid_id, CUpti_ActivityKernel10, gridId)                              \
+    MEMBER(cupti_kernel, name, CUpti_ActivityKernel10, name)                                   \
+    MEMBER(cupti_kernel, submitted, CUpti_ActivityKernel10, submitted)                         \
+    MEMBER(cupti_kernel, shared_executed, CUpti_ActivityKernel10, sharedMemoryExecuted)        \
+    MEMBER(cupti_kernel, graph_node, CUpti_ActivityKernel10, graphNodeId)                      \
+    MEMBER(cupti_kernel, graph, CUpti_ActivityKernel10, graphId)                               \
+    MEMBER(cupti_kernel, cluster, CUpti_ActivityKernel10, clusterX)                            \
+    MEMBER(cupti_kernel, local_total_long, CUpti_ActivityKernel10, localMemoryTotal_v2)        \
+    MEMBER(cupti_kernel, is_device_launched, CUpti_ActivityKernel10, isDeviceLaunched)         \
+    MEMBER(cupti_kernel, graph, CUpti_ActivityKernel9, graphId)                                \
+    MEMBER(cupti_kernel, max_active_clusters, CUpti_ActivityKernel9, maxActiveClusters)        \
+    RECORD(cupti_call, CUpti_ActivityAPI)                                                      \
+    MEMBER(cupti_call, cbid, CUpti_ActivityAPI, cbid)                                          \
+    MEMBER(cupti_call, correlation, CUpti_ActivityAPI, correlationId)                          \
+    MEMBER(cupti_call, result, CUpti_ActivityAPI, returnValue)                                 \
+    RECORD(cupti_external, CUpti_ActivityExternalCorrelation)                                  \
+    MEMBER(cupti_external, external, CUpti_ActivityExternalCorrelation, externalId)            \
+    MEMBER(cupti_external, correlation, CUpti_ActivityExternalCorrelation, correlationId)      \
+    RECORD(cupti_wait, CUpti_ActivitySynchronization2)                                         \
+    MEMBER(cupti_wait, correlation, CUpti_ActivitySynchronization2, correlationId)             \
+    MEMBER(cupti_wait, event, CUpti_ActivitySynchronization2, cudaEventId)                     \
+    MEMBER(cupti_wait, result, CUpti_ActivitySynchronization2, returnValue)                    \
+    MEMBER(cupti_wait, event, CUpti_ActivitySynchronization, cudaEventId)                      \
+    RECORD(cupti_overhead, CUpti_ActivityOverhead3)                                            \
+    MEMBER(cupti_overhead, object_kind, CUpti_ActivityOverhead3, objectKind)                   \
+    MEMBER(cupti_overhead, process, CUpti_ActivityOverhead3, objectId)                         \
+    MEMBER(cupti_overhead, start, CUpti_ActivityOverhead3, start)                              \
+    MEMBER(cupti_overhead, data, CUpti_ActivityOverhead3, overheadData)                        \
+    MEMBER(cupti_overhead, end, CUpti_ActivityOverhead, end)                                   \
+    RECORD(cupti_graph, CUpti_ActivityGraphTrace2)                                             \
+    MEMBER(cupti_graph, graph, CUpti_ActivityGraphTrace2, graphId)                             \
+    MEMBER(cupti_graph, end_context, CUpti_ActivityGraphTrace2, endContextId)                  \
+    RECORD(cupti_callback_data, CUpti_CallbackData)                                            \
+    MEMBER(cupti_callback_data, return_value, CUpti_CallbackData, functionReturnValue)         \
+    MEMBER(cupti_callback_data, context, CUpti_CallbackData, context)                          \
+    MEMBER(cupti_callback_data, correlation_data, CUpti_CallbackData, correlationData)         \
+    MEMBER(cupti_callback_data, correlation, CUpti_CallbackData, correlationId)                \
+    VALUE(CUPTI_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY)                                       \
+    VALUE(CUPTI_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET)                                       \
+    VALUE(CUPTI_KIND_KERNEL, CUPTI_ACTIVITY_KIND_KERNEL)                                       \
+    VALUE(CUPTI_KIND_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER)                                       \
+    VALUE(CUPTI_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME)                                     \
+    VALUE(CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)                 \
+    VALUE(CUPTI_KIND_OVERHEAD, CUPTI_ACTIVITY_KIND_OVERHEAD)                                   \
+    VALUE(CUPTI_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)                     \
+    VALUE(CUPTI_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)           \
+    VALUE(CUPTI_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE)                             \
+    VALUE(CUPTI_COPY_HTOD, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)                                    \
+    VALUE(CUPTI_COPY_DTOH, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH)                                    \
+    VALUE(CUPTI_COPY_DTOD, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD)                                    \
+    VALUE(CUPTI_COPY_HTOH, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH)                                    \
+    VALUE(CUPTI_MEMORY_PAGEABLE, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE)                          \
+    VALUE(CUPTI_MEMORY_PINNED, CUPTI_ACTIVITY_MEMORY_KIND_PINNED)                              \
+    VALUE(CUPTI_MEMORY_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE)                              \
+    VALUE(CUPTI_SYNC_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE)             \
+    VALUE(CUPTI_SYNC_STREAM_WAIT_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT) \
+    VALUE(CUPTI_SYNC_STREAM, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE)           \
+    VALUE(CUPTI_SYNC_CONTEXT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE)         \
+    VALUE(CUPTI_OVERHEAD_BUFFER_FLUSH, CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH)             \
+    VALUE(CUPTI_OBJECT_THREAD, CUPTI_ACTIVITY_OBJECT_THREAD)                                   \
+    VALUE(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API)                                     \
+    VALUE(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API)                                   \
+    VALUE(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE)                                     \
+    VALUE(CUPTI_DOMAIN_SYNCHRONIZE, CUPTI_CB_DOMAIN_SYNCHRONIZE)                               \
+    VALUE(CUPTI_DOMAINS, CUPTI_CB_DOMAIN_SIZE)                                                 \
+    VALUE(CUPTI_EXIT, CUPTI_API_EXIT)                                                          \
+    VALUE(CUPTI_ERROR_INVALID_PARAMETER, CUPTI_ERROR_INVALID_PARAMETER)                        \
+    VALUE(CUPTI_ERROR_OUT_OF_MEMORY, CUPTI_ERROR_OUT_OF_MEMORY)                                \
+    VALUE(CUPTI_ERROR_MAX_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED)                        \
+    VALUE(CUPTI_ERROR_NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED)                            \
+    VALUE(CUPTI_ERROR_QUEUE_EMPTY, CUPTI_ERROR_QUEUE_EMPTY)                                    \
+    VALUE(CUPTI_ERROR_INVALID_STREAM, CUPTI_ERROR_INVALID_STREAM)                              \
+    VALUE(CUPTI_ERROR_INVALID_KIND, CUPTI_ERROR_INVALID_KIND)                                  \
+    VALUE(CUPTI_ERROR_NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED)                                \
+    VALUE(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,                                      \
+          CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+
+/* A number and where it stands in the list. */
+struct number {
+    const char *name;
+    unsigned long value;
+};
+
+extern const struct number own_numbers[], nvidia_numbers[];
+extern const unsigned own_count, nvidia_count;

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that profiles itself with CUPTI, against NVIDIA's headers: the same source runs with
+ * NVIDIA's library. It prints what the records say, and no time, address or id.
+ *
+ *     profiled work       each kind of record
+ *     profiled threads    that records of threads have the numbers of their own calls
+ *     profiled many       more launches than any queue has space for
+ *     profiled callbacks  the callback interface
+ *     profiled clock      times in a clock of the program
+ *     profiled refused    errors
+ *     profiled moved      goes on when a line of input says that its server has ended
+ */
+#include <cupti.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define BUFFER_SIZE 4096u
+#define RECORDS_MAX 65536u
+#define THREADS 4u
+#define LAUNCHES 50u
+#define MANY 6000u
+#define LARGE (5u << 20)
+
+/* As long as the names of C++ templates are. */
+#define LONG_NAME                                                                                  \
+    "a_kernel_with_a_name_that_is_as_long_as_those_of_kernels_which_templates_make_when_they_are_" \
+    "given_types_of_functors_with_several_parameters_and_more_than_one_namespace_around_them"
+
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                          ".visible .entry " LONG_NAME "(.param .u64 p)\n"
+                          "{\n.shared .align 4 .b8 own[64];\n.reg .b64 %a;\n.reg .b32 %v;\n"
+                          "ld.param.u64 %a, [p];\nmov.u32 %v, 7;\nst.global.u32 [%a], %v;\n"
+                          "st.shared.u32 [own], %v;\nret;\n}\n"
+                          ".visible .entry small(.param .u64 p)\n{\nret;\n}\n";
+
+static CUfunction long_kernel, small_kernel;
+static CUdeviceptr memory;
+static CUpti_Activity *records[RECORDS_MAX];
+static unsigned record_count;
+static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define MUST(call) must((int)(call), #call, __LINE__)
+
+static void must(int result, const char *call, int line)
+{
+    if (result == 0)
+        return;
+    printf("line %d: %s gave %d\n", line, call, result);
+    fflush(stdout);
+    _Exit(1);
+}
+
+static void check(int condition, const char *text)
+{
+    if (!condition)
+        printf("wrong: %s\n", text);
+}
+
+/* ---- buffers ---- */
+
+static void CUPTIAPI request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    *buffer = aligned_alloc(8, BUFFER_SIZE);
+    *size = BUFFER_SIZE;
+    *max_records = 0;
+}
+
+static void CUPTIAPI complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                              size_t valid)
+{
+    CUpti_Activity *record = NULL;
+
+    pthread_mutex_lock(&records_lock);
+    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+        if (record_count < RECORDS_MAX)
+            records[record_count++] = record;
+    pthread_mutex_unlock(&records_lock);
+}
+
+static void enable_all(int on)
+{
+    static const CUpti_ActivityKind kinds[] = {
+        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+        CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_MEMSET,
+        CUPTI_ACTIVITY_KIND_DRIVER,
+        CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+        CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+    };
+
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        MUST(on ? cuptiActivityEnable(kinds[i]) : cuptiActivityDisable(kinds[i]));
+}
+
+/* ---- the driver ---- */
+
+static void begin(void)
+{
+    CUcontext context;
+    CUmodule module;
+    CUdevice device;
+
+    MUST(cuInit(0));
+    MUST(cuDeviceGet(&device, 0));
+    MUST(cuDevicePrimaryCtxRetain(&context, device));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuModuleLoadData(&module, ptx));
+    MUST(cuModuleGetFunction(&long_kernel, module, LONG_NAME));
+    MUST(cuModuleGetFunction(&small_kernel, module, "small"));
+    MUST(cuMemAlloc(&memory, LARGE));
+}
+
+static void launch(CUfunction kernel, unsigned grid, unsigned block, unsigned shared)
+{
+    void *parameters[] = {&memory};
+
+    MUST(cuLaunchKernel(kernel, grid, 2, 1, block, 1, 1, shared, NULL, parameters, NULL));
+}
+
+/* ---- what the records say ---- */
+
+static const CUpti_ActivityAPI *call_of(uint32_t correlation)
+{
+    for (unsigned i = 0; i < record_count; i++) {
+        const CUpti_ActivityAPI *call = (const void *)records[i];
+        if (call->kind == CUPTI_ACTIVITY_KIND_DRIVER && call->correlationId == correlation)
+            return call;
+    }
+    return NULL;
+}
+
+static const char *name_of(uint32_t correlation)
+{
+    const CUpti_ActivityAPI *call = call_of(correlation);
+    const char *name = "no call";
+
+    if (call)
+        MUST(cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, call->cbid, &name));
+    return name;
+}
+
+static uint64_t external_of(uint32_t correlation)
+{
+    for (unsigned i = 0; i < record_count; i++) {
+        const CUpti_ActivityExternalCorrelation *one = (const void *)records[i];
+        if (one->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION &&
+            one->externalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 &&
+            one->correlationId == correlation)
+            return one->externalId;
+    }
+    return 0;
+}
+
+static void print_kernel(const CUpti_ActivityKernel9 *kernel)
+{
+    printf("kernel %s grid %d,%d,%d block %d shared %d+%d registers %s from %s in %llu\n",
+           kernel->name, kernel->gridX, kernel->gridY, kernel->gridZ, kernel->blockX,
+           kernel->staticSharedMemory, kernel->dynamicSharedMemory,
+           kernel->registersPerThread ? "some" : "none", name_of(kernel->correlationId),
+           (unsigned long long)external_of(kernel->correlationId));
+    check(kernel->start && kernel->start <= kernel->end, "a kernel ends before it starts");
+}
+
+static void print_record(const CUpti_Activity *record)
+{
+    const CUpti_ActivityMemcpy5 *copy = (const void *)record;
+    const CUpti_ActivityMemset4 *set = (const void *)record;
+    const CUpti_ActivitySynchronization *wait = (const void *)record;
+
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        print_kernel((const void *)record);
+    else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY)
+        printf("copy kind %d of %llu from %s in %llu\n", copy->copyKind,
+               (unsigned long long)copy->bytes, name_of(copy->correlationId),
+               (unsigned long long)external_of(copy->correlationId));
+    else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET)
+        printf("memset of %llu to %u from %s\n", (unsigned long long)set->bytes, set->value,
+               name_of(set->correlationId));
+    else if (record->kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)
+        printf("wait type %d from %s\n", wait->type, name_of(wait->correlationId));
+}
+
+static void flush(void)
+{
+    size_t dropped = 1;
+
+    MUST(cuptiActivityFlushAll(0));
+    MUST(cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
+    printf("dropped %zu\n", dropped);
+}
+
+static unsigned count_kind(CUpti_ActivityKind kind)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < record_count; i++)
+        count += records[i]->kind == kind;
+    return count;
+}
+
+/* ---- the tests ---- */
+
+static void do_work(const void *bytes, void *into)
+{
+    MUST(cuMemcpyHtoD(memory, bytes, 4096));
+    MUST(cuMemcpyHtoD(memory, bytes, LARGE));
+    MUST(cuMemsetD8(memory, 3, 1024));
+    launch(long_kernel, 3, 32, 128);
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuMemcpyDtoH(into, memory, LARGE));
+    MUST(cuCtxSynchronize());
+}
+
+static void test_work(void)
+{
+    void *bytes = calloc(1, LARGE), *into = calloc(1, LARGE);
+    uint64_t last;
+
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    enable_all(1);
+    begin();
+    MUST(cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, 77));
+    do_work(bytes, into);
+    MUST(cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last));
+    printf("popped %llu\n", (unsigned long long)last);
+    enable_all(0);
+    launch(long_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    flush();
+    for (unsigned i = 0; i < record_count; i++)
+        print_record(records[i]);
+    enable_all(1);
+    launch(small_kernel, 9, 1, 0);
+    MUST(cuCtxSynchronize());
+    record_count = 0;
+    flush();
+    printf("again: %u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+}
+
+static void *launch_some(void *number)
+{
+    CUcontext context;
+
+    MUST(cuDevicePrimaryCtxRetain(&context, 0));
+    MUST(cuCtxSetCurrent(context));
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        MUST(cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0,
+                                                    (uintptr_t)number * 1000 + i));
+        launch(small_kernel, (unsigned)(uintptr_t)number, i + 1, 0);
+        MUST(cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, NULL));
+    }
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t threads[THREADS];
+    unsigned right = 0;
+
+    begin();
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    enable_all(1);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, launch_some, (void *)(i + 1));
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    MUST(cuCtxSynchronize());
+    flush();
+    for (unsigned i = 0; i < record_count; i++) {
+        const CUpti_ActivityKernel9 *kernel = (const void *)records[i];
+        if (kernel->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            right += external_of(kernel->correlationId) ==
+                     (uint64_t)kernel->gridX * 1000 + (uint64_t)kernel->blockX - 1;
+    }
+    printf("%u kernels, %u with the number of their call\n",
+           count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), right);
+}
+
+static void test_many(void)
+{
+    begin();
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    for (unsigned i = 0; i < MANY; i++)
+        launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    flush();
+    printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+}
+
+static unsigned entered, left, contexts, waits;
+
+static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                 const void *data)
+{
+    const CUpti_CallbackData *call = data;
+
+    check(user == (void *)&entered, "the user's pointer");
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        contexts++;
+    else if (domain == CUPTI_CB_DOMAIN_SYNCHRONIZE)
+        waits++;
+    else if (call->callbackSite == CUPTI_API_ENTER)
+        *call->correlationData = ++entered;
+    else
+        left += *call->correlationData == entered && *(CUresult *)call->functionReturnValue == 0;
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+        check(!strcmp(call->functionName, "cuLaunchKernel"), call->functionName);
+}
+
+static void test_callbacks(void)
+{
+    CUpti_SubscriberHandle subscriber, other;
+
+    MUST(cuptiSubscribe(&subscriber, on_callback, &entered));
+    check(cuptiSubscribe(&other, on_callback, NULL) ==
+              CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+          "a second subscriber");
+    MUST(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+                             CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+    MUST(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                             CUPTI_CBID_RESOURCE_CONTEXT_CREATED));
+    MUST(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_SYNCHRONIZE));
+    begin();
+    launch(small_kernel, 1, 1, 0);
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    MUST(cuptiUnsubscribe(subscriber));
+    launch(small_kernel, 1, 1, 0);
+    printf("%u entered, %u left, %u contexts, %u waits\n", entered, left, contexts, waits);
+}
+
+/* Three for each nanosecond. */
+static uint64_t CUPTIAPI own_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * 3;
+}
+
+/* The slack is for the rate of the clock, measured over the time of this program. */
+static void test_clock(void)
+{
+    const uint64_t slack = 3ull * 1000000000;
+    uint64_t before, after, now;
+
+    begin();
+    MUST(cuptiActivityRegisterTimestampCallback(own_clock));
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    enable_all(1);
+    before = own_clock();
+    MUST(cuptiGetTimestamp(&now));
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    after = own_clock();
+    check(now >= before && now <= after, "the timestamp");
+    flush();
+    for (unsigned i = 0; i < record_count; i++) {
+        const CUpti_ActivityKernel9 *kernel = (const void *)records[i];
+        if (kernel->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            check(kernel->start + slack > before && kernel->end < after + slack, "a kernel's time");
+    }
+    printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+}
+
+static void test_moved(void)
+{
+    unsigned before;
+
+    begin();
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    MUST(cuptiActivityFlushAll(0));
+    printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    fflush(stdout);
+    getchar();
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    MUST(cuptiActivityFlushAll(0));
+    before = count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    MUST(cuptiActivityFlushAll(0));
+    printf("%u more\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) - before);
+}
+
+static void test_refused(void)
+{
+    const char *name = NULL;
+    uint32_t version = 0;
+
+    printf("%d\n", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING));
+    printf("%d\n", cuptiActivityRegisterCallbacks(NULL, complete));
+    printf("%d\n",
+           cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1, NULL));
+    printf("%d\n", cuptiUnsubscribe(NULL));
+    MUST(cuptiGetVersion(&version));
+    check(version == CUPTI_API_VERSION, "the version");
+    MUST(cuptiGetResultString(CUPTI_ERROR_NOT_SUPPORTED, &name));
+    printf("%s\n", name);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} tests[] = {
+    {"work", test_work},           {"threads", test_threads}, {"many", test_many},
+    {"callbacks", test_callbacks}, {"clock", test_clock},     {"refused", test_refused},
+    {"moved", test_moved},
+};
+
+int main(int argc, char **argv)
+{
+    for (unsigned i = 0; i < sizeof(tests) / sizeof(*tests); i++)
+        if (argc == 2 && !strcmp(argv[1], tests[i].name)) {
+            tests[i].run();
+            return 0;
+        }
+    fprintf(stderr, "usage: profiled work|threads|many|callbacks|clock|refused|moved\n");
+    return 2;
+}

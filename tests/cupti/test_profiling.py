@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""funnel run --profile: programs that use CUPTI, with the real server on the software GPU."""
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "control"))
+
+import harness  # noqa: E402  (found through the path above)
+
+LONG_NAME = ("a_kernel_with_a_name_that_is_as_long_as_those_of_kernels_which_templates_make_when_"
+             "they_are_given_types_of_functors_with_several_parameters_and_more_than_one_namespace_"
+             "around_them")
+WORK = f"""popped 77
+dropped 0
+copy kind 1 of 4096 from cuMemcpyHtoD_v2 in 77
+copy kind 1 of 5242880 from cuMemcpyHtoD_v2 in 77
+memset of 1024 to 3 from cuMemsetD8_v2
+kernel {LONG_NAME} grid 3,2,1 block 32 shared 64+128 registers some from cuLaunchKernel in 77
+kernel small grid 1,2,1 block 1 shared 0+0 registers some from cuLaunchKernel in 77
+wait type 4 from cuCtxSynchronize
+copy kind 2 of 5242880 from cuMemcpyDtoH_v2 in 77
+dropped 0
+again: 1 kernels
+"""
+MANY = "dropped 0\n6000 kernels\n"
+THREADS = "dropped 0\n200 kernels, 200 with the number of their call\n"
+RUNTIME = """call cudaMemcpy_v3020
+call cudaLaunchKernel_v7000
+call cudaStreamSynchronize_v3020
+call cuCtxSynchronize
+copy of 256 from cudaMemcpy_v3020
+kernel kernel from cudaLaunchKernel_v7000
+wait type 3 from cudaStreamSynchronize_v3020
+wait type 4 from cuCtxSynchronize
+1 launches entered, 1 left
+"""
+CHILD = """
+import ctypes, os
+cupti, cuda, context = ctypes.CDLL("libcupti.so.13"), ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+assert cupti.cuptiActivityEnable(10) == 0 and cuda.cuInit(0) == 0
+child = os.fork()
+if child == 0:
+    assert cuda.cuInit(0) == 0
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert cupti.cuptiActivityFlushAll(0) == 0
+    os.write(1, b"the child has run\\n")
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+print(status or cupti.cuptiActivityDisable(10))
+"""
+VERSIONS = """
+import ctypes
+for name in ("libcupti.so.12", "libcupti.so.13"):
+    version = ctypes.c_uint32()
+    assert ctypes.CDLL(name).cuptiGetVersion(ctypes.byref(version)) == 0
+    print(version.value)
+"""
+
+
+class Profiling(harness.TestCase):
+    def install(self):
+        os.symlink(os.path.join(harness.BUILD, "bin"), os.path.join(self.root, "bin"))
+
+    def setUp(self):
+        super().setUp()
+        self.start("--device", "soft")
+
+    def begin(self, *command, options=("--profile",), **environment):
+        process = subprocess.Popen(
+            [os.path.join(self.root, "bin/funnel"), "run", "-q", *options, "--", *command],
+            env={**self.environment, **environment}, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        self.processes.append(process)
+        return process
+
+    def profiled(self, test):
+        return self.begin(os.path.join(harness.BUILD, "tests/cupti/profiled"), test)
+
+    def assert_prints(self, process, text):
+        output, _ = process.communicate()
+        self.assertEqual((output, process.returncode), (text, 0))
+
+    def test_work(self):
+        # A wait and the copy behind it are in one order or the other: the call of the wait ends
+        # while the records of the work before it are on their way.
+        output, _ = self.profiled("work").communicate()
+        self.assertEqual(sorted(output.splitlines()), sorted(WORK.splitlines()))
+
+    def test_threads_and_many_launches_beside_each_other(self):
+        many, threads = self.profiled("many"), self.profiled("threads")
+        self.assert_prints(threads, THREADS)
+        self.assert_prints(many, MANY)
+
+    def test_callbacks(self):
+        self.assert_prints(self.profiled("callbacks"), "2 entered, 2 left, 1 contexts, 1 waits\n")
+
+    def test_clock(self):
+        self.assert_prints(self.profiled("clock"), "dropped 0\n1 kernels\n")
+
+    def test_refused(self):
+        self.assert_prints(self.profiled("refused"), "21\n1\n18\n1\nCUPTI_ERROR_NOT_SUPPORTED\n")
+
+    def test_runtime(self):
+        program = os.path.join(harness.BUILD, "tests/cupti/profiled_runtime")
+        if not os.path.exists(program):
+            self.skipTest("there is no libcudart_static.a")
+        output, _ = self.begin(program).communicate()
+        # By which libcudart finds the name that it tells a profiler of.
+        output = output.replace("call cuKernelGetName\n", "")
+        self.assertEqual(sorted(output.splitlines()), sorted(RUNTIME.splitlines()))
+
+    def test_program_that_moves_to_another_server(self):
+        process = self.profiled("moved")
+        self.assertEqual(process.stdout.readline(), "1 kernels\n")
+        server, = self.funnel_json("servers")
+        os.kill(server["pid"], signal.SIGKILL)
+        output, _ = process.communicate("go on\n")
+        self.assertEqual((output, process.returncode), ("1 more\n", 0))
+
+    def test_child_is_not_profiled(self):
+        self.assert_prints(self.begin(sys.executable, "-c", CHILD), "the child has run\n0\n")
+
+    def test_versions(self):
+        self.assert_prints(self.begin(sys.executable, "-c", VERSIONS), "27\n130001\n")
+
+    def test_variable(self):
+        process = self.begin("env", options=(), FUNNEL_PROFILE="1")
+        self.assertIn("cupti13/libcupti.so.13", process.communicate()[0])
+        process = self.begin("env", options=())
+        self.assertNotIn("libcupti", process.communicate()[0])
+
+
+if __name__ == "__main__":
+    harness.main()
