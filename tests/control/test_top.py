@@ -263,6 +263,13 @@ class Top(harness.TestCase):
         terminal.wait_for(f"Program {second}, SM%")
         self.quit(terminal)
 
+    def test_graph_of_the_selected_group(self):
+        """At first the group at the top is selected, whichever works more now."""
+        terminal = self.open_colored(100, "C.UTF-8", "--tree", "group")
+        terminal.wait(lambda t: any(re.search(r"group (worker|slow), SM%", line) for line in t.lines()))
+        terminal.wait(lambda t: any(re.search(r"0\u2524.*0\u2524.*\S$", line) for line in t.lines()))
+        self.quit(terminal)
+
     def test_colors(self):
         """One for each user, or for each group where programs are shown by group, and a legend."""
         def colors():

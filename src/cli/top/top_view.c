@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The full screen of `funnel top`. Lines from the top: a title, one for each device, the colors'
- * legend, graphs of a device and of the selected program, the titles of the columns, the programs;
- * the last line has messages, questions and keys. */
+ * legend, graphs of a device and of the selected program or group, the titles of the columns, the
+ * programs; the last line has messages, questions and keys. */
 #ifdef HAVE_NCURSES
 #include <ncurses.h>
 #include <string.h>
@@ -156,18 +156,43 @@ static void show_device_graph(const struct screen *screen, int y, int height, in
     top_draw_graph(y + 1, 0, height, width, &device->sm_use, top_draw_color_of(""));
 }
 
-static void show_program_graph(const struct screen *screen, int y, int height, int x)
+/* What the programs of a group had together. */
+static const struct top_series *sum_of_group(const struct screen *screen, const char *group)
 {
-    const struct command_client *client = top_selected_client(screen);
-    char text[TOP_LINE_CAPACITY], name[COLUMN_CELL];
+    static struct top_series sum;
 
-    if (!client)
+    sum = (struct top_series){.count = TOP_HISTORY_LENGTH};
+    for (unsigned i = 0; i < screen->rows.count; i++) {
+        const struct client_row *row = &screen->rows.row[i];
+        const struct top_series *series =
+            row->client ? top_history_of(&screen->history, row->client) : NULL;
+
+        for (unsigned back = 0; series && back < TOP_HISTORY_LENGTH; back++)
+            if (!strcmp(row->group, group) && top_series_share(series, back) > 0)
+                sum.share[TOP_HISTORY_LENGTH - 1 - back] += top_series_share(series, back);
+    }
+    return &sum;
+}
+
+/* Of the selected program or group. */
+static void show_selected_graph(const struct screen *screen, int y, int height, int x)
+{
+    char text[TOP_LINE_CAPACITY], name[COLUMN_CELL];
+    const struct top_series *series;
+
+    if (screen->selected >= screen->rows.count)
         return;
-    color_name(screen, &screen->rows.row[screen->selected], name);
-    text_format(text, sizeof(text), "Program %d, SM%%", client->row.identity.pid);
+    const struct client_row *row = &screen->rows.row[screen->selected];
+    color_name(screen, row, name);
+    if (row->client) {
+        text_format(text, sizeof(text), "Program %d, SM%%", row->client->row.identity.pid);
+        series = top_history_of(&screen->history, row->client);
+    } else {
+        text_format(text, sizeof(text), "%s %s, SM%%", color_column(screen), name);
+        series = sum_of_group(screen, row->group);
+    }
     top_draw_text(y, x, COLS, text, A_DIM);
-    top_draw_graph(y + 1, x, height, COLS - x, top_history_of(&screen->history, client),
-                   top_draw_color_of(name));
+    top_draw_graph(y + 1, x, height, COLS - x, series, top_draw_color_of(name));
 }
 
 /* Side by side; on a low terminal none. The line behind them. */
@@ -180,7 +205,7 @@ static int show_graphs(const struct screen *screen, int y)
     for (int i = 0; i <= height; i++)
         top_draw_line(y + i, "", A_NORMAL);
     show_device_graph(screen, y, height, half);
-    show_program_graph(screen, y, height, half + 2);
+    show_selected_graph(screen, y, height, half + 2);
     return y + height + 1;
 }
 
@@ -268,7 +293,7 @@ static void show_help(void)
         "  q                            quit",
         "",
         "The graphs show the share of the multiprocessors in use, of the device and of the",
-        "program that is selected, the newest sample at the right.",
+        "program or group that is selected, the newest sample at the right.",
         "",
         "Any key goes back.",
     };
