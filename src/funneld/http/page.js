@@ -444,7 +444,7 @@ const usageColumns = [["clients", "Programs", number], ["failed", "Failed", numb
 const usagePath = () => `api/usage?by=${at("usage-by").value}&days=${at("usage-days").value}`;
 function usageRow(name, keys, row, whole) {
   const line = make(at("usage-rows"), "tr", undefined, {class: name});
-  for (const key of keys) make(line, "td", row[key] || "–", {class: "left", "data-name": key});
+  for (const key of keys) make(line, "td", row[key] || (name === "group" ? "" : "–"), {class: "left", "data-name": key});
   for (const [member, title, text] of usageColumns) {
     const cell = make(line, "td", text(row[member]), {"data-name": title});
     if (member === "sm_seconds") meter(cell, whole ? row[member] / whole : 0);
