@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cleanup.h"
 #include "fd.h"
+#include "log.h"
 #include "text.h"
 
 int user_log_path(char *ret_path, size_t capacity)
@@ -82,4 +84,17 @@ int user_log_open(const char *path)
         return fd;
     fd_close(&fd);
     return open_file(path);
+}
+
+void user_log_line(const char *path, const char *text)
+{
+    static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&file_lock);
+    _cleanup_fd_ int fd = user_log_open(path);
+
+    if (fd < 0)
+        return;
+    log_open(fd, "Client");
+    log_line("%s", text);
+    log_open(-1, "Client");
 }

@@ -16,3 +16,8 @@ int user_log_path(char *ret_path, size_t capacity);
 /* Opens such a file for appending, with the directories to it: a descriptor, or -errno. Not through
  * a link, and not where the directory belongs to another user. */
 int user_log_open(const char *path);
+
+/* Adds a line to such a file, as log_line() writes it; nothing where that fails. The file is open
+ * for this line only, because a program may close descriptors that are not its own. From any
+ * thread. */
+void user_log_line(const char *path, const char *text);

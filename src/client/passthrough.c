@@ -21,6 +21,16 @@ static bool is_funnel(void *library)
     return get_table && get_table(&table, &passthrough_signature) == CUDA_SUCCESS;
 }
 
+/* This library logs the errors of calls that it passes on (client_entry.h). */
+static void keep_from_logging(void *library)
+{
+    void (*errors_are_logged)(void);
+
+    *(void **)&errors_are_logged = dlsym(library, "funnelErrorsAreLogged");
+    if (errors_are_logged)
+        errors_are_logged();
+}
+
 int passthrough_open(void)
 {
     const struct system_library driver = {"libcuda.so.1", "FUNNEL_DRIVER",
@@ -29,6 +39,7 @@ int passthrough_open(void)
 
     if (!library)
         return -ENOENT;
+    keep_from_logging(library);
     passthrough_load(library);
     return passthrough.cuInit ? 0 : -ENOENT;
 }

@@ -3,6 +3,7 @@
 #include "cuda_error.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define ROW(result, text)     \
     {                         \
@@ -187,6 +188,28 @@ bool cuda_error_is_fatal(CUresult result)
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_TENSOR_MEMORY_LEAK:
         return true;
+    default:
+        return false;
+    }
+}
+
+bool cuda_error_is_expected(const char *call, CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_NOT_READY:
+    case CUDA_ERROR_NOT_FOUND:
+    case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED:
+    case CUDA_ERROR_PEER_ACCESS_NOT_ENABLED:
+    case CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE:
+    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
+    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
+        return true;
+    case CUDA_ERROR_INVALID_VALUE:
+        return !strncmp(call, "cuPointerGet", 12) || !strncmp(call, "cuGetError", 10) ||
+               !strcmp(call, "cuGetExportTable");
     default:
         return false;
     }

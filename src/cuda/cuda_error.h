@@ -15,3 +15,7 @@ const char *cuda_error_string(CUresult result);
 
 /* Whether the error ends the context: every later call on it reports the same. */
 bool cuda_error_is_fatal(CUresult result);
+
+/* Whether the error is an answer to a question, which well-behaved programs get all the time from
+ * that call. */
+bool cuda_error_is_expected(const char *call, CUresult result);

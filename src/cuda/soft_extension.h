@@ -12,6 +12,10 @@
 
 #define SOFT_EXPORT __attribute__((visibility("default")))
 
+/* The caller logs the errors of this library's calls itself: from now on the library writes none to
+ * the user's log. Also before cuInit(). */
+SOFT_EXPORT void funnelErrorsAreLogged(void);
+
 /* Every launch that the calling thread makes from now on, of a kernel or of a graph, belongs to
  * this owner. The caller chooses the number; 0: no owner, as at first. */
 SOFT_EXPORT void funnelSetLaunchOwner(uint64_t owner);

@@ -134,8 +134,14 @@ static void log_message(void *unused, CUlogLevel level, char *message, size_t le
         log_line("Driver: %.*s", (int)length, message);
 }
 
+/* The server logs the errors of clients. */
 static void load_extension(void *library)
 {
+    void (*errors_are_logged)(void);
+
+    *(void **)&errors_are_logged = dlsym(library, "funnelErrorsAreLogged");
+    if (errors_are_logged)
+        errors_are_logged();
     *(void **)&driver_extension.set_launch_owner = dlsym(library, "funnelSetLaunchOwner");
     *(void **)&driver_extension.forget_launch_owner = dlsym(library, "funnelForgetLaunchOwner");
     *(void **)&driver_extension.abort_launches = dlsym(library, "funnelAbortLaunches");
@@ -147,6 +153,7 @@ static int start_driver(void *library, char *why, size_t why_size)
 
     if (driver_table_load(&driver, library, why, why_size))
         return -ENOSYS;
+    load_extension(library);
 
     CUresult result = driver.cuInit(0);
     if (result == CUDA_SUCCESS)
@@ -159,7 +166,6 @@ static int start_driver(void *library, char *why, size_t why_size)
         text_format(why, why_size, "%s finds no device", loaded_path);
         return -ENODEV;
     }
-    load_extension(library);
     if (driver.cuLogsRegisterCallback)
         driver.cuLogsRegisterCallback(log_message, NULL, NULL);
     return 0;

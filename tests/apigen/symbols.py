@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A libcuda.so.1 of ours exports exactly what NVIDIA's does, and the symbols of ours that are named:
-symbols.py LIBRARY SYMBOLS [SYMBOL...]
+symbols.py LIBRARY SYMBOLS [SYMBOL...] [HEADER.h], which declares more of ours.
 
 Exits with 77 when the library has not been built."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +17,19 @@ def exported(library):
     return {line.split()[-1] for line in listing.splitlines()}
 
 
+def declared(name):
+    """The symbol itself, or those that a header exports."""
+    if not name.endswith(".h"):
+        return {name}
+    return set(re.findall(r"^SOFT_EXPORT .*?(\w+)\(", Path(name).read_text(), re.M))
+
+
 def main(library, symbols, *own):
     if not Path(library).exists():
         print(f"{library} has not been built")
         return 77
-    have, want = exported(library), {*Path(symbols).read_text().split(), *own}
+    have = exported(library)
+    want = set(Path(symbols).read_text().split()).union(*map(declared, own))
     for symbol in sorted(want - have):
         print(f"missing: {symbol}")
     for symbol in sorted(have - want):

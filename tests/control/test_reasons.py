@@ -127,7 +127,9 @@ assert cuda.cuCoredumpGetAttribute(5, None, ctypes.byref(size)) == 0 and size.va
             self.assertEqual(len(dump.readlines()), 4)
 
     def test_code_that_cannot_be_loaded(self):
-        """A kernel that is not there is an answer, code that the driver cannot load has a reason."""
+        """A kernel that is not there is an answer, code that the driver cannot load has a reason. What the server
+        hears from the software GPU is no error of a program."""
+        self.environment["FUNNEL_OFF"] = "sandbox"  # else it could open no log
         self.start("--device", "soft")
         code = r"""
 import ctypes
@@ -162,6 +164,8 @@ assert cuda.cuModuleLoadData(ctypes.byref(module), bad) == 801
         self.assertNotIn("NOT_FOUND", out)
         self.assertRegex(out, r"cuModuleLoadData returned CUDA_ERROR_NOT_SUPPORTED \(801\): "
                               "cuLibraryLoadData: .*__cudaCDP2GetDevice: the software GPU lacks")
+        self.assertNotIn("of the software GPU returned", out)
+        self.assertFalse(os.path.exists(self.own_log))
 
     def test_no_daemon(self):
         environment = {**self.environment, "FUNNEL_REQUIRE": "1", "FUNNEL_VERBOSE": "1",
@@ -211,14 +215,37 @@ assert cuda.cuModuleLoadData(ctypes.byref(module), bad) == 801
         self.assertNotIn("Funnel and MPS do not have it", out)
         self.assertIn("Funnel runs them", out)
 
-    def test_program_without_funnel(self):
-        """What it does not log is not denied."""
-        code = ("import ctypes; cuda = ctypes.CDLL('libcuda.so.1'); cuda.cuInit(0); "
-                "raise SystemExit(cuda.cuDeviceGetName(ctypes.create_string_buffer(9), 9, 77))")
-        done = self.funnel("run", "--direct", "--device", "soft", "--", sys.executable, "-c", code)
-        self.assertEqual(done.returncode, 101)
+    # A call that fails twice, and one whose failure is an answer.
+    wrong_device = ("import ctypes; cuda = ctypes.CDLL('libcuda.so.1'); name = ctypes.create_string_buffer(9); "
+                    "cuda.cuInit(0); cuda.cuDeviceGetName(name, 9, 77); cuda.cuCtxSynchronize(); "
+                    "raise SystemExit(cuda.cuDeviceGetName(name, 9, 77))")
+
+    def assert_one_line(self, line):
+        with open(self.own_log) as log:
+            lines = log.read().splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], rf"Client +\d+\] {line}; explained by: funnel why 101$")
         out = self.funnel("why").stdout
-        self.assertIn("No log has an error of your programs. Programs that run without Funnel", out)
+        self.assertIn(lines[0], out)
+        self.assertIn("CUDA_ERROR_INVALID_DEVICE (101): ", out)
+
+    def test_program_on_the_software_gpu(self):
+        """Without Funnel: the software GPU logs the error itself."""
+        out = self.funnel("why").stdout
+        self.assertIn("No log has an error of your programs. Programs that run on NVIDIA's driver itself", out)
+        done = self.funnel("run", "--direct", "--device", "soft", "--", sys.executable, "-c", self.wrong_device)
+        self.assertEqual(done.returncode, 101)
+        self.assert_one_line(r"cuDeviceGetName of the software GPU returned CUDA_ERROR_INVALID_DEVICE \(101\)")
+
+    def test_program_that_is_passed_on(self):
+        """No daemon runs, and the client library passes the calls on: it logs the error, and alone."""
+        soft = os.path.join(harness.BUILD, "lib/funnel/softgpu/libcuda.so.1")
+        environment = {**self.environment, "FUNNEL_DRIVER": soft,
+                       "LD_LIBRARY_PATH": os.path.join(harness.BUILD, "lib/funnel")}
+        done = subprocess.run([sys.executable, "-c", self.wrong_device], env=environment, text=True,
+                              capture_output=True, check=False, timeout=harness.TIMEOUT)
+        self.assertEqual((done.returncode, done.stderr), (101, ""))
+        self.assert_one_line(r"cuDeviceGetName returned CUDA_ERROR_INVALID_DEVICE \(101\)")
 
     def test_wrong_questions(self):
         for wrong in (["x"], ["-1"], ["1", "2"], ["--client"], ["--client", "5", "6"]):

@@ -53,11 +53,9 @@ class Side:
         return f"{early}    call_{edge}();\n"
 
     def note_error(self, symbol):
-        """The client library logs the errors that a program has got."""
-        if not self.passthrough:
-            return ""
+        """Both libraries log the errors that a program has got."""
         return (f"    if (__builtin_expect(answer != CUDA_SUCCESS, 0))\n"
-                f'        client_error_returned("{symbol}", answer);\n')
+                f'        {self.prefix}_error_returned("{symbol}", answer);\n')
 
 
 CLIENT = Side("client", True)
@@ -114,12 +112,9 @@ def entry(api, side, call, symbol):
 
 
 def passthrough(symbol, names):
-    call = wrap(f"        return passthrough.{symbol} ? passthrough.{symbol}(", names, ")")
-    if len(call.split("\n")) == 1 and len(call) < 68:
-        return call + " : CUDA_ERROR_NOT_SUPPORTED;\n"
-    return (f"        return passthrough.{symbol}\n"
+    return (f'        return client_passed_on("{symbol}", passthrough.{symbol}\n'
             + wrap(f"                   ? passthrough.{symbol}(", names, ")")
-            + "\n                   : CUDA_ERROR_NOT_SUPPORTED;\n")
+            + "\n                   : CUDA_ERROR_NOT_SUPPORTED);\n")
 
 
 def null_checks(call, work):

@@ -24,7 +24,8 @@ def emit_cuda(api):
 CLIENT_EXTENSION = ("InitializeInjectionNvtx2",)
 
 # Declared in src/cuda/soft_extension.h.
-SOFT_EXTENSION = ("funnelAbortLaunches", "funnelSetLaunchOwner")
+SOFT_EXTENSION = ("funnelAbortLaunches", "funnelErrorsAreLogged", "funnelForgetLaunchOwner",
+                  "funnelSetLaunchOwner")
 
 
 def version_script(names):

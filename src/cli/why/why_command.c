@@ -229,8 +229,8 @@ static int explain_client(const struct paths *paths, pid_t pid)
     if (!found && pid)
         return cli_fail("no log that you may read says anything of a program %d", (int)pid);
     if (!found)
-        puts("No log has an error of your programs. Programs that run without Funnel (funnel run "
-             "--direct, or no daemon) log none,\nand answers that programs expect, such as "
+        puts("No log has an error of your programs. Programs that run on NVIDIA's driver itself "
+             "(funnel run --direct) log none,\nand answers that programs expect, such as "
              "CUDA_ERROR_NOT_SUPPORTED, are left out.");
     if (error) {
         putchar('\n');

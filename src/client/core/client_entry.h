@@ -33,6 +33,14 @@ void client_unsupported(const char *name);
  * programs expect, such as CUDA_ERROR_NOT_READY. `name` is a literal of the generated code. */
 void client_error_returned(const char *name, CUresult result);
 
+/* The result of a call that was passed on to the real driver, which is logged as well. */
+static inline CUresult client_passed_on(const char *name, CUresult result)
+{
+    if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        client_error_returned(name, result);
+    return result;
+}
+
 /* Sets what stream 0 means to the calling thread, and returns what it meant until now. Also while
  * not attached. */
 CUstream client_default_stream_swap(CUstream stream);

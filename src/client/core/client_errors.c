@@ -1,45 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The errors that calls have returned to the program, each once, in the user's log. */
-#include <pthread.h>
 #include <string.h>
 
-#include "cleanup.h"
 #include "client.h"
 #include "client_call.h"
 #include "client_entry.h"
 #include "client_log.h"
 #include "cuda_error.h"
 #include "error_lines.h"
+#include "first_times.h"
 #include "wire_calls.h"
 
-#define NOTED_MAX 64
 #define REASON_MAX 515
 
 /* The command that failed was the last one, but other threads may have sent some since. */
 #define REASON_WITHIN 8
-
-/* Answers to questions, which well-behaved programs get all the time. */
-static bool is_expected(const char *name, CUresult result)
-{
-    switch (result) {
-    case CUDA_ERROR_NOT_READY:
-    case CUDA_ERROR_NOT_FOUND:
-    case CUDA_ERROR_NOT_SUPPORTED:
-    case CUDA_ERROR_NOT_INITIALIZED:
-    case CUDA_ERROR_INVALID_CONTEXT:
-    case CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED:
-    case CUDA_ERROR_PEER_ACCESS_NOT_ENABLED:
-    case CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE:
-    case CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED:
-    case CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED:
-        return true;
-    case CUDA_ERROR_INVALID_VALUE:
-        return !strncmp(name, "cuPointerGet", 12) || !strncmp(name, "cuGetError", 10) ||
-               !strcmp(name, "cuGetExportTable");
-    default:
-        return false;
-    }
-}
 
 /* A kernel that the program looks for may not be there, which is an answer; or the driver cannot
  * load its code, and then the server says why. */
@@ -57,24 +32,9 @@ static bool may_be_mistake(const char *name, CUresult result)
 /* After an error that ends the context every call returns it, so its calls count as one. */
 static bool is_first(const char *name, CUresult result)
 {
-    static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct {
-        const char *name;
-        CUresult result;
-    } noted[NOTED_MAX];
-    static unsigned count;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&noted_lock);
+    static struct first_times noted = FIRST_TIMES_INIT;
 
-    if (cuda_error_is_fatal(result))
-        name = "";
-    for (unsigned i = 0; i < count; i++)
-        if (noted[i].result == result && !strcmp(noted[i].name, name))
-            return false;
-    if (count == NOTED_MAX)
-        return false;
-    noted[count].name = name;
-    noted[count++].result = result;
-    return true;
+    return first_time(&noted, cuda_error_is_fatal(result) ? "" : name, (int)result);
 }
 
 /* Errors that the server found, and not this library: only these are worth a round trip. */
@@ -119,7 +79,7 @@ void client_error_returned(const char *name, CUresult result)
     char reason[REASON_MAX] = "";
 
     error_lines_add(name, result);
-    if (is_expected(name, result) && !needs_reason)
+    if (cuda_error_is_expected(name, result) && !needs_reason)
         return;
     if (needs_reason)
         ask_reason(reason);

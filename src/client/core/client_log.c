@@ -3,20 +3,19 @@
  * FUNNEL_VERBOSE asks for it. */
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "call_trace.h"
-#include "cleanup.h"
 #include "client.h"
 #include "client_entry.h"
 #include "client_log.h"
 #include "client_profile.h"
 #include "clock.h"
 #include "fd.h"
+#include "first_times.h"
 #include "log.h"
 #include "switch.h"
 #include "user_log.h"
@@ -24,7 +23,6 @@
 
 #define MESSAGE_MAX 1024
 #define NOTE_MAX 512
-#define UNSUPPORTED_MAX 256
 
 bool client_tracing;
 
@@ -49,29 +47,14 @@ void client_log_follow_profile(void)
     client_tracing = trace_fd >= 0 || client_profile_is_on();
 }
 
-/* The file is open for this line only: messages are rare, and a program may close descriptors that
- * are not its own. */
-static void write_user_log(const char *text)
-{
-    static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&file_lock);
-    _cleanup_fd_ int fd = *user_log ? user_log_open(user_log) : -1;
-
-    if (fd < 0)
-        return;
-    log_open(fd, "Client");
-    log_line("%s", text);
-    log_open(-1, "Client");
-}
-
 static void write_message(const char *text)
 {
     int saved_errno = errno;
 
     if (log_fd >= 0)
         log_line("%s", text);
-    else
-        write_user_log(text);
+    else if (*user_log)
+        user_log_line(user_log, text);
     if (is_verbose)
         dprintf(STDERR_FILENO, "funnel: %s\n", text);
     errno = saved_errno;
@@ -107,25 +90,11 @@ void client_log(const char *format, ...)
     channel_unlock(&client->channel);
 }
 
-/* Names are literals of the generated code, so their addresses tell them apart. */
-static bool first_time(const char *name)
-{
-    static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER;
-    static const char *noted[UNSUPPORTED_MAX];
-    static unsigned count;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&noted_lock);
-
-    for (unsigned i = 0; i < count; i++)
-        if (noted[i] == name)
-            return false;
-    if (count < UNSUPPORTED_MAX)
-        noted[count++] = name;
-    return true;
-}
-
 void client_unsupported(const char *name)
 {
-    if (first_time(name))
+    static struct first_times noted = FIRST_TIMES_INIT;
+
+    if (first_time(&noted, name, 0))
         client_log("%s is not supported", name);
 }
 

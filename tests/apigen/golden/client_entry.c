@@ -15,7 +15,9 @@ EXPORT CUresult cuInit(unsigned int Flags)
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuInit ? passthrough.cuInit(Flags) : CUDA_ERROR_NOT_SUPPORTED;
+        return client_passed_on("cuInit", passthrough.cuInit
+                   ? passthrough.cuInit(Flags)
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_FUNNEL)
         call_begin();
     uint64_t began = client_tracing ? client_call_began("cuInit") : 0;
@@ -34,9 +36,9 @@ EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuEventCreate
+        return client_passed_on("cuEventCreate", passthrough.cuEventCreate
                    ? passthrough.cuEventCreate(phEvent, Flags)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     if (!phEvent)
@@ -57,9 +59,9 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuEventRecord
+        return client_passed_on("cuEventRecord", passthrough.cuEventRecord
                    ? passthrough.cuEventRecord(hEvent, hStream)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
@@ -79,9 +81,9 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuEventRecord_ptsz
+        return client_passed_on("cuEventRecord_ptsz", passthrough.cuEventRecord_ptsz
                    ? passthrough.cuEventRecord_ptsz(hEvent, hStream)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
@@ -103,9 +105,9 @@ EXPORT CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuEventElapsedTime
+        return client_passed_on("cuEventElapsedTime", passthrough.cuEventElapsedTime
                    ? passthrough.cuEventElapsedTime(pMilliseconds, hStart, hEnd)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     if (!pMilliseconds)
@@ -127,9 +129,9 @@ EXPORT CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuEventElapsedTime_v2
+        return client_passed_on("cuEventElapsedTime_v2", passthrough.cuEventElapsedTime_v2
                    ? passthrough.cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     if (!pMilliseconds)
@@ -151,9 +153,9 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuModuleGetFunction
+        return client_passed_on("cuModuleGetFunction", passthrough.cuModuleGetFunction
                    ? passthrough.cuModuleGetFunction(hfunc, hmod, name)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     if (!hfunc || !name)
@@ -175,9 +177,9 @@ EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuGraphDestroy
+        return client_passed_on("cuGraphDestroy", passthrough.cuGraphDestroy
                    ? passthrough.cuGraphDestroy(hGraph)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
@@ -196,9 +198,9 @@ EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuMemcpyHtoD_v2
+        return client_passed_on("cuMemcpyHtoD_v2", passthrough.cuMemcpyHtoD_v2
                    ? passthrough.cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
@@ -218,9 +220,9 @@ EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuMemcpyHtoD_v2_ptds
+        return client_passed_on("cuMemcpyHtoD_v2_ptds", passthrough.cuMemcpyHtoD_v2_ptds
                    ? passthrough.cuMemcpyHtoD_v2_ptds(dstDevice, srcHost, ByteCount)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     call_begin();
@@ -243,9 +245,9 @@ EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuCtxEnablePeerAccess
+        return client_passed_on("cuCtxEnablePeerAccess", passthrough.cuCtxEnablePeerAccess
                    ? passthrough.cuCtxEnablePeerAccess(peerContext, Flags)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     client_unsupported("cuCtxEnablePeerAccess");
@@ -257,9 +259,9 @@ EXPORT CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     enum client_mode how = client_mode();
 
     if (how == CLIENT_PASSTHROUGH)
-        return passthrough.cuIpcOpenEventHandle
+        return client_passed_on("cuIpcOpenEventHandle", passthrough.cuIpcOpenEventHandle
                    ? passthrough.cuIpcOpenEventHandle(phEvent, handle)
-                   : CUDA_ERROR_NOT_SUPPORTED;
+                   : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_COLD)
         return client_not_ready();
     client_unsupported("cuIpcOpenEventHandle");

@@ -12,6 +12,8 @@ EXPORT CUresult cuInit(unsigned int Flags)
 {
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUresult answer = soft_cuInit(Flags);
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        soft_error_returned("cuInit", answer);
     if (soft_tracing)
         soft_trace("cuInit", began, answer, "Flags=%u", Flags);
     return answer;
@@ -25,6 +27,8 @@ EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
         return CUDA_ERROR_INVALID_VALUE;
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUresult answer = soft_cuEventCreate(phEvent, Flags);
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        soft_error_returned("cuEventCreate", answer);
     if (soft_tracing)
         soft_trace("cuEventCreate", began, answer, "phEvent=%p Flags=%u", (void *)phEvent, Flags);
     return answer;
@@ -38,6 +42,8 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
         soft_device_sync_wait();
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUresult answer = soft_cuEventRecord(hEvent, hStream);
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        soft_error_returned("cuEventRecord", answer);
     if (soft_tracing)
         soft_trace("cuEventRecord", began, answer, "hEvent=%p hStream=%p", (void *)hEvent,
                    (void *)hStream);
@@ -54,6 +60,8 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
     CUstream before = soft_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = soft_cuEventRecord(hEvent, hStream);
     soft_default_stream_swap(before);
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        soft_error_returned("cuEventRecord_ptsz", answer);
     if (soft_tracing)
         soft_trace("cuEventRecord_ptsz", began, answer, "hEvent=%p hStream=%p", (void *)hEvent,
                    (void *)hStream);
@@ -84,6 +92,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
         return CUDA_ERROR_INVALID_VALUE;
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUresult answer = soft_cuModuleGetFunction(hfunc, hmod, name);
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        soft_error_returned("cuModuleGetFunction", answer);
     if (soft_tracing)
         soft_trace("cuModuleGetFunction", began, answer, "hfunc=%p hmod=%p name=%s", (void *)hfunc,
                    (void *)hmod, name);
@@ -96,6 +106,8 @@ EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
         return soft_not_ready();
     uint64_t began = soft_tracing ? clock_ns() : 0;
     CUresult answer = soft_cuGraphDestroy(hGraph);
+    if (__builtin_expect(answer != CUDA_SUCCESS, 0))
+        soft_error_returned("cuGraphDestroy", answer);
     if (soft_tracing)
         soft_trace("cuGraphDestroy", began, answer, "hGraph=%p", (void *)hGraph);
     return answer;
