@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program on a terminal of its own, and what that shows: as much as ncurses uses for TERM=vt100 and
-TERM=xterm-256color, which is cursor movement, scrolling, erasing, repetition, attributes and eight colors."""
+TERM=xterm-256color, which is cursor movement, scrolling, inserting, erasing, repetition, attributes and eight colors."""
 import codecs
 import fcntl
 import html
@@ -12,7 +12,7 @@ import struct
 import termios
 import time
 
-SEQUENCE = re.compile(r"\x1b\[([0-9;?!>]*)([A-Za-z])|\x1b[()][A-Z0-9]|\x1b[^[()]")
+SEQUENCE = re.compile(r"\x1b\[([0-9;?!>]*)([A-Za-z@])|\x1b[()][A-Z0-9]|\x1b[^[()]")
 
 COLORS = ["#5c6770", "#f0716f", "#8cc265", "#e5c07b", "#6cb0f0", "#c792ea", "#56c7d0", "#d5dde5"]
 FOREGROUND, BACKGROUND, REVERSED = "#d5dde5", "#10171e", "#c8d3dc"
@@ -116,6 +116,8 @@ class Terminal:
         elif letter == "b":
             for _ in range(first):
                 self.put(self.cells[self.row][self.column - 1])
+        elif letter in "@P":
+            self.shift(max(first, 1), letter == "@")
         elif letter == "X":
             self.erase(self.row, range(self.column, min(self.column + first, self.columns)))
         elif letter == "K":
@@ -141,6 +143,14 @@ class Terminal:
                 self.reversed = True
             if 30 <= number <= 37:
                 self.color = number - 30
+
+    def shift(self, count, inserts):
+        """Puts empty cells before the cursor's, or takes cells away."""
+        for table, empty in self.tables():
+            line = table[self.row]
+            rest = line[self.column:]
+            rest = [empty] * count + rest if inserts else rest[count:] + [empty] * count
+            table[self.row] = line[:self.column] + rest[:self.columns - self.column]
 
     def erase(self, row, span):
         for column in span:
