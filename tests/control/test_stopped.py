@@ -104,7 +104,7 @@ class Silent(TestCase):
         command.stdin.close()
         wait_until(lambda: "Cmd:limit" in self.control_log(), "the order")
         self.stop(server)
-        self.assertIn("its process is stopped", command.stdout.read())
+        self.assertIn(f"Server {server} does not answer", command.stdout.read())
 
 
 if __name__ == "__main__":
