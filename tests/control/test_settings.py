@@ -2,6 +2,7 @@
 """What operators set by command, over a daemon that is killed: all of it is there again, in the
 order in which it was set, and a file that is not the daemon's own, or not whole, changes nothing."""
 import os
+import re
 import signal
 import unittest
 
@@ -198,6 +199,29 @@ chunks = 2
         self.kill_and_restart("-S")
         done = self.run_program("nvidia-cuda-mps-control", input="lspart\n")
         self.assertTrue(done.stdout, "an answer, whichever it is")
+
+
+class Commands(unittest.TestCase):
+    """Operators' commands that the next daemon need not know."""
+    OTHERS = {
+        "quit", "reload",  # they set nothing
+        "set_active_thread_percentage", "set_device_pinned_mem_limit",  # of one server, in its own file
+        "feature enable", "feature disable", "context-share set",  # which can be set one way only
+    }
+
+    def test_each_is_kept_or_needs_not_be(self):
+        root = os.path.join(os.path.dirname(harness.HERE), "..", "src")
+
+        def read(path):
+            with open(os.path.join(root, path)) as file:
+                return file.read()
+
+        known = set(re.findall(r'"([\w -]+)"', read("funneld/commands/settings.c")))
+        commands = re.findall(r"COMMAND\(\s*(\w+), OPERATORS", read("control/command_list.h"))
+        commands += re.findall(r'COMMAND_V3\(\s*\w+, "([^"]+)", OPERATORS',
+                               read("control/command_list_v3.h"))
+        self.assertGreater(len(commands), 15)
+        self.assertEqual(set(commands) - known - self.OTHERS, set())
 
 
 class Files(TestCase):
