@@ -177,8 +177,8 @@ chunks = 2
         before = self.shown()
         self.kill_and_restart("--apply", self.write_config(self.CONFIG))
         self.funnel_json("status")
+        wait_until(lambda: self.shown() == before, "the server that is taken over")
         self.assertEqual([line for line in self.lines() if " b " in line], place)
-        self.assertEqual(self.shown(), before)
         self.assertEqual(self.mps("sm-partition create c --server=cut --device=0 --chunks=1\n")[0]
                          .split()[3], "created")
 
@@ -190,7 +190,8 @@ chunks = 2
         client = self.client(partition="/".join(visible).encode())
         self.assertEqual(client.welcome(), (0, ""))
         self.kill_and_restart("-S")
-        self.assertEqual(self.mps("lspart\n"), before[:3] + [before[3].replace("No", "Yes")] + before[4:])
+        expected = before[:3] + [before[3].replace("No", "Yes")] + before[4:]
+        wait_until(lambda: self.mps("lspart\n") == expected, "the server that is taken over")
 
     def test_a_server_that_ends_while_a_command_waits_for_it(self):
         """The fake server without programs leaves when its daemon dies."""
