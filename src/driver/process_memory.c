@@ -25,7 +25,8 @@ bool process_memory_read(const char *pci_bus_id, uint64_t *ret_bytes)
         nvml.list_processes(device, &count, processes))
         return false;
     for (unsigned i = 0; i < count && i < PROCESSES_MAX; i++) {
-        if (processes[i].pid != (unsigned)getpid() || processes[i].used_memory == NVML_MEMORY_UNKNOWN)
+        if (processes[i].pid != (unsigned)getpid() ||
+            processes[i].used_memory == NVML_MEMORY_UNKNOWN)
             continue;
         *ret_bytes = processes[i].used_memory;
         return true;

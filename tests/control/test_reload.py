@@ -224,9 +224,9 @@ class Reload(TestCase):
         server, = self.servers()
         self.reload()
         os.kill(server, signal.SIGKILL)
-        wait_until(lambda: server not in self.servers(), "the end of the server")
-        self.assertIn(f"Server {server} was killed by signal 9", self.control_log())
-        self.assertFalse(os.path.exists(f"/proc/{server}"), "it has been reaped")
+        wait_until(lambda: f"Server {server} was killed by signal 9" in self.control_log(), "the line of its end")
+        wait_until(lambda: not os.path.exists(f"/proc/{server}"), "the end of the process")
+        self.assertNotIn(server, self.servers())
 
 
 class Slow(TestCase):
