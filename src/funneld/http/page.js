@@ -237,7 +237,7 @@ function showGpus(list) {
 
 // ---- the table ----
 
-const limitText = c => [c.sm_percent < 100 ? c.sm_percent + " %" : "", isFinite(c.limit) ? bytes(c.limit) : "", c.priority ? "below" : ""].filter(Boolean).join(", ") || "none";
+const limitText = c => [c.sm_percent < 100 ? c.sm_percent + " %" : "", isFinite(c.limit) ? bytes(c.limit) : "", c.priority ? "below" : "", c.class === "normal" ? "" : c.class].filter(Boolean).join(", ") || "none";
 const waitText = c => c.call_ms > 1000 ? `${c.call} ${duration(c.call_ms / 1000)}` : duration(c.queued_seconds);
 const columns = [
   {id: "program", name: "Program", value: c => c.program ?? Infinity},
