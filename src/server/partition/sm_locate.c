@@ -12,6 +12,10 @@
 #define NAME "funnel_locate"
 #define BLOCK_THREADS 1024u
 
+/* How often the kernel runs until all of its blocks have begun in time. On a busy machine the
+ * threads of the software GPU may lack a CPU for so long. */
+#define ATTEMPTS_MAX 5u
+
 /* The kernel's result: the number of multiprocessors that ran a block, and a flag for each. */
 struct sighting {
     uint32_t count;
@@ -124,7 +128,9 @@ static CUresult look_inside(const struct sm_locator *locator, CUgreenCtx green, 
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = run_locator(locator, stream, sm_count, ret_sighting);
+    result = CUDA_ERROR_NOT_READY;
+    for (unsigned i = 0; i < ATTEMPTS_MAX && result == CUDA_ERROR_NOT_READY; i++)
+        result = run_locator(locator, stream, sm_count, ret_sighting);
     driver.cuStreamDestroy_v2(stream);
     return result;
 }
