@@ -167,11 +167,14 @@ static void fence(struct scene *scene, uint32_t seq)
     assert_int_equal(wire_fnFence(&scene->client, &in), CUDA_SUCCESS);
 }
 
-static void create_event(struct scene *scene, uint32_t index)
+/* Commands that a worker does not make. */
+static void create_and_destroy_event(struct scene *scene)
 {
-    const struct wire_cuEventCreate in = {.hEvent = fixture_handle(WIRE_EVENT, index)};
+    const struct wire_cuEventCreate in = {.hEvent = fixture_handle(WIRE_EVENT, 3)};
+    const struct wire_cuEventDestroy_v2 end = {.hEvent = in.hEvent};
 
     assert_int_equal(wire_cuEventCreate(&scene->client, &in), CUDA_SUCCESS);
+    assert_int_equal(wire_cuEventDestroy_v2(&scene->client, &end), CUDA_SUCCESS);
 }
 
 static void await_launches(uint64_t count)
@@ -194,8 +197,8 @@ static void commands_are_made_once_and_in_order(void **state)
         launch(scene, i);
         if (i % 5 == 4)
             fence(scene, (uint32_t)i);
-        if (i % 100 == 99)
-            create_event(scene, (uint32_t)i / 100 + 3);
+        if (i % 100 == 50)
+            create_and_destroy_event(scene);
     }
     await_launches(LAUNCHES);
     end_session(scene);
