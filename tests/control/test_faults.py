@@ -57,8 +57,10 @@ class TestCase(harness.TestCase):
         return client
 
     def attach(self, uid, **hello):
+        """The daemon also knows that the client has attached, which its server reports a little later."""
         client = self.client_of(uid, **hello)
         self.assertEqual(client.welcome, [0, ""])
+        self.server_of(client)
         return client
 
     def server_of(self, client):
