@@ -21,9 +21,12 @@
 static char driver_path[4096];
 static const char *const bus_ids[] = {"0000:01:00.0", "0000:02:00.0", "0000:77:00.0"};
 
+/* It lives as long as the process; a thread that has ended does not keep it any more. */
+static struct sensor_watch *volatile started; /* else the compiler drops it */
+
 static struct sensor_watch *start(unsigned devices)
 {
-    struct sensor_watch *watch = sensor_watch_start(driver_path, bus_ids, devices);
+    struct sensor_watch *watch = started = sensor_watch_start(driver_path, bus_ids, devices);
 
     assert_non_null(watch);
     return watch;
