@@ -157,28 +157,33 @@ static const struct {
 
 #define ERRORS (sizeof(errors) / sizeof(*errors))
 
+/* -1 = there is no such error. */
+static int find_error(CUptiResult result)
+{
+    for (unsigned i = 0; i < ERRORS; i++)
+        if (errors[i].result == result)
+            return (int)i;
+    return -1;
+}
+
 CUptiResult cuptiGetResultString(CUptiResult result, const char **ret_text)
 {
-    if (!ret_text)
+    int error = find_error(result);
+
+    if (!ret_text || error < 0)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    for (unsigned i = 0; i < ERRORS; i++)
-        if (errors[i].result == result) {
-            *ret_text = errors[i].name;
-            return CUPTI_SUCCESS;
-        }
-    return CUPTI_ERROR_INVALID_PARAMETER;
+    *ret_text = errors[error].name;
+    return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **ret_text)
 {
-    if (!ret_text)
+    int error = find_error(result);
+
+    if (!ret_text || error < 0)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    for (unsigned i = 0; i < ERRORS; i++)
-        if (errors[i].result == result) {
-            *ret_text = errors[i].message;
-            return CUPTI_SUCCESS;
-        }
-    return CUPTI_ERROR_INVALID_PARAMETER;
+    *ret_text = errors[error].message;
+    return CUPTI_SUCCESS;
 }
 
 /* Errors are returned by each function, and none is kept. */
