@@ -185,13 +185,3 @@ uint64_t snapshot_memory_of(const struct command_client *client)
         bytes += client->row.memory_used[i];
     return bytes;
 }
-
-void snapshot_uuid_text(const struct server_device *device, char ret_text[SNAPSHOT_UUID_TEXT])
-{
-    const uint8_t *u = device->uuid;
-
-    text_format(ret_text, SNAPSHOT_UUID_TEXT,
-                "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-                u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-                u[14], u[15]);
-}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "command_protocol.h"
+#include "gpu_uuid.h"
 #include "paths.h"
 
 struct snapshot {
@@ -40,6 +41,3 @@ const struct command_client *snapshot_find_client(const struct snapshot *snapsho
 const char *snapshot_state_name(const struct command_server *server);
 const char *snapshot_driver_name(uint32_t driver);
 uint64_t snapshot_memory_of(const struct command_client *client);
-
-#define SNAPSHOT_UUID_TEXT 41
-void snapshot_uuid_text(const struct server_device *device, char ret_text[SNAPSHOT_UUID_TEXT]);

@@ -89,10 +89,10 @@ static int soft_by_index(unsigned index, nvml_device *ret_device)
 static int soft_by_uuid(const char *uuid, nvml_device *ret_device)
 {
     int result = soft_check_initialized(ret_device && uuid ? uuid : NULL);
-    char text[SNAPSHOT_UUID_TEXT];
+    char text[GPU_UUID_TEXT];
 
     for (unsigned i = 0; result == NVML_SUCCESS && i < soft_gpu_count(); i++) {
-        snapshot_uuid_text(&soft_gpu_at(i)->facts, text);
+        device_uuid_text(&soft_gpu_at(i)->facts, text);
         if (strcasecmp(uuid, text) != 0)
             continue;
         *ret_device = (nvml_device)soft_gpu_at(i);
@@ -146,13 +146,13 @@ static int soft_name(nvml_device device, char *ret_name, unsigned size)
 
 static int soft_uuid(nvml_device device, char *ret_uuid, unsigned size)
 {
-    char text[SNAPSHOT_UUID_TEXT];
+    char text[GPU_UUID_TEXT];
     const struct soft_gpu *gpu;
     int result = soft_check_device(device, ret_uuid, &gpu);
 
     if (result != NVML_SUCCESS)
         return result;
-    snapshot_uuid_text(&gpu->facts, text);
+    device_uuid_text(&gpu->facts, text);
     return answer_text(text, ret_uuid, size);
 }
 

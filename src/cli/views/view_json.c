@@ -32,9 +32,9 @@ static json_t *sensor_json(const struct server_sensors *sensors, enum sensor sen
 static json_t *device_json(const struct command_server *server, unsigned ordinal)
 {
     const struct server_device *device = &server->devices[ordinal];
-    char uuid[SNAPSHOT_UUID_TEXT];
+    char uuid[GPU_UUID_TEXT];
 
-    snapshot_uuid_text(device, uuid);
+    device_uuid_text(device, uuid);
     json_t *json = json_pack(
         "{s:i, s:s, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:b, s:I, s:[i, i]}", "server", server->pid,
         "server_name", server->name, "ordinal", ordinal, "uuid", uuid, "name",
@@ -131,12 +131,12 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
     const struct command_server *server = snapshot_server_of(snapshot, client);
     const struct server_status_row *row = &client->row;
     json_t *list = json_array();
-    char uuid[SNAPSHOT_UUID_TEXT];
+    char uuid[GPU_UUID_TEXT];
 
     for (unsigned d = 0; d < server->device_count; d++) {
         if (!(row->device_mask & (1ull << d)))
             continue;
-        snapshot_uuid_text(&server->devices[d], uuid);
+        device_uuid_text(&server->devices[d], uuid);
         json_array_append_new(list,
                               json_pack("{s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "ordinal", d,
                                         "uuid", uuid, "sm_granted", row->sm_granted[d],

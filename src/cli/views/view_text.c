@@ -149,9 +149,9 @@ void view_devices(const struct snapshot *snapshot)
     for (unsigned i = 0; i < snapshot->server_count; i++)
         for (unsigned d = 0; d < snapshot->servers[i].device_count; d++) {
             const struct server_device *device = &snapshot->servers[i].devices[d];
-            char uuid[SNAPSHOT_UUID_TEXT], total[CELL], unused[CELL];
+            char uuid[GPU_UUID_TEXT], total[CELL], unused[CELL];
 
-            snapshot_uuid_text(device, uuid);
+            device_uuid_text(device, uuid);
             view_format_bytes(device->memory_total, total);
             view_format_bytes(snapshot->servers[i].memory_free[d], unused);
             printf("%-12s %-7u %-40s %-28.*s %-5u %-10s %s\n", snapshot->servers[i].name, d, uuid,

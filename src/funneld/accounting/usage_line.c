@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "gpu_uuid.h"
 #include "json_text.h"
 #include "text.h"
 #include "user_name.h"
@@ -12,13 +13,10 @@
 static void add_device(struct evbuffer *line, const struct server_ready *ready,
                        const struct server_client_gone *gone, unsigned device)
 {
-    const uint8_t *u = ready->devices[device].uuid;
+    char uuid[GPU_UUID_TEXT];
 
-    evbuffer_add_printf(line,
-                        "{\"ordinal\":%u,\"uuid\":\"GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-"
-                        "%02x%02x-%02x%02x%02x%02x%02x%02x\"",
-                        device, u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10],
-                        u[11], u[12], u[13], u[14], u[15]);
+    device_uuid_text(&ready->devices[device], uuid);
+    evbuffer_add_printf(line, "{\"ordinal\":%u,\"uuid\":\"%s\"", device, uuid);
     evbuffer_add_printf(line, ",\"gpu_seconds\":%.6f,\"sm_seconds\":%.6f,\"memory_peak\":%llu}",
                         (double)gone->usage.gpu_ns[device] / 1e9,
                         (double)gone->usage.sm_ns[device] / 1e9,

@@ -108,7 +108,7 @@ static void print_ps_row(const struct client_list *list, const struct status_rep
 static void print_ps_client(const struct client_list *list, const struct status_report *report,
                             const struct server_status_row *row)
 {
-    char uuid[DEVICE_UUID_TEXT];
+    char uuid[GPU_UUID_TEXT];
 
     if (row->device_mask == 0)
         print_ps_row(list, report, row, "-");

@@ -164,7 +164,7 @@ static void fill_devices(struct list_view *view, const struct status_report *rep
 {
     for (unsigned i = 0; i < report->server.device_count; i++) {
         const struct server_device *device = &report->server.devices[i];
-        char ordinal[16], bus[24], uuid[DEVICE_UUID_TEXT], sms[16], chunks[16];
+        char ordinal[16], bus[24], uuid[GPU_UUID_TEXT], sms[16], chunks[16];
 
         text_format(ordinal, sizeof(ordinal), "%u", i);
         text_format(bus, sizeof(bus), "%.16s", device->pci_bus_id);

@@ -248,7 +248,7 @@ static void add_partition(struct list_view *view, const struct service *service,
 static void add_rest(struct list_view *view, const struct service *service,
                      const struct server_device *device)
 {
-    char uuid[DEVICE_UUID_TEXT], chunks[16], sms[16];
+    char uuid[GPU_UUID_TEXT], chunks[16], sms[16];
     unsigned used_sms = 0, used;
 
     device_uuid_text(device, uuid);

@@ -102,7 +102,7 @@ static void print_device(struct console *console, const struct server_process *s
                          unsigned ordinal, bool csv)
 {
     const struct server_device *device = &server->ready.devices[ordinal];
-    char uuid[DEVICE_UUID_TEXT];
+    char uuid[GPU_UUID_TEXT];
     const char *format =
         csv ? "%u,%d,%.16s,%s,%s,%u,%u,%s" : "%-8u %-8d %-16.16s %-40s %-32s %-9u %-12u %s";
 

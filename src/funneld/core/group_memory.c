@@ -31,7 +31,7 @@ bool group_memory_is_there(const char *root)
 /* A region's name holds the device's address as Linux writes it, 0000:03:00.0, or its UUID. */
 static bool is_of_device(const char *region, const struct server_device *device)
 {
-    char uuid[DEVICE_UUID_TEXT], address[sizeof(device->pci_bus_id) + 1] = "";
+    char uuid[GPU_UUID_TEXT], address[sizeof(device->pci_bus_id) + 1] = "";
 
     memcpy(address, device->pci_bus_id, sizeof(device->pci_bus_id));
     device_uuid_text(device, uuid);

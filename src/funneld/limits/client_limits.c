@@ -51,20 +51,10 @@ const char *limits_memory_text(const struct limits *limits, const char *device)
     return limit ? limit->text : NULL;
 }
 
-void device_uuid_text(const struct server_device *device, char ret_text[DEVICE_UUID_TEXT])
-{
-    const uint8_t *u = device->uuid;
-
-    text_format(ret_text, DEVICE_UUID_TEXT,
-                "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-                u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-                u[14], u[15]);
-}
-
 /* An ordinal, a whole UUID, or the beginning of one. */
 bool device_is_named(const char *name, const struct server_device *device, unsigned ordinal)
 {
-    char uuid[DEVICE_UUID_TEXT];
+    char uuid[GPU_UUID_TEXT];
     uint64_t number;
 
     if (!text_to_u64(name, &number))

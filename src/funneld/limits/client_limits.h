@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpu_uuid.h"
 #include "server_protocol.h"
 
 #define DEVICE_LIMITS_MAX 64
@@ -35,10 +36,6 @@ int limits_set_memory(struct limits *limits, const char *device, uint64_t bytes,
 
 /* The text it was set with, or NULL. */
 const char *limits_memory_text(const struct limits *limits, const char *device);
-
-/* "GPU-302653ec-b6cc-1916-...", 41 bytes. */
-#define DEVICE_UUID_TEXT 41
-void device_uuid_text(const struct server_device *device, char ret_text[DEVICE_UUID_TEXT]);
 
 bool device_is_named(const char *name, const struct server_device *device, unsigned ordinal);
 

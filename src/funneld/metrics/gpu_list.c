@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "text.h"
-
 /* NULL when the list is full. */
 static struct gpu_figures *find_or_add_gpu(struct gpu_list *list,
                                            const struct server_device *device)
@@ -46,14 +44,4 @@ void gpu_list_read(const struct status_query *query, struct gpu_list *ret_list)
     ret_list->count = 0;
     for (unsigned i = 0; i < query->report_count; i++)
         add_server_gpus(ret_list, &query->reports[i].server);
-}
-
-void gpu_uuid_text(const uint8_t uuid[16], char ret_text[GPU_UUID_TEXT])
-{
-    const uint8_t *u = uuid;
-
-    text_format(ret_text, GPU_UUID_TEXT,
-                "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", u[0],
-                u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12], u[13],
-                u[14], u[15]);
 }

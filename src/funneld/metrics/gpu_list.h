@@ -13,9 +13,6 @@
 /* GPUs beyond these are left out. */
 #define GPU_LIST_MAX 64u
 
-/* "GPU-01234567-89ab-cdef-0123-456789abcdef" and NUL. */
-#define GPU_UUID_TEXT 41u
-
 struct gpu_figures {
     const struct server_device *device; /* as the first of its servers describes it */
     bool is_known;                      /* a server has said how much memory is free ... */
@@ -30,6 +27,3 @@ struct gpu_list {
 
 /* The list refers to the query's reports. */
 void gpu_list_read(const struct status_query *query, struct gpu_list *ret_list);
-
-/* Writes the UUID as NVIDIA's tools do. */
-void gpu_uuid_text(const uint8_t uuid[16], char ret_text[GPU_UUID_TEXT]);

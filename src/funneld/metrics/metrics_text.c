@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gpu_list.h"
+#include "gpu_uuid.h"
 #include "json_text.h"
 #include "metric_families.h"
 #include "text.h"
