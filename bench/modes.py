@@ -58,12 +58,13 @@ class Native:
         self.start()
 
     def service_pids(self):
-        """Daemons and servers of this mode: those that were started with its directory."""
+        """Daemons and servers of this mode: those whose pipe directory is its own, or below that as
+        the one of Funnel's servers is."""
         if not self.directory:
             return []
-        wanted = f"CUDA_MPS_PIPE_DIRECTORY={self.directory}".encode()
+        wanted = f"CUDA_MPS_PIPE_DIRECTORY={self.directory}/".encode()
         return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-                if wanted in environment_of(pid)
+                if any((word + b"/").startswith(wanted) for word in environment_of(pid))
                 and name_of(pid).startswith(("funnel", "nvidia-cuda-mps"))]
 
 

@@ -15,6 +15,7 @@ import clients
 import modes
 from clients import BenchError, Skipped, merge, run_together
 from limit_ways import NoAnswer, Way
+from many_clients import FEW_CPUS, copies, on_few_cpus, trainings_of
 from neighbors import LONG_KERNEL_SECONDS, beside_long_kernel, beside_programs, new_share
 from observers import OBSERVERS, observed
 from trainings import beside_trainings
@@ -236,6 +237,11 @@ def torch(what):
     return run
 
 
+def lenet(bench, mode, count, seconds):
+    need_torch(bench)
+    return trainings_of("lenet")(bench, mode, count, seconds)
+
+
 STALLS = {
     "nothing": "nothing",
     "module": "cuModuleLoadData",
@@ -277,13 +283,13 @@ MAY_PRINT = {
 
 # Name: what runs, and what it is called in the table.
 MEASUREMENTS = {
-    "launch_sync": (simply("launch_sync"), "launch + synchronize an empty kernel"),
-    "oversubscribed": (simply("launch_sync"), "the same with more clients than CPUs"),
-    "queued": (simply("queued"), "queued launches"),
+    "launch_sync": (copies("launch_sync"), "launch + synchronize an empty kernel"),
+    "oversubscribed": (copies("launch_sync"), "the same with more clients than CPUs"),
+    "queued": (copies("queued"), "queued launches"),
     "crossed": (simply("crossed"), "kernels of two streams, each behind the other's by an event"),
     **{f"{row}_may_print": (simply(row, "client_may_print"), f"{what}, of a program that may print")
        for row, what in MAY_PRINT.items()},
-    "small": (simply("small"), "52 us kernels of 16 blocks, synchronized"),
+    "small": (copies("small"), "52 us kernels of 16 blocks, synchronized"),
     "nbody": (simply("nbody"), "all-pairs n-body, 131072 bodies"),
     "h2d_pageable": (simply("h2d_pageable"), "pageable copy to the device, 1 MiB"),
     "d2h_pageable": (simply("d2h_pageable"), "pageable copy from the device, 1 MiB"),
@@ -324,6 +330,7 @@ MEASUREMENTS = {
     "start_up": (start_up, "a small program, from start to end"),
     "torch_matmul": (torch("matmul"), "PyTorch, matrix product 2048^2"),
     "trainings": (trainings, "50 us kernels of 16 blocks beside two ResNet-50 trainings"),
+    "lenet": (lenet, "PyTorch, training steps of LeNet"),
     "nccl_jobs": (nccl_jobs, "PyTorch, training steps of small networks on two GPUs (NCCL)"),
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
     **{f"beside_{kind}": (beside_kernel(kind), f"a kernel of {KERNEL_SECONDS} s, small launches, "
@@ -337,6 +344,11 @@ MEASUREMENTS = {
                      "200 ms kernels here, 20 programs a second there: another's worst launch"),
     "stall_share": (beside_programs(new_share), "the same, each with a share of its own"),
 }
+# Rows that are measured on few CPUs, too.
+SCARCE = ("launch_sync", "queued", "small", "lenet")
+for row in SCARCE:
+    MEASUREMENTS[f"scarce_{row}"] = (on_few_cpus(MEASUREMENTS[row][0]),
+                                     f"{MEASUREMENTS[row][1]}, on {FEW_CPUS} CPUs")
 for row in BESIDE_LONG:
     what = f"{MEASUREMENTS[row][1]}, beside a kernel of {LONG_KERNEL_SECONDS} s"
     MEASUREMENTS[f"long_{row}"] = (beside_long_kernel(row), what)
@@ -394,6 +406,7 @@ FIGURES = {
     "low_kept": Figure("what the trainings below normal priority keep", True),
     "low_rate": Figure("steps a second of the trainings below normal priority alone", True),
     "cpu_us": Figure("us of CPU time each"),
+    "all_cpu_us": Figure("us of CPU time each, of programs and servers"),
     "first_call_ms": Figure("ms, first CUDA call"),
     "start_ms": Figure("ms from main() to the first result"),
     "kept": Figure("share of what it does alone", True),
@@ -441,19 +454,29 @@ ROWS = [
     Row("launch_sync", "p99_us", (1, 8), {1: beside("native", 1 / 1.5)}),
     Row("launch_sync", "rate", (1, 2, 4, 8, 16, 32), {8: beside("mps", 0.9)}),
     Row("launch_sync", "fairness", (8, 16, 32), {None: Goal(0.9)}),
+    Row("launch_sync", "all_cpu_us", (1, 8, 16, 32)),
     Row("oversubscribed", "rate", (8, 64)),
     Row("oversubscribed", "fairness", (64,), {64: Goal(0.9)}),
-    Row("small", "rate", (1, 2, 4, 8), {8: beside("mps")}),
-    Row("small", "fairness", (8,), {8: Goal(0.9)}),
+    Row("small", "rate", (1, 2, 4, 8, 16, 32), {8: beside("mps"), 16: beside("mps")}),
+    Row("small", "fairness", (8, 16, 32), {None: Goal(0.9)}),
+    Row("small", "all_cpu_us", (8, 16, 32)),
     Row("nbody", "rate", (1, 4, 8), {4: beside("mps"), 8: beside("mps")}),
     Row("nbody", "fairness", (8,), {8: Goal(0.9)}),
-    Row("queued", "rate", (1, 2, 4, 8), {8: beside("mps")}),
+    Row("queued", "rate", (1, 2, 4, 8, 16, 32), {8: beside("mps"), 16: beside("mps", 4.5)}),
     Row("queued", "cpu_us", (1, 8), {None: Goal(0.25)}),
-    Row("queued", "fairness", (8,), {8: Goal(0.9)}),
+    Row("queued", "fairness", (8, 16, 32), {None: Goal(0.9)}),
+    Row("queued", "all_cpu_us", (1, 8, 16, 32)),
     Row("crossed", "rate", (1,), {1: beside("native")}),
     Row("launch_sync_may_print", "p50_us", (1,)),
     *[Row(f"{row}_may_print", "rate", (1,)) for row in MAY_PRINT if row != "small"],
     Row("small_may_print", "rate", (1, 8), {8: beside("mps", 0.98)}),
+    Row("lenet", "rate", (1, 4, 8, 16, 32), {4: beside("mps", 1.3), 8: beside("mps", 1.3),
+                                             16: beside("mps", 1.1)}),
+    Row("lenet", "fairness", (16, 32), {None: Goal(0.9)}),
+    Row("lenet", "all_cpu_us", (4, 8, 16, 32)),
+    *[Row(f"scarce_{row}", figure, (8,), goals) for row in SCARCE
+      for figure, goals in (("rate", {8: beside("mps", 1.1)} if row == "lenet" else None),
+                            ("fairness", {8: Goal(0.9)}), ("all_cpu_us", None))],
     Row("nccl_jobs", "rate", (1, 2, 4), {2: beside("mps"), 4: beside("mps")}),
     *[Row(measurement, "kept", (1,), {1: Goal(0.99)} if measurement.endswith("scraped") else None)
       for measurement in OBSERVED],
