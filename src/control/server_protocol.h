@@ -44,7 +44,8 @@
 
 #define SERVER_MAX_DEVICES HELLO_MAX_DEVICES
 #define SERVER_CLIENTS_MAX 1024u /* that a server has at a time, and far more than it takes */
-#define SERVER_NAME_MAX 72       /* names of servers and namespaces: at most 64 letters, and NUL */
+/* Names of services and namespaces have at most 64 letters, and lanes (lane.h) a longer one. */
+#define SERVER_NAME_MAX 128
 
 /* X(NAME, number, member, struct): every message. */
 #define SERVER_MESSAGES(X)                                            \

@@ -7,6 +7,7 @@ import signal
 import unittest
 
 import harness
+import wire
 from harness import wait_until
 
 
@@ -122,6 +123,59 @@ class Users(TestCase):
             self.fault(offender)
         self.assertTrue(self.is_in_quarantine(self.attach(2001, command=names[3])))
         self.assertFalse(self.is_in_quarantine(self.attach(2002, command=names[3])))
+
+
+class Lane(TestCase):
+    """Programs in quarantine are in a lane of their service, which holds what holds for the service."""
+
+    def setUp(self):
+        super().setUp()
+        self.user = f"uid_{os.getuid()}"
+        self.fault(self.attach(os.getuid(), command=b"python3\0offender.py"))
+
+    def enter(self, name, **hello):
+        return self.attach(os.getuid(), command=b"python3\0" + name.encode(), **hello)
+
+    def lanes(self):
+        return {server["name"]: server["pid"] for server in self.funnel_json("status")["servers"]}
+
+    def test_limits_and_ids(self):
+        self.enter("other.py")
+        main = self.lanes()[self.user]
+        self.assertEqual(self.mps(f"set_active_thread_percentage {main} 25\n"), ["25.0"])
+        self.enter("offender.py")
+        told = self.server_events("client")[-2:]
+        self.assertEqual([event["share"] for event in told], [10000, 2500])
+        self.assertEqual([event["number"] for event in told], [1, 2])
+        self.assertEqual(self.mps(f"set_active_thread_percentage {main} 50\n"), ["50.0"])
+        self.enter("offender.py")
+        self.assertEqual(self.server_events("client")[-1]["share"], 5000)
+
+    def test_batch_programs_stay_batch(self):
+        self.enter("offender.py", program_class=wire.BATCH)
+        lanes = self.lanes()
+        self.assertEqual(list(lanes), [self.user + ":batch_quarantine"])
+        self.assertIn("--batch", self.server_events("start")[-1]["argv"])
+        self.assertIn("it serves programs that have faulted", self.funnel("status").stdout)
+
+    def test_the_lane_ends_after_its_programs(self):
+        self.enter("other.py")
+        offender = self.enter("offender.py")
+        lanes = self.lanes()
+        self.assertEqual(sorted(lanes), [self.user, self.user + ":quarantine"])
+        offender.end()
+        wait_until(lambda: not harness.alive(lanes[self.user + ":quarantine"]), "the end of the lane")
+        self.assertEqual(list(self.lanes()), [self.user])
+
+    def test_named_server(self):
+        self.assertEqual(self.run_program("nvidia-cuda-mps-control", "server", "create",
+                                          "night").returncode, 0)
+        client = ClientOfUser(os.path.join(self.pipe, "night", "funnel"), os.getuid(),
+                              command=b"python3\0offender.py")
+        self.addCleanup(client.end)
+        self.assertEqual(client.welcome, [0, ""])
+        running = [name for name, server in self.lanes().items() if server]
+        self.assertEqual(running, ["night:quarantine"])
 
 
 class OneProcessAtATime(TestCase):

@@ -28,7 +28,7 @@ HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sIIQ16s256
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
 CLIENT_HEAD = struct.Struct("<II")
-IDENTITY = struct.Struct("<iIIIQq256s32s72s")
+IDENTITY = struct.Struct("<iIIIQq256s32s128s")
 LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIIIII")
 DEVICE = struct.Struct("<128s16s16sQIIIIIII4x")
 CODE_CACHE = struct.Struct("<IIIIQ104s")
@@ -40,7 +40,7 @@ USAGE = struct.Struct(f"<{2 * DEVICES}Q12Q64s")
 GONE = struct.Struct(f"<Ii216s{DEVICES + 1}Q{USAGE.size}s")
 ROW = struct.Struct(f"<{HEADER.size}x{IDENTITY.size}s{LIMITS.size}sIIQ{DEVICES}Q{DEVICES}QQ{DEVICES}I"
                     f"{USAGE.size}s{HELD}QQ48sQ")
-COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I72s16s112s{DEVICES}Q{DEVICE.size * DEVICES}s" "IIiIIIII768s"
+COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I128s64s112s{DEVICES}Q{DEVICE.size * DEVICES}s" "IIiIIIII768s"
                                     f"{CODE_CACHE.size}s{DEVICES * SENSORS.size}s")
 
 

@@ -427,7 +427,7 @@ class Recovery(TestCase):
         offender = self.start(program)
         self.assertEqual(len(self.server_pids()), 2)
         shown = self.funnel("status").stdout
-        self.assertIn(f"Server uid_{os.getuid()}_quarantine", shown)
+        self.assertIn(f"Server uid_{os.getuid()}:quarantine", shown)
         self.assertIn("it serves programs that have faulted", shown)
         self.assertEqual(other.ask("launch"), FINE)
         self.assertEqual(offender.ask("fault"), FAULT)

@@ -104,7 +104,7 @@ class Standby(TestCase):
             self.assertEqual(offender.opened(), FINE)
             self.assertEqual(offender.ask("fault"), FAULT)
             offender.end()
-        self.assertNotIn(f"take the place of uid_{os.getuid()}_quarantine", self.log("control"))
+        self.assertNotIn(f"take the place of uid_{os.getuid()}:quarantine", self.log("control"))
         self.assertEqual(self.log("control").count("is in quarantine, as user"), 2)
 
 

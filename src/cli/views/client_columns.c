@@ -319,7 +319,7 @@ const struct client_column client_columns[] = {
     {"user", "USER", "who runs it", 10, 2, false, format_user, NULL},
     {"group", "GROUP", "of funnel run --group", 10, 9, false, format_group, NULL},
     {"class", "CLASS", "of funnel run --class", 8, 21, false, format_class, NULL},
-    {"lane", "LANE", "main, batch or quarantine: its server", 6, 22, false, format_lane, NULL},
+    {"lane", "LANE", "main, batch, quarantine: its server", 6, 22, false, format_lane, NULL},
     {"server", "SERVER", "and its namespace", 12, 8, false, format_server, NULL},
     {"device", "DEVICE", "ordinals that it works on", 7, 7, false, format_devices, NULL},
     {"memory", "MEMORY", "device memory that it holds", 10, 1, true, format_memory, value_memory},

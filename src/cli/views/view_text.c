@@ -173,6 +173,15 @@ static void print_code_cache(const struct server_code_cache *cache)
            cache->path, cache->loaded, cache->used);
 }
 
+static void print_lane(const struct command_server *server)
+{
+    if (text_starts_with(server->lane, "quarantine") ||
+        text_starts_with(server->lane, "batch_quarantine"))
+        puts("  it serves programs that have faulted");
+    if (text_starts_with(server->lane, "batch"))
+        puts("  it is the lane of batch programs, which have the time that others leave");
+}
+
 static void print_server_summary(const struct command_server *server)
 {
     char user[CELL], since[CELL];
@@ -189,10 +198,7 @@ static void print_server_summary(const struct command_server *server)
            server->pid, user, snapshot_state_name(server), since,
            snapshot_driver_name(server->driver), server->client_count,
            server->client_count == 1 ? "" : "s");
-    if (!strcmp(server->lane, "quarantine"))
-        puts("  it serves programs that have faulted");
-    if (!strcmp(server->lane, "batch"))
-        puts("  it is the lane of batch programs, which have the time that others leave");
+    print_lane(server);
     if (server->slices_refused)
         puts("  the driver sets no time slices for it: lanes take turns in slices of equal length");
     for (unsigned d = 0; d < server->device_count; d++) {

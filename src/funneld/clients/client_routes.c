@@ -50,90 +50,49 @@ struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const 
 
 /* ---- the server ---- */
 
-static void add_other(struct client_routes *routes, const char *name, bool may_start)
-{
-    struct other_route *other = &routes->other[routes->other_count++];
-
-    text_copy(other->name, sizeof(other->name), name);
-    other->may_start = may_start;
-}
-
-/* The first route becomes the server of that name, and the present one the other that may start. */
-static void prefer(struct client_routes *routes, const char *name)
-{
-    add_other(routes, routes->first.name, true);
-    text_copy(routes->first.name, sizeof(routes->first.name), name);
-}
-
-/* The programs of a user that connected to the daemon's own socket. A program in quarantine stays
- * out of both lanes, whatever its class. */
-static void choose_of_user(const struct daemon *daemon, const struct server_identity *identity,
-                           const struct client_program *program, struct client_routes *routes)
-{
-    char quarantine[SERVER_NAME_MAX], batch[SERVER_NAME_MAX];
-
-    quarantine_name_server(identity->uid, quarantine);
-    lane_name_batch(routes->first.name, batch);
-    if (quarantine_holds(daemon, identity, program)) {
-        prefer(routes, quarantine);
-        return;
-    }
-    if (routes->class == CLASS_BATCH)
-        prefer(routes, batch);
-    else
-        add_other(routes, batch, false);
-    add_other(routes, quarantine, false);
-}
-
-static void choose_of_service(struct client_routes *routes)
-{
-    char batch[SERVER_NAME_MAX];
-
-    lane_name_batch(routes->first.name, batch);
-    if (routes->class == CLASS_BATCH)
-        prefer(routes, batch);
-    else
-        add_other(routes, batch, false);
-}
-
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,
                         const struct client_program *program, uint32_t asked,
                         struct mps_namespace **space, struct client_routes *ret_routes)
 {
-    struct client_routes routes = {.other_count = 0};
+    struct client_routes routes = {.changes = 0};
     uid_t uid = daemon->multiuser ? daemon->server_uid : identity->uid;
     gid_t gid = daemon->multiuser ? (gid_t)daemon->server_uid : identity->gid;
-    bool is_named = *space != NULL;
+    char service[SERVER_NAME_MAX], domain[LANE_DOMAIN_MAX];
 
-    routes.first = is_named ? service_route((*space)->service)
-                            : service_route_of_user(daemon, uid, gid, space);
+    routes.first =
+        *space ? service_route((*space)->service) : service_route_of_user(daemon, uid, gid, space);
     routes.class = limit_rules_class(&daemon->rules, identity,
                                      *space ? (*space)->change.class : CLASS_UNSET, asked);
-    if (is_named)
-        choose_of_service(&routes);
-    else
-        choose_of_user(daemon, identity, program, &routes);
+    text_copy(service, sizeof(service), routes.first.name);
+    quarantine_find_domain(daemon, identity, program, domain);
+    lane_name(service, routes.class == CLASS_BATCH, domain, routes.first.name);
     *ret_routes = routes;
 }
 
-static bool take_next(const struct daemon *daemon, struct client_routes *routes)
+/* The main lane, then any other lane that is there. NULL = there is nothing left to try. */
+static const char *next_route(const struct daemon *daemon, struct client_routes *routes,
+                              const char *service)
 {
-    const struct other_route next = routes->other[0];
+    const struct server_process *other;
 
-    routes->other_count--;
-    memmove(routes->other, routes->other + 1, routes->other_count * sizeof(next));
-    if (!next.may_start && !server_process_find(daemon, next.name))
-        return false;
-    journal("The server %s cannot be started, so a program of it shares the server %s",
-            routes->first.name, next.name);
-    text_copy(routes->first.name, sizeof(routes->first.name), next.name);
-    return true;
+    if (routes->changes++ == 0 && !lane_name_is_main(routes->first.name))
+        return service;
+    other = routes->changes <= 2 ? lane_find_other(daemon, service, routes->first.name) : NULL;
+    routes->changes = 2;
+    return other ? other->name : NULL;
 }
 
 bool client_routes_change(const struct daemon *daemon, struct client_routes *routes)
 {
-    while (routes->other_count)
-        if (take_next(daemon, routes))
-            return true;
-    return false;
+    char service[SERVER_NAME_MAX];
+    const char *next;
+
+    lane_name_service(routes->first.name, service);
+    next = next_route(daemon, routes, service);
+    if (!next)
+        return false;
+    journal("The server %s cannot be started, so a program of it shares the server %s",
+            routes->first.name, next);
+    text_copy(routes->first.name, sizeof(routes->first.name), next);
+    return true;
 }

@@ -8,19 +8,10 @@
 #include "daemon.h"
 #include "server_process.h"
 
-#define ROUTES_OTHER_MAX 2
-
-/* Another server of the same user. */
-struct other_route {
-    char name[SERVER_NAME_MAX];
-    bool may_start; /* false: taken only if that server runs */
-};
-
 struct client_routes {
     struct server_route first;
-    struct other_route other[ROUTES_OTHER_MAX]; /* in the order in which they are tried */
-    unsigned other_count;
-    uint32_t class; /* enum client_class: that of the program */
+    unsigned changes; /* of client_routes_change() */
+    uint32_t class;   /* enum client_class: that of the program */
 };
 
 /* Whether the control groups of programs matter: a namespace names one, or the kernel limits the
@@ -38,7 +29,7 @@ void client_routes_find(const struct daemon *daemon, const struct server_identit
                         const struct client_program *program, uint32_t asked,
                         struct mps_namespace **space, struct client_routes *ret_routes);
 
-/* The server of the first route cannot be started: the next one takes its place, once. A device
- * that one process at a time may use has no second server, so all programs of the user share the
- * one that is there. False when the program has nowhere to go. */
+/* The server of the first route cannot be started: the main lane takes its place, or else another
+ * lane that is there. A device that one process at a time may use has no second server, so all
+ * programs of the service share one. False when the program has nowhere to go. */
 bool client_routes_change(const struct daemon *daemon, struct client_routes *routes);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that set and show limits. As in MPS, defaults concern servers that are started later,
  * the limits of a server its later clients, and the default priority all later clients. */
+#include <string.h>
+
 #include "client_limits.h"
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
-#include "lane.h"
 #include "server_process.h"
 
 /* With one decimal as NVIDIA's, and a second one only where it is not 0. */
@@ -20,16 +21,15 @@ static void print_percentage(struct console *console, const struct limits *limit
     console_done(console, COMMAND_OK);
 }
 
-/* Both lanes of a service have the same limits. */
-static void save_limits(struct server_process *server)
+/* All lanes of a service have the same limits. */
+static void save_limits(const struct server_process *server)
 {
-    struct server_process *sibling = lane_sibling(server);
-
-    server_file_save(server);
-    if (!sibling)
-        return;
-    sibling->limits = server->limits;
-    server_file_save(sibling);
+    list_for_each (struct server_process, lane, &server->daemon->servers, link) {
+        if (lane->role != SERVER_SERVING || strcmp(lane->service, server->service))
+            continue;
+        lane->limits = server->limits;
+        server_file_save(lane);
+    }
 }
 
 void run_get_default_active_thread_percentage(struct console *console,

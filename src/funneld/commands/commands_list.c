@@ -42,7 +42,7 @@ static void fill_server(struct list_view *view, const struct status_report *repo
     char pid[16], service[SERVER_NAME_MAX];
 
     /* A field is that of the main lane. */
-    if (*view->values.field && lane_name_is_batch(server->name))
+    if (*view->values.field && !lane_name_is_main(server->name))
         return;
     lane_name_service(server->name, service);
     text_format(pid, sizeof(pid), "%d", server->pid);

@@ -109,7 +109,7 @@ static int set_owner(struct service *service, uid_t uid, char reason[GRAMMAR_REA
 {
     if (uid == service->uid)
         return 0;
-    if (!lane_find_any(service->daemon, service->name))
+    if (!lane_find_other(service->daemon, service->name, ""))
         return service_set_owner(service, uid, reason);
     text_format(reason, GRAMMAR_REASON_MAX,
                 "Server '%.64s' runs, for user %u; its user can be changed when it has ended",

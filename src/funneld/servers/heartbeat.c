@@ -10,7 +10,6 @@
 #include "journal.h"
 #include "lane.h"
 #include "process_stat.h"
-#include "quarantine.h"
 #include "server_process.h"
 #include "text.h"
 
@@ -116,7 +115,6 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
     connection_drain(&server->connection);
     if (server->connection.fd >= 0)
         check(server);
-    quarantine_check(server);
     lane_check(server);
     journal_account(before);
 }

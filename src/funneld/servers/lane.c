@@ -6,18 +6,23 @@
 
 #include "clock.h"
 #include "journal.h"
-#include "quarantine.h"
 #include "server_process.h"
 #include "text.h"
 
-#define SUFFIX ":batch"
+#define BATCH "batch"
 
 /* Names of services have at most 64 letters. */
-_Static_assert(64 + sizeof(SUFFIX) <= SERVER_NAME_MAX, "the name of a batch lane is cut");
+_Static_assert(64 + sizeof(":" BATCH "_") + LANE_DOMAIN_MAX - 1 <= SERVER_NAME_MAX,
+               "the name of a lane is cut");
 
-void lane_name_batch(const char *service, char ret_name[SERVER_NAME_MAX])
+void lane_name(const char *service, bool is_batch, const char *domain,
+               char ret_name[SERVER_NAME_MAX])
 {
-    text_format(ret_name, SERVER_NAME_MAX, "%.64s" SUFFIX, service);
+    const char *class = is_batch ? BATCH : "";
+
+    text_format(ret_name, SERVER_NAME_MAX, "%.64s%s%s%s%.*s", service,
+                is_batch || *domain ? ":" : "", class, is_batch && *domain ? "_" : "",
+                LANE_DOMAIN_MAX - 1, domain);
 }
 
 void lane_name_service(const char *name, char ret_service[SERVER_NAME_MAX])
@@ -25,9 +30,14 @@ void lane_name_service(const char *name, char ret_service[SERVER_NAME_MAX])
     text_format(ret_service, SERVER_NAME_MAX, "%.*s", (int)strcspn(name, ":"), name);
 }
 
+bool lane_name_is_main(const char *name)
+{
+    return !strchr(name, ':');
+}
+
 bool lane_name_is_batch(const char *name)
 {
-    return strchr(name, ':') != NULL;
+    return text_starts_with(name + strcspn(name, ":"), ":" BATCH);
 }
 
 bool lane_name_is_of(const char *name, const char *service)
@@ -37,26 +47,19 @@ bool lane_name_is_of(const char *name, const char *service)
     return strlen(service) == length && !strncmp(name, service, length);
 }
 
-const char *lane_text(const struct server_process *server)
+const char *lane_text(const char *name)
 {
-    if (lane_name_is_batch(server->name))
-        return "batch";
-    return quarantine_owns(server) ? "quarantine" : "main";
+    const char *colon = strchr(name, ':');
+
+    return colon ? colon + 1 : "main";
 }
 
-struct server_process *lane_sibling(const struct server_process *server)
-{
-    list_for_each (struct server_process, other, &server->daemon->servers, link)
-        if (other->role == SERVER_SERVING && !strcmp(other->service, server->service) &&
-            strcmp(other->name, server->name))
-            return other;
-    return NULL;
-}
-
-struct server_process *lane_find_any(const struct daemon *daemon, const char *service)
+struct server_process *lane_find_other(const struct daemon *daemon, const char *service,
+                                       const char *name)
 {
     list_for_each (struct server_process, server, &daemon->servers, link)
-        if (server->role == SERVER_SERVING && !strcmp(server->service, service))
+        if (server->role == SERVER_SERVING && !strcmp(server->service, service) &&
+            strcmp(server->name, name))
             return server;
     return NULL;
 }
@@ -69,9 +72,10 @@ void lane_check(struct server_process *server)
     if (!is_idle || !server->idle_since)
         server->idle_since = now;
     if (!is_idle || server->stopping || server->role != SERVER_SERVING ||
-        !lane_name_is_batch(server->name) || now - server->idle_since < LANE_IDLE_NS)
+        lane_name_is_main(server->name) || now - server->idle_since < LANE_IDLE_NS)
         return;
-    journal("Server %d: no batch program has run for %llu seconds; it ends", (int)server->pid,
+    journal("Server %d: its lane, %s, has had no program for %llu seconds; it ends",
+            (int)server->pid, lane_text(server->name),
             (unsigned long long)(LANE_IDLE_NS / NS_PER_SEC));
     server_process_stop(server, false);
 }

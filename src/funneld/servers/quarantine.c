@@ -2,13 +2,8 @@
 /* See quarantine.h. */
 #include "quarantine.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "clock.h"
 #include "journal.h"
-#include "server_process.h"
 #include "text.h"
 
 /* ---- the table ---- */
@@ -86,47 +81,17 @@ void quarantine_note(struct daemon *daemon, const struct server_identity *identi
                 identity->uid, QUARANTINE_PROGRAMS);
 }
 
-void quarantine_name_server(uint32_t uid, char ret_name[SERVER_NAME_MAX])
+void quarantine_find_domain(const struct daemon *daemon, const struct server_identity *identity,
+                            const struct client_program *program, char ret_domain[LANE_DOMAIN_MAX])
 {
-    text_format(ret_name, SERVER_NAME_MAX, "uid_%u_quarantine", uid);
-}
-
-bool quarantine_holds(const struct daemon *daemon, const struct server_identity *identity,
-                      const struct client_program *program)
-{
+    *ret_domain = '\0';
     if (!quarantine_has(&daemon->quarantine, program, clock_ns()) &&
         !has_all_of(daemon, identity->uid))
-        return false;
+        return;
     journal("Client %d is in quarantine, as user %u's %.160s", identity->pid, identity->uid,
             identity->command);
-    return true;
-}
-
-static bool find_user(const struct server_process *server, uint32_t *ret_uid)
-{
-    char expected[SERVER_NAME_MAX];
-
-    if (sscanf(server->name, "uid_%" SCNu32, ret_uid) != 1)
-        return false;
-    quarantine_name_server(*ret_uid, expected);
-    return !strcmp(server->name, expected);
-}
-
-bool quarantine_owns(const struct server_process *server)
-{
-    uint32_t uid;
-
-    return find_user(server, &uid);
-}
-
-void quarantine_check(struct server_process *server)
-{
-    uint32_t uid;
-
-    if (server->stopping || !find_user(server, &uid) ||
-        quarantine_count(&server->daemon->quarantine, uid, clock_ns()))
-        return;
-    journal("Server %d: no program is in quarantine any more; it ends after its last client",
-            (int)server->pid);
-    server_process_stop(server, false);
+    if (daemon->multiuser)
+        text_format(ret_domain, LANE_DOMAIN_MAX, "quarantine_%u", identity->uid);
+    else
+        text_copy(ret_domain, LANE_DOMAIN_MAX, "quarantine");
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs whose kernels have faulted. A fault ends the server of the program, and with it the work
- * of others, so after its first fault a program is served by a server of its own until it has not
- * faulted for ten minutes: that of its user's programs in quarantine. What a program is stands in
- * client_program.h: never what it calls itself.
+ * of others, so after its first fault a program is served in a lane of its own (lane.h) until it
+ * has not faulted for ten minutes: that of its user's programs in quarantine. What a program is
+ * stands in client_program.h: never what it calls itself.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "daemon.h"
+#include "lane.h"
 #include "server_protocol.h"
 
 #define QUARANTINE_LASTS_NS (600 * NS_PER_SEC)
@@ -36,16 +37,7 @@ unsigned quarantine_count(const struct quarantine *quarantine, uint32_t uid, uin
 void quarantine_note(struct daemon *daemon, const struct server_identity *identity,
                      const struct client_program *program);
 
-/* Whether the program belongs to another server than its user's other programs. */
-bool quarantine_holds(const struct daemon *daemon, const struct server_identity *identity,
-                      const struct client_program *program);
-
-/* The name of that server. Each user has one of its own, also where there is one server for all:
- * their programs in quarantine shall not pay for each other. */
-void quarantine_name_server(uint32_t uid, char ret_name[SERVER_NAME_MAX]);
-
-/* Whether the server is one of programs in quarantine. */
-bool quarantine_owns(const struct server_process *server);
-
-/* Lets the server of programs in quarantine leave when there are none any more. */
-void quarantine_check(struct server_process *server);
+/* The domain of the program if it is in quarantine, else "". Each user has one of its own, also
+ * where there is one server for all: their programs in quarantine shall not pay for each other. */
+void quarantine_find_domain(const struct daemon *daemon, const struct server_identity *identity,
+                            const struct client_program *program, char ret_domain[LANE_DOMAIN_MAX]);

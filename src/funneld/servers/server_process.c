@@ -160,7 +160,7 @@ struct server_process *server_process_create(struct daemon *daemon,
     server->gid = route->gid;
     server->role = role;
     server->since = time(NULL);
-    const struct server_process *sibling = lane_sibling(server);
+    const struct server_process *sibling = lane_find_other(daemon, server->service, server->name);
     server->limits = sibling ? sibling->limits : daemon->defaults;
     server->connection.fd = -1;
     server->log.fd = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server processes: at most one that takes clients for each name, which is uid_N for the server
- * of a user, that of a service (service.h), or that of a batch lane of either (lane.h). A server is
+ * of a user, that of a service (service.h), or that of another lane of either (lane.h). A server is
  * started for its first client, gets each client that follows, is queried about them, and is
  * replaced when it has died.
  */

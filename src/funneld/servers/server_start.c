@@ -36,7 +36,7 @@ static int spawn_for(struct server_process *server, const struct server_route *r
     _cleanup_fd_ int log_fd = -1, listen_fd = -1;
     struct spawn spawn = {.program = program,
                           .device = daemon->device,
-                          .spare = daemon->spare && !lane_name_is_batch(server->name),
+                          .spare = daemon->spare && lane_name_is_main(server->name),
                           .batch = lane_name_is_batch(server->name),
                           .pipe_directory = empty,
                           .visible_devices = route->devices,

@@ -6,7 +6,6 @@
 
 #include "journal.h"
 #include "lane.h"
-#include "quarantine.h"
 #include "server_process.h"
 #include "service.h"
 #include "timeslice.h"
@@ -85,8 +84,7 @@ void standby_begin(struct server_process *server)
 {
     int small = find_small_device(server);
 
-    if (!server->daemon->standby || server->stopping || quarantine_owns(server) ||
-        lane_name_is_batch(server->name))
+    if (!server->daemon->standby || server->stopping || !lane_name_is_main(server->name))
         return;
     if (small >= 0) {
         journal("Server %d has no standby, because that would take more than 1/%d of the memory of "

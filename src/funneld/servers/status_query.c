@@ -88,7 +88,7 @@ static void describe(const struct server_process *server, struct command_server 
     text_copy(description->stall, sizeof(description->stall), server->heartbeat.text);
     text_copy(description->directory, sizeof(description->directory),
               service_directory(server->daemon, server->service));
-    text_copy(description->lane, sizeof(description->lane), lane_text(server));
+    text_copy(description->lane, sizeof(description->lane), lane_text(server->name));
     memcpy(description->devices, server->ready.devices, sizeof(description->devices));
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         sensors_init(&description->sensors[i]);

@@ -2,6 +2,8 @@
 /* See timeslice.h. */
 #include "timeslice.h"
 
+#include <string.h>
+
 #include "lane.h"
 #include "service.h"
 
@@ -33,11 +35,26 @@ static bool takes_time(const struct server_process *server)
     return server->state == SERVER_ACTIVE && server->role == SERVER_SERVING;
 }
 
+/* Lanes of the service that share its percentage. */
+static unsigned count_lanes(const struct daemon *daemon, const char *service)
+{
+    unsigned count = 0;
+
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        count += takes_time(server) && !strcmp(server->service, service) &&
+                 !lane_name_is_batch(server->name);
+    return count;
+}
+
 static uint32_t percent_of(const struct server_process *server)
 {
     const struct service *service = service_find(server->daemon, server->service);
+    uint32_t percent = service ? service->timeslice_percent : 0, share;
 
-    return service ? service->timeslice_percent : 0;
+    if (!percent)
+        return 0;
+    share = percent / count_lanes(server->daemon, server->service);
+    return share < LEAST_PERCENT ? LEAST_PERCENT : share;
 }
 
 static void send_slice(struct server_process *server, uint64_t us)

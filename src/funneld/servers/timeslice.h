@@ -7,7 +7,8 @@
  * time to the others.
  *
  * A batch lane (lane.h) has a short slice whatever operators have set, and takes part in no
- * division. Beside it the main lane of a service has a long one.
+ * division. Beside it the main lane of a service has a long one. The other lanes of a service share
+ * its percentage.
  */
 #pragma once
 

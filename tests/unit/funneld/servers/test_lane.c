@@ -6,27 +6,39 @@
 
 #include "unit.h"
 
+static void check_name(bool is_batch, const char *domain, const char *name, const char *text)
+{
+    char lane[SERVER_NAME_MAX], service[SERVER_NAME_MAX];
+
+    lane_name("night", is_batch, domain, lane);
+    assert_string_equal(lane, name);
+    assert_string_equal(lane_text(lane), text);
+    assert_int_equal(lane_name_is_batch(lane), is_batch);
+    assert_int_equal(lane_name_is_main(lane), !is_batch && !*domain);
+    lane_name_service(lane, service);
+    assert_string_equal(service, "night");
+}
+
 static void test_names_of_a_service(void **state)
 {
-    char batch[SERVER_NAME_MAX], service[SERVER_NAME_MAX];
-
-    lane_name_batch("night", batch);
-    assert_string_equal(batch, "night:batch");
-    lane_name_service(batch, service);
-    assert_string_equal(service, "night");
-    lane_name_service("night", service);
-    assert_string_equal(service, "night");
+    check_name(false, "", "night", "main");
+    check_name(true, "", "night:batch", "batch");
+    check_name(false, "quarantine", "night:quarantine", "quarantine");
+    check_name(true, "group_blue", "night:batch_group_blue", "batch_group_blue");
 }
 
 static void test_the_longest_name(void **state)
 {
-    char longest[SERVER_NAME_MAX], batch[SERVER_NAME_MAX], service[SERVER_NAME_MAX];
+    char longest[65], domain[LANE_DOMAIN_MAX], lane[SERVER_NAME_MAX], service[SERVER_NAME_MAX];
 
-    memset(longest, 'a', 64);
-    longest[64] = '\0';
-    lane_name_batch(longest, batch);
-    assert_true(lane_name_is_batch(batch));
-    lane_name_service(batch, service);
+    memset(longest, 'a', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    memset(domain, 'd', sizeof(domain) - 1);
+    domain[sizeof(domain) - 1] = '\0';
+    lane_name(longest, true, domain, lane);
+    assert_true(lane_name_is_batch(lane));
+    assert_string_equal(lane_text(lane) + strlen("batch_"), domain);
+    lane_name_service(lane, service);
     assert_string_equal(service, longest);
 }
 
@@ -37,7 +49,6 @@ static void test_which_lanes_belong_together(void **state)
     assert_false(lane_name_is_of("night_batch", "night"));
     assert_false(lane_name_is_of("nights:batch", "night"));
     assert_false(lane_name_is_of("night:batch", "nights"));
-    assert_false(lane_name_is_batch("uid_0_quarantine"));
 }
 
 int main(void)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "server_process.h"
 #include "text.h"
 #include "unit.h"
 
@@ -108,8 +107,10 @@ static bool is_held(uint32_t uid, uint64_t inode)
 {
     const struct server_identity identity = {.uid = uid};
     const struct client_program program = program_of(uid, inode);
+    char domain[LANE_DOMAIN_MAX];
 
-    return quarantine_holds(&daemon_state, &identity, &program);
+    quarantine_find_domain(&daemon_state, &identity, &program, domain);
+    return *domain != '\0';
 }
 
 static void note(uint32_t uid, uint64_t inode)
@@ -137,17 +138,19 @@ static void test_a_user_whose_programs_all_fault(void **state)
     assert_false(is_held(7, 9));
 }
 
-static void test_servers(void **state)
+static void test_domains(void **state)
 {
-    struct server_process server;
+    const struct server_identity identity = {.uid = 4000000000u};
+    const struct client_program program = program_of(identity.uid, 1);
+    char domain[LANE_DOMAIN_MAX];
 
-    quarantine_name_server(4000000000u, server.name);
-    assert_string_equal(server.name, "uid_4000000000_quarantine");
-    assert_true(quarantine_owns(&server));
-    strcpy(server.name, "uid_4000000000");
-    assert_false(quarantine_owns(&server));
-    strcpy(server.name, "night_quarantine");
-    assert_false(quarantine_owns(&server));
+    memset(&daemon_state, 0, sizeof(daemon_state));
+    note(identity.uid, 1);
+    quarantine_find_domain(&daemon_state, &identity, &program, domain);
+    assert_string_equal(domain, "quarantine");
+    daemon_state.multiuser = true;
+    quarantine_find_domain(&daemon_state, &identity, &program, domain);
+    assert_string_equal(domain, "quarantine_4000000000");
 }
 
 int main(void)
@@ -159,7 +162,7 @@ int main(void)
         cmocka_unit_test(test_programs_differ_in_each_part),
         cmocka_unit_test(test_a_name_counts_for_nothing),
         cmocka_unit_test(test_a_user_whose_programs_all_fault),
-        cmocka_unit_test(test_servers),
+        cmocka_unit_test(test_domains),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
