@@ -235,14 +235,6 @@ def write(folder, about, results):
     (folder / "experiments.svg").write_text(plot(about, results))
 
 
-def device_name(device):
-    if device != "cuda":
-        return "the software GPU"
-    out = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                         capture_output=True, text=True, timeout=30).stdout
-    return (out.splitlines() or ["an unknown GPU"])[0]
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("--build", type=Path, default=ROOT / "build")
@@ -259,7 +251,7 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     program = clients.build("client", options.build / "bench")
-    about = {"device": device_name(options.device), "cpus": os.cpu_count(),
+    about = {"device": modes.device_name(options.device), "cpus": os.cpu_count(),
              "date": time.strftime("%Y-%m-%d"), "host": platform.machine()}
     results = {}
     for mode in modes.available(options.build / "bin/funnel", options.device, True):

@@ -22,6 +22,14 @@ def gpu_memory_used_mib():
         return None
 
 
+def device_name(device):
+    if device == "soft":
+        return "Funnel software GPU"
+    out = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                         capture_output=True, text=True).stdout.splitlines()
+    return out[0] if out else "unknown GPU"
+
+
 def cpu_seconds_of(pid):
     """CPU time that a process has used so far; 0 once it is gone."""
     try:

@@ -118,7 +118,7 @@ class Bench:
                 yield report.line(row, count, {mode: s for mode, s in shown.items() if s})
 
     def about(self, args):
-        return {"date": time.strftime("%Y-%m-%d"), "device": device_name(args.device),
+        return {"date": time.strftime("%Y-%m-%d"), "device": modes.device_name(args.device),
                 "host": f"{os.cpu_count()} CPUs, {platform.release()}",
                 "command": " ".join(["bench/run.py"] + sys.argv[1:]), "repeat": self.passes,
                 "seconds": args.seconds,
@@ -132,14 +132,6 @@ def spread(values):
     ordered, middle = sorted(values), len(values) // 2
     median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
     return {"median": median, "min": ordered[0], "max": ordered[-1]}
-
-
-def device_name(device):
-    if device == "soft":
-        return "Funnel software GPU"
-    out = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                         capture_output=True, text=True).stdout.splitlines()
-    return out[0] if out else "unknown GPU"
 
 
 def parse_arguments():

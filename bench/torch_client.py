@@ -11,6 +11,8 @@ import time
 
 import torch
 
+from torch_models import resnet50
+
 
 def matmul_step():
     """C = A B, of which one row is checked in the end."""
@@ -67,35 +69,6 @@ def lenet_step():
         losses.append(loss.item())
 
     return step, lambda: losses[-1] < losses[0]
-
-
-class Bottleneck(torch.nn.Module):
-    """Three convolutions beside a shortcut."""
-
-    def __init__(self, inside, width, stride):
-        super().__init__()
-        nn, outside = torch.nn, 4 * width
-        self.path = nn.Sequential(
-            nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
-            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width),
-            nn.ReLU(inplace=True), nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside))
-        self.shortcut = nn.Identity() if inside == outside and stride == 1 else nn.Sequential(
-            nn.Conv2d(inside, outside, 1, stride, bias=False), nn.BatchNorm2d(outside))
-
-    def forward(self, x):
-        return torch.nn.functional.relu(self.path(x) + self.shortcut(x))
-
-
-def resnet50(classes):
-    nn = torch.nn
-    layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True),
-              nn.MaxPool2d(3, 2, 1)]
-    inside = 64
-    for stage, blocks in enumerate((3, 4, 6, 3)):
-        for block in range(blocks):
-            layers.append(Bottleneck(inside, 64 << stage, 2 if stage and not block else 1))
-            inside = 256 << stage
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inside, classes))
 
 
 def resnet_step():
