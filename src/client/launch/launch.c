@@ -17,6 +17,7 @@
 #include "cuda_launch_attributes.h"
 #include "launch_check.h"
 #include "managed_hooks.h"
+#include "occupancy.h"
 #include "wire_calls.h"
 
 #define PARAMS_MAX 32764
@@ -165,29 +166,27 @@ static bool cooperative(const CUlaunchConfig *config)
 }
 
 /* All blocks of a cooperative grid must fit at once; only the driver knows how many do. */
-static CUresult check_cooperative(const CUlaunchConfig *config, const struct function *function)
+static CUresult check_cooperative(const CUlaunchConfig *config, struct function *function)
 {
-    struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags in = {
-        .f = function->handle,
-        .blockSize = (int32_t)(config->blockDimX * config->blockDimY * config->blockDimZ),
-        .dynamicSMemSize = config->sharedMemBytes,
+    const struct occupancy_question question = {
+        .block_size = (int)(config->blockDimX * config->blockDimY * config->blockDimZ),
+        .shared = config->sharedMemBytes,
     };
-    struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
     const struct device *device = function->module->context->device;
-    CUresult result =
-        wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
+    int blocks;
+    CUresult result = occupancy_blocks(function, &question, &blocks);
     uint64_t resident;
 
     if (result != CUDA_SUCCESS)
         return result;
-    resident = (uint64_t)out.numBlocks *
+    resident = (uint64_t)blocks *
                (uint64_t)device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     return (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ > resident
                ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
                : CUDA_SUCCESS;
 }
 
-ALWAYS_INLINE CUresult check_launch(const CUlaunchConfig *config, const struct function *function,
+ALWAYS_INLINE CUresult check_launch(const CUlaunchConfig *config, struct function *function,
                                     const struct device *device, const struct stream *stream)
 {
     CUresult result = config->numAttrs ? check_attributes(config, stream) : CUDA_SUCCESS;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Occupancy: the server's driver computes it, the search for the best block runs here. */
+#include "occupancy.h"
+
 #include "client_library.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
@@ -20,26 +22,44 @@ static bool may_have_shared(const struct function *function, size_t dynamic)
            (dynamic <= usual && dynamic + fixed <= usual);
 }
 
-static CUresult blocks_per_sm(const struct function *function, int block_size, size_t shared,
-                              unsigned flags, int *ret_blocks)
+static CUresult ask_driver(const struct function *function,
+                           const struct occupancy_question *question, int *ret_blocks)
 {
     struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags in = {
         .f = function->handle,
-        .blockSize = block_size,
-        .dynamicSMemSize = shared,
-        .flags = flags,
+        .blockSize = question->block_size,
+        .dynamicSMemSize = question->shared,
+        .flags = question->flags,
     };
     struct wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_reply out;
-    CUresult result;
+    CUresult result =
+        wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
 
-    if (!may_have_shared(function, shared)) {
-        *ret_blocks = 0;
-        return CUDA_SUCCESS;
-    }
-    result = wire_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&client->channel, &in, &out);
     if (result == CUDA_SUCCESS)
         *ret_blocks = out.numBlocks;
     return result;
+}
+
+CUresult occupancy_blocks(struct function *function, const struct occupancy_question *question,
+                          int *ret_blocks)
+{
+    if (occupancy_cache_find(&function->occupancy, question, ret_blocks))
+        return CUDA_SUCCESS;
+    uint32_t version = occupancy_cache_version(&function->occupancy);
+    CUresult result = ask_driver(function, question, ret_blocks);
+
+    if (result == CUDA_SUCCESS)
+        occupancy_cache_keep(&function->occupancy, version, question, *ret_blocks);
+    return result;
+}
+
+static CUresult blocks_per_sm(struct function *function, const struct occupancy_question *question,
+                              int *ret_blocks)
+{
+    if (may_have_shared(function, question->shared))
+        return occupancy_blocks(function, question, ret_blocks);
+    *ret_blocks = 0;
+    return CUDA_SUCCESS;
 }
 
 CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks,
@@ -55,7 +75,8 @@ CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlo
     result = function_enter(func, &function);
     if (result != CUDA_SUCCESS)
         return result;
-    return blocks_per_sm(function, blockSize, dynamicSMemSize, flags, numBlocks);
+    return blocks_per_sm(function, &(struct occupancy_question){blockSize, dynamicSMemSize, flags},
+                         numBlocks);
 }
 
 CUresult client_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func,
@@ -89,16 +110,18 @@ CUresult client_cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize,
     return CUDA_SUCCESS;
 }
 
-struct occupancy_question {
-    const struct function *function;
+struct block_search {
+    struct function *function;
     unsigned flags;
 };
 
 static CUresult answer_question(const void *context, int block_size, size_t shared, int *ret_blocks)
 {
-    const struct occupancy_question *question = context;
+    const struct block_search *search = context;
 
-    return blocks_per_sm(question->function, block_size, shared, question->flags, ret_blocks);
+    return blocks_per_sm(search->function,
+                         &(struct occupancy_question){block_size, shared, search->flags},
+                         ret_blocks);
 }
 
 CUresult
@@ -120,7 +143,7 @@ client_cuOccupancyMaxPotentialBlockSizeWithFlags(int *minGridSize, int *blockSiz
     return cuda_best_block(
         &(struct cuda_block_search){
             .blocks = answer_question,
-            .context = &(struct occupancy_question){function, flags},
+            .context = &(struct block_search){function, flags},
             .shared_for = blockSizeToDynamicSMemSize,
             .shared = dynamicSMemSize,
             .block_max = function->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK],

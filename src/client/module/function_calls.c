@@ -61,6 +61,7 @@ static CUresult set_attribute(struct function *function, CUfunction_attribute at
     if (result != CUDA_SUCCESS)
         return result;
     atomic_store_explicit(attribute_word(function, attribute), value, memory_order_relaxed);
+    occupancy_cache_clear(&function->occupancy);
     return CUDA_SUCCESS;
 }
 
@@ -110,6 +111,7 @@ static CUresult set_cache_config(struct function *function, CUfunc_cache config)
     channel_lock(&client->channel);
     result = wire_cuFuncSetCacheConfig(&client->channel, &in);
     channel_unlock(&client->channel);
+    occupancy_cache_clear(&function->occupancy);
     return result;
 }
 

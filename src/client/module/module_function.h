@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client_context.h"
+#include "occupancy_cache.h"
 
 #define FUNCTION_ATTRIBUTES 16
 
@@ -22,6 +23,7 @@ struct function {
     uint32_t params_size; /* in bytes, of all parameters with the gaps between them */
     uint32_t *layout;     /* offset and size of each parameter */
     bool has_gaps;        /* between them */
+    struct occupancy_cache occupancy;
     struct list link;
     struct cuda_retired *retired; /* NULL = none: retired_launch.c; plain memory */
 };
