@@ -14,7 +14,7 @@ COMMAND_V3(
     server_set, "server set", OPERATORS,
     "NAME [--uid=UID] [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
     "[--locality-domains=BOOLEAN] [--client-priority=PRIORITY] [--timeslice-pct=TIMESLICE] "
-    "[--show-limit=SHOWN] [--class=CLASS]",
+    "[--show-limit=SHOWN] [--lend=LENT] [--class=CLASS]",
     "limits of its later clients, its share of the time; another user, while it does not run")
 COMMAND_V3(server_delete, "server delete", OPERATORS, "NAME [--force]",
            "remove it; --force: with its clients")
@@ -24,8 +24,8 @@ COMMAND_V3(namespace_create, "namespace create", OPERATORS, "NAMESPACE --server=
 COMMAND_V3(
     namespace_set, "namespace set", OPERATORS,
     "NAMESPACE --server=NAME [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
-    "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--class=CLASS] [--cgroup=CGROUP] "
-    "[--cgroup-depth=LEVELS]",
+    "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--lend=LENT] [--class=CLASS] "
+    "[--cgroup=CGROUP] [--cgroup-depth=LEVELS]",
     "limits of its later clients; the control group whose programs it takes, and how deep")
 COMMAND_V3(namespace_delete, "namespace delete", OPERATORS, "NAMESPACE --server=NAME [--force]",
            "remove it; --force: with its clients")
@@ -46,7 +46,8 @@ COMMAND_V3(device_list, "device list", ANY_USER, "[--server=NAME] [--format=FORM
            "devices that clients see")
 
 COMMAND_V3(sm_partition_create, "sm-partition create", OPERATORS,
-           "PARTITION --server=NAME --device=DEVICE --chunks=CHUNKS [--include-remainder=BOOLEAN]",
+           "PARTITION --server=NAME --device=DEVICE --chunks=CHUNKS [--include-remainder=BOOLEAN] "
+           "[--shareable=LENT] [--max-chunks=MOST]",
            "cut a part of a server's device; from then on each of its clients has to name one")
 COMMAND_V3(sm_partition_delete, "sm-partition delete", OPERATORS,
            "PARTITION --server=NAME --device=DEVICE", "give it back")

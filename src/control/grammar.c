@@ -248,16 +248,25 @@ static int take_levels(const struct kind *kind, const char *word, struct grammar
     return strcmp(word, "all") ? take_number(kind, word, values) : 0;
 }
 
+static int read_boolean(const char *word, bool *ret_yes)
+{
+    *ret_yes = !strcmp(word, "true");
+    return *ret_yes || !strcmp(word, "false") ? 0 : -EINVAL;
+}
+
 static int take_boolean(const struct kind *kind, const char *word, struct grammar_values *values)
 {
-    values->yes = !strcmp(word, "true");
-    return values->yes || !strcmp(word, "false") ? 0 : -EINVAL;
+    return read_boolean(word, &values->yes);
 }
 
 static int take_shown(const struct kind *kind, const char *word, struct grammar_values *values)
 {
-    values->shown = !strcmp(word, "true");
-    return values->shown || !strcmp(word, "false") ? 0 : -EINVAL;
+    return read_boolean(word, &values->shown);
+}
+
+static int take_lent(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return read_boolean(word, &values->lent);
 }
 
 static int take_class(const struct kind *kind, const char *word, struct grammar_values *values)
@@ -340,6 +349,8 @@ static const struct kind kinds[] = {
     [GRAMMAR_LEVELS] = {"LEVELS", "a number of levels of control groups, or all", take_levels,
                         offsetof(struct grammar_values, levels), 0, 64},
     [GRAMMAR_SHOWN] = {"SHOWN", "true or false", take_shown, 0, 0, 0},
+    [GRAMMAR_LENT] = {"LENT", "true or false", take_lent, 0, 0, 0},
+    [GRAMMAR_MOST] = {"MOST", "a number of chunks", NUMBER(most, 1, 4096)},
     [GRAMMAR_POLICY] = {"POLICY", "default, short, medium or long", take_policy, 0, 0, 0},
     [GRAMMAR_YIELD] = {"YIELD", "a number up to 255", NUMBER(yield, 0, 255)},
     [GRAMMAR_CLASS] = {"CLASS", CLASS_EXPECTED, take_class, 0, 0, 0},

@@ -19,6 +19,7 @@
  *     CGROUP         a directory below /sys/fs/cgroup, or none
  *     LEVELS         0 .. 64, or all        POLICY    default, short, medium or long
  *     SHOWN          true or false          YIELD     a number up to 255
+ *     LENT           true or false          MOST      1 .. 4096
  *     CLASS          critical, normal or batch
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
@@ -59,10 +60,12 @@ struct grammar_values {
     bool all;     /* --all */
     bool yes;     /* BOOLEAN */
     bool shown;   /* SHOWN */
+    bool lent;    /* LENT */
     char name[65];
     char space[65]; /* NAMESPACE */
     char partition[65];
     uint32_t chunks;
+    uint32_t most; /* MOST: of chunks */
     uint32_t timeslice_percent;
     uint32_t policy;                 /* POLICY: 0 default .. 3 long */
     uint32_t yield;                  /* YIELD */
@@ -111,6 +114,8 @@ enum grammar_kind {
     GRAMMAR_POLICY,
     GRAMMAR_YIELD,
     GRAMMAR_CLASS,
+    GRAMMAR_LENT,
+    GRAMMAR_MOST,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -45,6 +45,8 @@ void limits_describe(const struct server_limits *limits, unsigned device_count,
                     (unsigned long long)(limits->memory_limit[i] >> 20), i);
         append(ret_text, LIMITS_TEXT_MAX, part);
     }
+    if (limits->may_borrow)
+        append(ret_text, LIMITS_TEXT_MAX, ", may borrow SMs of others that rest");
     if (limits->totals_show_limit)
         append(ret_text, LIMITS_TEXT_MAX, ", totals that show the limit");
 }

@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 7
+#define SERVER_PROTOCOL_VERSION 8
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -119,6 +119,11 @@ struct server_limits {
     uint32_t fixed_only; /* 1 = devices are divided by such partitions alone: nothing outside it */
     uint32_t totals_show_limit; /* 1 = totals of memory show the limit, not the device's memory */
     uint32_t class;             /* enum client_class, never CLASS_UNSET; never changes */
+    /* 1 = may run on multiprocessors of clients that rest; in a static partition on those chunks:
+     * bit c = the chunk of borrow_chunk_sms multiprocessors that is number c. */
+    uint32_t may_borrow;
+    uint32_t borrow_chunk_sms;
+    uint64_t borrow_chunks;
 };
 
 /* ---- daemon to server ---- */

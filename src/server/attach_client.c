@@ -10,6 +10,7 @@
 #include "cleanup.h"
 #include "fd.h"
 #include "host_memory.h"
+#include "lending.h"
 #include "limits_text.h"
 #include "log.h"
 #include "memory.h"
@@ -339,6 +340,7 @@ static bool take_sm_shares(struct session *session)
         if (!take_sm_share(session, i))
             return false;
     }
+    lending_begin(session);
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "copy_load.h"
 #include "cuda_error.h"
+#include "lending.h"
 #include "upkeep.h"
 
 #define PERIOD_NS (20 * NS_PER_MS)
@@ -54,6 +55,7 @@ static void *watchdog_thread(void *context)
         copy_load_update(server);
         abort_launches_of_the_gone(server);
         channel_groups_apply();
+        lending_watch(server);
         upkeep_run(server, &upkeep);
         nanosleep(&period, NULL);
     }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "lending.h"
 #include "profile.h"
 #include "run_message.h"
 #include "session_life.h"
@@ -82,6 +83,8 @@ static bool take_change(struct session *session)
     launch_batch_flush(session);
     if (changed & CHANGED_LIMITS)
         streams_follow_limits(session);
+    if (changed & CHANGED_LENDING)
+        lending_follow(session);
     return true;
 }
 

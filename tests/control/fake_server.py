@@ -120,7 +120,7 @@ def on_client(data, descriptor):
     identity = data[24:24 + wire.IDENTITY.size]
     limits = data[24 + wire.IDENTITY.size:][:wire.LIMITS.size]
     pid, uid = struct.unpack_from("<iI", identity)
-    share, priority, *memory, program_class = wire.LIMITS.unpack(limits)
+    share, priority, *memory, program_class, _, _, _ = wire.LIMITS.unpack(limits)
     connection = socket.socket(fileno=descriptor)
     clients[connection] = (pid, number, limits)
     log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2],

@@ -37,6 +37,8 @@ KINDS = {
     "SIZE": ("1K", NUMBER + ["1", "0G", "-1G", "1T", HUGE + "G"]),
     "BOOLEAN": ("false", ["", "yes", "1", LONG]),
     "SHOWN": ("true", ["", "yes", "1", LONG]),
+    "LENT": ("true", ["", "yes", "1", LONG]),
+    "MOST": ("1", NUMBER + ["0", "4097"]),
     "PARTITION": ("large", ["a-b", "a/b", "../x", "x" * 65]),
     "CHUNKS": ("1", NUMBER + ["0", "4097"]),
     "TIMESLICE": ("75", NUMBER + ["101", "1.5"]),

@@ -23,8 +23,6 @@ uuid = "0"
 [[servers.a.devices.sm_partitions]]
 name = "small"
 chunks = 1
-shareable = true
-max_chunks = 2
 
 [[servers.a.devices.sm_partitions]]
 name = "large"
@@ -337,8 +335,6 @@ class OfANamespace(limits_harness.TestCase):
         self.assertEqual(self.within("first", "smid", partition=name), [small[1]])
         self.assertEqual(self.within("third", "sms", partition=name), [[16]])
         self.assertTrue(self.refused("third"))
-        with open(os.path.join(self.log, "control.log")) as log:
-            self.assertIn("shareable has no effect", log.read())
 
     def test_a_partition_that_is_gone(self):
         """Its programs do not get the whole device."""

@@ -163,7 +163,8 @@ const struct subcommand manage_subcommands[] = {
      run_namespace},
     {"partition", "create and delete partitions of a server's multiprocessors",
      "Usage: funnel partition create NAME --server SERVER --device DEVICE --chunks NUMBER\n"
-     "                               [--include-remainder true|false]\n"
+     "                               [--include-remainder true|false] [--shareable true|false]\n"
+     "                               [--max-chunks NUMBER]\n"
      "       funnel partition delete NAME --server SERVER --device DEVICE\n"
      "       funnel partition list [--server SERVER] [--device DEVICE] [--all] [--json]\n\n"
      "Partitions divide the multiprocessors of a server's device statically, in chunks of 8.\n"

@@ -115,6 +115,10 @@ static void add(struct console *console, struct service *service,
     struct static_partitions *partitions = &service->partitions;
     struct static_partition *partition = static_partitions_define(
         partitions, values->partition, values->device, values->chunks, values->yes);
+    if (partition) {
+        partition->is_shareable = values->lent;
+        partition->most_chunks = values->most;
+    }
     int error = !partition                         ? -ENOMEM
                 : partitions->devices.device_count ? static_partitions_place(partitions, partition)
                                                    : 0;
@@ -182,7 +186,9 @@ static unsigned count_inside(const struct daemon *daemon, const struct status_qu
             server_process_by_pid((struct daemon *)daemon, report->server.pid);
 
         for (unsigned j = 0; server && j < report->client_count; j++)
-            count += static_partitions_holds(partition, &server->ready, &report->clients[j].limits);
+            count +=
+                static_partitions_holds(partition, &server->ready, &report->clients[j].limits) ||
+                static_partitions_lends(partition, &server->ready, &report->clients[j].limits);
     }
     return count;
 }

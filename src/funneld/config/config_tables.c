@@ -15,7 +15,7 @@
 
 #define LIMITS                                                         \
     "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
-    "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--class=CLASS]"
+    "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--lend=LENT] [--class=CLASS]"
 #define SERVER                                                              \
     "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
     "[--timeslice-pct=TIMESLICE] " LIMITS
@@ -163,22 +163,11 @@ static int begin_partition(struct config *config, const struct config_path *tabl
     return config->partition ? 0 : config_refuse(reason, "there cannot be more SM partitions");
 }
 
-/* A partition that lends and borrows nothing keeps what it was promised. */
-static int apply_lending(const char *key, const struct grammar_values *values)
-{
-    if (grammar_given(values, GRAMMAR_CHUNKS) || values->yes)
-        journal("%s has no effect: idle multiprocessors of an SM partition are not lent to others",
-                key);
-    return 0;
-}
-
 static int apply_partition(struct config *config, const char *key,
                            const struct grammar_values *values, char *reason)
 {
     struct static_partition *partition = config->partition;
 
-    if (!strcmp(key, "shareable") || !strcmp(key, "max_chunks"))
-        return apply_lending(key, values);
     if (grammar_given(values, GRAMMAR_PARTITION) &&
         static_partitions_named(&config->service->partitions, values->partition, config->device))
         return config_refuse(reason, "two partitions of a device have the same name");
@@ -188,6 +177,10 @@ static int apply_partition(struct config *config, const char *key,
         partition->chunks = values->chunks;
     if (grammar_given(values, GRAMMAR_BOOLEAN))
         partition->takes_remainder = values->yes;
+    if (grammar_given(values, GRAMMAR_LENT))
+        partition->is_shareable = values->lent;
+    if (grammar_given(values, GRAMMAR_MOST))
+        partition->most_chunks = values->most;
     return 0;
 }
 
@@ -315,8 +308,8 @@ static const struct config_kind kinds[] = {
     {{"servers", "*", "devices"}, true, "[--uuid=DEVICE]", begin_device, apply_device},
     {{"servers", "*", "devices", "sm_partitions"},
      true,
-     "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN] [--shareable=BOOLEAN] "
-     "[--max-chunks=CHUNKS]",
+     "[--name=PARTITION] [--chunks=CHUNKS] [--include-remainder=BOOLEAN] [--shareable=LENT] "
+     "[--max-chunks=MOST]",
      begin_partition,
      apply_partition},
     {{"compute_policy"},

@@ -104,6 +104,7 @@ void limits_of_server(const struct limits *server, uint32_t priority,
     ret_limits->sm_centipercent = server->sm_centipercent;
     ret_limits->priority = priority;
     ret_limits->totals_show_limit = server->totals_show_limit;
+    ret_limits->may_borrow = server->lend;
     for (unsigned i = 0; i < ready->device_count; i++)
         ret_limits->memory_limit[i] = memory_limit_of(server, &ready->devices[i], i);
 }
@@ -143,6 +144,8 @@ void limit_change_apply(const struct limit_change *change, const struct server_r
         limits->priority = change->priority;
     if (change->sets_totals)
         limits->totals_show_limit = change->totals_show_limit;
+    if (change->sets_lend)
+        limits->may_borrow = change->lend;
     for (unsigned i = 0; change->sets_memory && i < ready->device_count; i++)
         if (!*change->device || device_is_named(change->device, &ready->devices[i], i))
             limits->memory_limit[i] = change->memory;

@@ -27,6 +27,7 @@ struct limits {
     uint32_t sm_centipercent;
     uint32_t priority;
     bool totals_show_limit;
+    bool lend; /* clients may run on multiprocessors of others that rest */
     unsigned device_count;
     struct device_limit devices[DEVICE_LIMITS_MAX]; /* in the order they were set: the last wins */
 };
@@ -44,8 +45,8 @@ struct limit_change {
     bool lifts_share;         /* the share becomes the whole device */
     uint32_t sm_centipercent; /* 0 = stays */
     uint32_t sms;             /* the share as a number of multiprocessors; 0 = stays */
-    bool sets_priority, sets_memory, sets_totals;
-    bool totals_show_limit;
+    bool sets_priority, sets_memory, sets_totals, sets_lend;
+    bool totals_show_limit, lend;
     uint32_t priority;
     uint32_t class;  /* of later clients: enum client_class; CLASS_UNSET = stays */
     uint64_t memory; /* 0 = no limit */

@@ -18,9 +18,10 @@ static const char *word_of(const char *text)
 void partition_line_write(const struct static_partition *partition,
                           char ret_line[PARTITION_LINE_MAX])
 {
-    text_format(ret_line, PARTITION_LINE_MAX, "%s %s %u %d %d %s %u %s", word_of(partition->name),
-                word_of(partition->device), partition->chunks, partition->takes_remainder,
-                partition->is_of_file, partition->id, partition->first, word_of(partition->uuid));
+    text_format(ret_line, PARTITION_LINE_MAX, "%s %s %u %d %d %s %u %s %d %u",
+                word_of(partition->name), word_of(partition->device), partition->chunks,
+                partition->takes_remainder, partition->is_of_file, partition->id, partition->first,
+                word_of(partition->uuid), partition->is_shareable, partition->most_chunks);
 }
 
 static bool read_word(char **rest, char *text, size_t capacity)
@@ -37,10 +38,11 @@ static bool read_number(char **rest, uint64_t least, uint64_t most, uint64_t *re
     return word && !text_to_u64(word, ret_number) && *ret_number >= least && *ret_number <= most;
 }
 
+/* A line of an earlier release ends behind the UUID. */
 static bool read_line(char *line, struct static_partition *ret_partition)
 {
     struct static_partition partition = {.chunks = 0};
-    uint64_t chunks, remainder, of_file, first;
+    uint64_t chunks, remainder, of_file, first, shareable = 0, most = 0;
     char *rest = line;
     bool whole = read_word(&rest, partition.name, sizeof(partition.name)) &&
                  read_word(&rest, partition.device, sizeof(partition.device)) &&
@@ -49,6 +51,8 @@ static bool read_line(char *line, struct static_partition *ret_partition)
                  read_word(&rest, partition.id, sizeof(partition.id)) &&
                  read_number(&rest, 0, CHUNKS_MAX, &first) &&
                  read_word(&rest, partition.uuid, sizeof(partition.uuid)) &&
+                 (!*rest || (read_number(&rest, 0, 1, &shareable) &&
+                             read_number(&rest, 0, CHUNKS_MAX, &most))) &&
                  !strtok_r(NULL, " ", &rest);
 
     if (!whole || strlen(partition.id) != STATIC_PARTITION_ID - 1)
@@ -57,6 +61,8 @@ static bool read_line(char *line, struct static_partition *ret_partition)
     partition.first = (unsigned)first;
     partition.takes_remainder = remainder;
     partition.is_of_file = of_file;
+    partition.is_shareable = shareable;
+    partition.most_chunks = (unsigned)most;
     *ret_partition = partition;
     return true;
 }
@@ -70,7 +76,9 @@ static struct static_partition *find_defined(struct static_partitions *partition
 
         if (partition->is_of_file && !strcmp(partition->name, saved->name) &&
             !strcmp(partition->device, saved->device) && partition->chunks == saved->chunks &&
-            partition->takes_remainder == saved->takes_remainder)
+            partition->takes_remainder == saved->takes_remainder &&
+            partition->is_shareable == saved->is_shareable &&
+            partition->most_chunks == saved->most_chunks)
             return partition;
     }
     return NULL;

@@ -277,6 +277,51 @@ bool static_partitions_holds(const struct static_partition *partition,
            limits->fixed_first == partition->first * partition->chunk_sms;
 }
 
+/* Bit c: chunk c of a device. Chunks beyond the 64th are not lent. */
+static uint64_t chunk_mask(const struct static_partition *partition)
+{
+    uint64_t mask = 0;
+
+    for (unsigned c = partition->first; c < partition->first + partition->chunks && c < 64; c++)
+        mask |= 1ull << c;
+    return mask;
+}
+
+bool static_partitions_lends(const struct static_partition *partition,
+                             const struct server_ready *devices, const struct server_limits *limits)
+{
+    return limits->fixed_count && (int)limits->fixed_device == place_of(partition, devices) &&
+           limits->borrow_chunks & chunk_mask(partition);
+}
+
+/* The first `count` chunks of that mask. */
+static uint64_t first_chunks(uint64_t mask, unsigned count)
+{
+    uint64_t first = 0;
+
+    for (; mask && count; count--, mask &= mask - 1)
+        first |= mask & -mask;
+    return first;
+}
+
+/* The chunks of other partitions that clients of `own` may borrow: the first ones of the device
+ * that are shareable. */
+static uint64_t chunks_for(const struct static_partitions *partitions,
+                           const struct static_partition *own)
+{
+    uint64_t shareable = 0;
+
+    if (own->most_chunks <= own->chunks)
+        return 0;
+    for (unsigned i = 0; i < partitions->count; i++) {
+        const struct static_partition *other = &partitions->partition[i];
+
+        if (other != own && other->is_shareable && *other->uuid && !strcmp(other->uuid, own->uuid))
+            shareable |= chunk_mask(other);
+    }
+    return first_chunks(shareable, own->most_chunks - own->chunks);
+}
+
 bool static_partitions_bind(const struct static_partitions *partitions,
                             const struct server_ready *devices,
                             const struct static_partition *partition, struct server_limits *limits)
@@ -287,11 +332,15 @@ bool static_partitions_bind(const struct static_partitions *partitions,
         return true;
     limits->sm_centipercent = 10000;
     limits->fixed_only = 1;
+    limits->may_borrow = 0;
     place = partition ? place_of(partition, devices) : -1;
     if (place < 0)
         return false;
     limits->fixed_device = (uint32_t)place;
     limits->fixed_first = partition->first * partition->chunk_sms;
     limits->fixed_count = static_partitions_sms(partition);
+    limits->borrow_chunks = chunks_for(partitions, partition);
+    limits->borrow_chunk_sms = partition->chunk_sms;
+    limits->may_borrow = limits->borrow_chunks != 0;
     return true;
 }

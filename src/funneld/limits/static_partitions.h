@@ -24,6 +24,8 @@ struct static_partition {
     unsigned chunk_sms;
     bool takes_remainder;   /* the multiprocessors behind the last chunk, too ... */
     unsigned remainder_sms; /* ... which are so many */
+    bool is_shareable;      /* its chunks are lent while its clients rest */
+    unsigned most_chunks;   /* that its clients run on, with what they borrow; 0 = its own only */
     bool is_of_file;        /* the configuration file has defined it, and no command */
 };
 
@@ -87,6 +89,11 @@ void static_partitions_remove(struct static_partitions *partitions,
 
 /* Whether a client with these limits, on a server with these devices, is in the partition. */
 bool static_partitions_holds(const struct static_partition *partition,
+                             const struct server_ready *devices,
+                             const struct server_limits *limits);
+
+/* Whether a client with these limits may borrow chunks of the partition. */
+bool static_partitions_lends(const struct static_partition *partition,
                              const struct server_ready *devices,
                              const struct server_limits *limits);
 

@@ -226,6 +226,10 @@ void namespace_set(struct mps_namespace *space, const struct grammar_values *val
         change->sets_totals = true;
         change->totals_show_limit = values->shown;
     }
+    if (grammar_given(values, GRAMMAR_LENT)) {
+        change->sets_lend = true;
+        change->lend = values->lent;
+    }
     if (grammar_given(values, GRAMMAR_CLASS))
         change->class = values->class;
     if (grammar_given(values, GRAMMAR_SIZE)) {

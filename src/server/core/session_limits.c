@@ -10,6 +10,9 @@ void session_limits_init(struct session_limits *limits, const struct server_limi
     limits->fixed_only = from->fixed_only;
     limits->totals_show_limit = from->totals_show_limit;
     limits->class = from->class;
+    limits->may_borrow = from->may_borrow;
+    limits->borrow_chunk_sms = from->borrow_chunk_sms;
+    limits->borrow_chunks = from->borrow_chunks;
     session_limits_set(limits, from);
 }
 
@@ -35,6 +38,9 @@ struct server_limits session_limits_get(const struct session_limits *limits)
         .fixed_only = limits->fixed_only,
         .totals_show_limit = limits->totals_show_limit,
         .class = limits->class,
+        .may_borrow = limits->may_borrow,
+        .borrow_chunk_sms = limits->borrow_chunk_sms,
+        .borrow_chunks = limits->borrow_chunks,
     };
 
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client may use, in force now. The daemon may change the memory limits, the share of the
- * multiprocessors and the priority while the client works; its static partition, its class, and
- * what totals show, never change.
+ * multiprocessors and the priority while the client works; its static partition, its class,
+ * what totals show, and what it may borrow never change.
  */
 #pragma once
 
@@ -16,6 +16,7 @@
 enum session_change {
     CHANGED_LIMITS = 1,  /* the share and the priority; a trace begins in this way, too */
     CHANGED_SERVICE = 2, /* the pool serves the session from now on: worker_pool.h */
+    CHANGED_LENDING = 4, /* where its streams run, or it works again: lending.h */
 };
 
 struct session_limits {
@@ -25,7 +26,9 @@ struct session_limits {
     atomic_uint changed;                             /* enum session_change, one bit each */
     /* Written before the session's thread starts; as in struct server_limits. */
     uint32_t fixed_device, fixed_first, fixed_count, fixed_only, class;
-    bool totals_show_limit;
+    bool totals_show_limit, may_borrow;
+    uint32_t borrow_chunk_sms;
+    uint64_t borrow_chunks;
 };
 
 /* Before the session's thread starts: takes over all of them. */

@@ -391,6 +391,16 @@ CUresult partitions_take_groups(struct partitions *partitions, struct session *s
     return complete_partition(partitions, session, partition, ret_partition);
 }
 
+struct group_set partition_group_set(const struct partition *partition)
+{
+    struct group_set set;
+
+    memset(&set, partition ? 0 : 0xff, sizeof(set));
+    for (unsigned i = 0; partition && i < partition->group_count; i++)
+        set.words[partition->groups[i] / 64] |= 1ull << partition->groups[i] % 64;
+    return set;
+}
+
 void partitions_put_back(struct partitions *partitions, struct partition *partition)
 {
     if (!partition)

@@ -35,6 +35,14 @@ struct partition {
     uint8_t groups[SM_GROUPS_MAX]; /* their numbers */
 };
 
+/* Groups of a device: bit g % 64 of word g / 64 is group g. */
+struct group_set {
+    uint64_t words[SM_GROUPS_MAX / 64];
+};
+
+/* The groups of a partition; NULL is the whole device. */
+struct group_set partition_group_set(const struct partition *partition);
+
 /* The partitions of one device. */
 struct partitions {
     pthread_mutex_t lock;

@@ -116,6 +116,48 @@ static CUresult take_partition(struct session *session, const struct device *dev
     return CUDA_SUCCESS;
 }
 
+/* The groups of the client's static partition, and of the chunks that it may borrow. */
+static unsigned list_lent_groups(const struct session_limits *limits, unsigned step,
+                                 uint8_t ret_groups[SM_GROUPS_MAX])
+{
+    unsigned end = (limits->fixed_first + limits->fixed_count) / step, count = 0;
+
+    for (unsigned group = 0; group < SM_GROUPS_MAX; group++) {
+        unsigned chunk = group * step / limits->borrow_chunk_sms;
+        bool is_own = group >= limits->fixed_first / step && group < end;
+
+        if (is_own || (chunk < 64 && limits->borrow_chunks >> chunk & 1))
+            ret_groups[count++] = (uint8_t)group;
+    }
+    return count;
+}
+
+static void take_lent_chunks(struct session *session, struct sm_share *share)
+{
+    struct partitions *partitions = partitions_of(session, share->device);
+    const struct session_limits *limits = &session->limits;
+    uint8_t groups[SM_GROUPS_MAX];
+
+    if (!limits->borrow_chunks || !limits->borrow_chunk_sms)
+        return;
+    unsigned count = list_lent_groups(limits, partitions->groups.sms, groups);
+    CUresult result =
+        partitions_take_groups(partitions, session, NULL, groups, count, &share->lent);
+
+    share->may_borrow = result == CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        log_line("Client " CLIENT_FORMAT " borrows no SMs of device %d: %s", CLIENT_ARGS(session),
+                 share->device->ordinal, driver_error_name(result));
+}
+
+/* What a share of a device may borrow is the whole device, and needs no partition. */
+static void settle_lending(struct session *session, struct sm_share *share)
+{
+    if (is_fixed(session, (unsigned)share->device->ordinal))
+        return;
+    share->may_borrow = session->limits.may_borrow && share->partition;
+}
+
 CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_sm_count)
 {
     const struct session_limits *limits = &session->limits;
@@ -131,6 +173,9 @@ CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_s
     CUresult result = take_partition(session, share->device, share->sm_count, &share->partition);
     if (share->partition)
         session_stay_primary(session, device);
+    if (result == CUDA_SUCCESS && is_fixed(session, device))
+        take_lent_chunks(session, share);
+    settle_lending(session, share);
     return result;
 }
 
@@ -212,6 +257,7 @@ void sm_shares_follow_limits(struct session *session, stream_mover *move)
         }
         own->sm_count = partitions_grant(partitions_of(session, own->device), centipercent);
         resize(session, own, own->sm_count, move);
+        settle_lending(session, own);
     }
     list_for_each (struct sm_share, share, &session->sm_shares->others, link) {
         unsigned most = sms_of_client(session, share->device);
@@ -425,6 +471,8 @@ void sm_shares_close_all(struct session *session)
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         struct sm_share *own = &session->sm_shares->own[i];
         partitions_put_back(&session->server->partitions[i], steal_pointer(own->partition));
+        partitions_put_back(&session->server->partitions[i], steal_pointer(own->lent));
+        own->may_borrow = false;
         own->legacy = NULL;
     }
 }

@@ -21,6 +21,9 @@ struct sm_share {
     uint32_t number;             /* the client's number of it; 0 = the client as a whole */
     struct partition *partition; /* NULL = the whole device */
     unsigned sm_count;           /* as requested; with number 0 as granted */
+    bool may_borrow;             /* it may run in `lent` while clients with parts of that rest */
+    struct partition *lent;      /* its own part and what it borrows; NULL = the whole device */
+    bool borrows;                /* it runs there now: lending.h */
     unsigned streams;            /* the number of its streams */
     bool listed;                 /* the share consists of the following groups of the client */
     unsigned group_count;

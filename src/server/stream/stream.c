@@ -17,6 +17,7 @@
 #include "client_class.h"
 #include "ended_streams.h"
 #include "fence.h"
+#include "lending.h"
 #include "log.h"
 #include "placement.h"
 #include "refused_objects.h"
@@ -222,18 +223,17 @@ static void announce_ready(struct stream *stream)
     }
 }
 
-static CUresult make_in_partition(const struct stream *stream, CUstream *ret_stream)
+static CUresult make_in_partition(const struct partition *partition, int priority,
+                                  CUstream *ret_stream)
 {
-    const struct partition *partition = stream->sm_share->partition;
-
     if (partition)
         return driver.cuGreenCtxStreamCreate(ret_stream, partition->green, CU_STREAM_NON_BLOCKING,
-                                             stream->granted_priority);
-    return driver.cuStreamCreateWithPriority(ret_stream, CU_STREAM_NON_BLOCKING,
-                                             stream->granted_priority);
+                                             priority);
+    return driver.cuStreamCreateWithPriority(ret_stream, CU_STREAM_NON_BLOCKING, priority);
 }
 
-static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
+static CUresult make_stream_in(const struct stream *stream, const struct partition *partition,
+                               int priority, CUstream *ret_stream)
 {
     struct capacity_use use;
     CUresult result =
@@ -241,11 +241,17 @@ static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
 
     if (result != CUDA_SUCCESS)
         return result;
-    stream->granted_priority =
-        stream_grant_priority(stream->session, stream->device, stream->priority);
-    result = make_in_partition(stream, ret_stream);
+    result = make_in_partition(partition, priority, ret_stream);
     capacity_end(stream->session, stream->device, &use, result);
     return result;
+}
+
+static CUresult make_driver_stream(struct stream *stream, CUstream *ret_stream)
+{
+    stream->granted_priority =
+        stream_grant_priority(stream->session, stream->device, stream->priority);
+    return make_stream_in(stream, stream->sm_share->partition, stream->granted_priority,
+                          ret_stream);
 }
 
 static void drop_driver_stream(const struct stream *stream, CUstream dropped)
@@ -256,17 +262,23 @@ static void drop_driver_stream(const struct stream *stream, CUstream dropped)
     capacity_give(stream->device, CAPACITY_STREAM);
 }
 
+/* `next` begins behind all that the driver's stream was given. */
+static CUresult stream_continue_in(struct stream *stream, CUstream next)
+{
+    CUresult result = stream_mark(stream);
+
+    return result == CUDA_SUCCESS ? driver.cuStreamWaitEvent(next, stream->order, 0) : result;
+}
+
 /* Replaces the driver's stream by one in the partition and with the priority that the client has
- * now. It begins behind all that the old one was given. */
+ * now. */
 static CUresult stream_renew(struct stream *stream)
 {
     CUstream fresh = NULL;
     CUresult result = make_driver_stream(stream, &fresh);
 
     if (result == CUDA_SUCCESS && stream->driver)
-        result = stream_mark(stream);
-    if (result == CUDA_SUCCESS && stream->driver)
-        result = driver.cuStreamWaitEvent(fresh, stream->order, 0);
+        result = stream_continue_in(stream, fresh);
     if (result != CUDA_SUCCESS) {
         drop_driver_stream(stream, fresh);
         return result;
@@ -295,9 +307,84 @@ static void move_streams(struct session *session, const struct sm_share *share)
                  CLIENT_ARGS(session), driver_error_name(result));
 }
 
+/* ---- where an own share borrows ---- */
+
+static void swap_driver(struct stream *stream, CUstream other)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
+
+    stream->other = stream->driver;
+    stream->driver = other;
+    stream->is_away = !stream->is_away;
+}
+
+/* Borrowed multiprocessors are used at the lowest priority, so that blocks of their owner's kernels
+ * start before others. */
+static CUresult find_other(const struct stream *stream, CUstream *ret_other)
+{
+    *ret_other = stream->other;
+    return *ret_other ? CUDA_SUCCESS
+                      : make_stream_in(stream, stream->sm_share->lent,
+                                       stream->device->record.priority_least, ret_other);
+}
+
+static CUresult stream_change_place(struct stream *stream)
+{
+    CUstream other = NULL;
+    CUresult result = session_enter(stream->session, stream->device);
+
+    if (result == CUDA_SUCCESS)
+        result = find_other(stream, &other);
+    if (result == CUDA_SUCCESS)
+        result = stream_continue_in(stream, other);
+    if (result == CUDA_SUCCESS)
+        swap_driver(stream, other);
+    else if (other != stream->other)
+        drop_driver_stream(stream, other);
+    return result;
+}
+
+/* Only streams that were made in their own part go elsewhere, so that none has to be made when they
+ * come back. */
+void streams_change_place(struct session *session, const struct device *device, bool borrows)
+{
+    struct sm_share *share = sm_share_find(session, device, 0);
+    CUresult result = CUDA_SUCCESS;
+
+    share->borrows = borrows;
+    list_for_each (struct stream, stream, session_device_streams(session, device), link) {
+        if (stream->sm_share == share && stream->driver && stream->is_away != borrows &&
+            result == CUDA_SUCCESS)
+            result = stream_change_place(stream);
+    }
+    if (result != CUDA_SUCCESS)
+        log_line("Client " CLIENT_FORMAT ": streams stay where they are on device %d: %s",
+                 CLIENT_ARGS(session), device->ordinal, driver_error_name(result));
+}
+
+static CUstream steal_other(struct stream *stream)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&stream->session->streams->lock);
+
+    return steal_pointer(stream->other);
+}
+
+/* All streams are in their own parts afterwards, and have no other. */
+static void stop_borrowing(struct session *session, const struct device *device)
+{
+    streams_change_place(session, device, false);
+    list_for_each (struct stream, stream, session_device_streams(session, device), link) {
+        if (stream->other && session_enter(session, device) == CUDA_SUCCESS)
+            drop_driver_stream(stream, steal_other(stream));
+    }
+}
+
 void streams_follow_limits(struct session *session)
 {
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        stop_borrowing(session, &session->server->devices.device[i]);
     sm_shares_follow_limits(session, move_streams);
+    lending_begin(session);
 }
 
 static int announce_creation(struct stream *stream)
@@ -366,6 +453,8 @@ CUresult serve_cuStreamCreateWithPriority(struct session *session,
         result = make_driver_stream(stream, &fresh);
     set_driver(stream, fresh);
     announce_ready(stream);
+    if (result == CUDA_SUCCESS && stream->sm_share->borrows)
+        stream_change_place(stream);
     return result;
 }
 
@@ -392,6 +481,7 @@ static CUstream steal_driver(struct stream *stream)
 
 void stream_drop_driver(struct stream *stream)
 {
+    drop_driver_stream(stream, steal_other(stream));
     drop_driver_stream(stream, steal_driver(stream));
 }
 
@@ -469,6 +559,7 @@ void streams_destroy_all(struct session *session)
 {
     const struct devices *devices = &session->server->devices;
 
+    lending_end(session);
     for (unsigned i = 0; i < devices->count; i++) {
         session_visit(session, session_device(session, i));
         list_for_each_safe (struct stream, stream, &session->streams->of_device[i], link) {

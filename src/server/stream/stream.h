@@ -26,9 +26,11 @@ struct stream {
     int granted_priority;      /* as the driver's stream has it */
     CUstream driver;           /* NULL when it was refused: by the driver, or by a quota */
     bool uncharged;            /* a quota refused it: refused_objects.h */
-    uint32_t word;             /* index of its fence word */
-    bool legacy;               /* the client's legacy default stream */
-    bool blocking;             /* keeps order with the legacy stream */
+    CUstream other; /* the driver's stream in the other part, where it has run: lending.h */
+    bool is_away;   /* `driver` is in the lent part */
+    uint32_t word;  /* index of its fence word */
+    bool legacy;    /* the client's legacy default stream */
+    bool blocking;  /* keeps order with the legacy stream */
 
     /* Once the stream has reached the fence host_wait_fence, it waits for the last callback that it
      * was given: for host_wait_seq in the word host_wait_word. */
@@ -103,6 +105,10 @@ struct list *session_device_streams(const struct session *session, const struct 
 /* Takes over limits of the session that have changed: its streams move to the partitions and get
  * the priority that the client may have now. */
 void streams_follow_limits(struct session *session);
+
+/* The streams of the client's own share of a device go on in the part that is lent to it, or in its
+ * own. Each begins behind what it was given. */
+void streams_change_place(struct session *session, const struct device *device, bool borrows);
 
 /* Takes the stream out of the list in which it is. */
 void stream_unlist(struct stream *stream);

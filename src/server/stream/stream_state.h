@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fence.h"
+#include "lending.h"
 #include "stream.h"
 
 struct server_streams {
@@ -15,6 +16,7 @@ struct server_streams {
         unsigned idle_rounds;         /* since when there is none */
     } long_work[DEVICE_CONTEXTS_MAX]; /* the watchdog's: long_work_watch.c */
     bool no_flow_control;             /* streams take all at once */
+    atomic_uint borrowers;            /* clients that may borrow: lending.c */
 };
 
 /* What other threads may know about the stream of a fence word. */
@@ -43,6 +45,8 @@ struct session_streams {
     /* What streams_progress() returns. */
     atomic_uint_fast64_t progressed_at, long_step_at;
     atomic_bool waits_in_flight;
+
+    struct lending lending; /* under the server's lock */
 
     /* The watchdog's: long_work_watch.c. */
     uint64_t long_work_mask; /* bit i: long work in context i */

@@ -142,6 +142,8 @@ static void test_partition_of_a_namespace(void **state)
     service = service_find(&daemon_state, "a");
     assert_true(service->partitions.on);
     assert_int_equal(service->partitions.partition[0].chunks, 4);
+    assert_true(service->partitions.partition[0].is_shareable);
+    assert_int_equal(service->partitions.partition[0].most_chunks, 6);
     space = service_namespace(service, "x");
     assert_string_equal(space->partition, "large");
     assert_string_equal(space->partition_device, "GPU-302653ec");

@@ -14,6 +14,7 @@ static int clear(void **state)
     unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
     unsetenv("CUDA_MPS_CLIENT_PRIORITY");
     unsetenv("FUNNEL_SHOW_LIMIT");
+    unsetenv("FUNNEL_LEND");
     return 0;
 }
 
@@ -25,7 +26,9 @@ static void test_environment(void **state)
     assert_int_equal(limits.sm_centipercent, 10000);
     assert_int_equal(limits.device_count, 0);
     assert_false(limits.totals_show_limit);
+    assert_false(limits.lend);
     setenv("FUNNEL_SHOW_LIMIT", "1", 1);
+    setenv("FUNNEL_LEND", "1", 1);
     setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "x", 1);
     setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,nonsense,GPU-ab=512MB,", 1);
     setenv("CUDA_MPS_CLIENT_PRIORITY", "2", 1);
@@ -33,6 +36,7 @@ static void test_environment(void **state)
     assert_int_equal(limits.sm_centipercent, 10000);
     assert_int_equal(limits.priority, 0);
     assert_true(limits.totals_show_limit);
+    assert_true(limits.lend);
     assert_int_equal(limits.device_count, 2);
     assert_string_equal(limits_memory_text(&limits, "gpu-AB"), "512M");
 }

@@ -49,9 +49,10 @@ static void test_places_and_identifiers_stay(void **state)
     static_partitions_remove(&partitions, cut("hole", 3, false));
     cut("a", 2, false);
     cut("hole", 3, false);
-    cut("b", 1, false);
+    cut("b", 1, false)->is_shareable = true;
     cut("last", 2, true);
     static_partitions_remove(&partitions, &partitions.partition[1]);
+    partitions.partition[1].most_chunks = 3;
     restore_all();
     assert_true(next.on);
     assert_int_equal(next.count, 3);
@@ -90,6 +91,14 @@ static void test_wrong_places(void **state)
     assert_int_not_equal(next.partition[0].first, next.partition[1].first);
 }
 
+static void test_a_line_of_an_earlier_release(void **state)
+{
+    assert_int_equal(partition_line_restore(&next, "a 0 2 0 0 abcdefghijklmno 5 -"), 0);
+    assert_int_equal(next.partition[0].first, 5);
+    assert_false(next.partition[0].is_shareable);
+    assert_int_equal(next.partition[0].most_chunks, 0);
+}
+
 static void test_lines_that_are_none(void **state)
 {
     static const char *const wrong[] = {
@@ -103,6 +112,9 @@ static void test_lines_that_are_none(void **state)
         "a 0 2 0 -1 abcdefghijklmno 0 -",
         "a 0 2 0 0 short 0 -",
         "a 0 2 0 0 abcdefghijklmno 5000 -",
+        "a 0 2 0 0 abcdefghijklmno 0 - 2 0",
+        "a 0 2 0 0 abcdefghijklmno 0 - 1 5000",
+        "a 0 2 0 0 abcdefghijklmno 0 - 1 0 more",
         "a 0 2 0 0 abcdefghijklmnopqrstuvwxyz 0 -",
         "a 0 2 0 0 abcdefghijklmno 0 GPU-00000000-0000-0000-0000-000000000000-and-more",
     };
@@ -133,6 +145,7 @@ int main(void)
         cmocka_unit_test_setup(test_places_and_identifiers_stay, setup),
         cmocka_unit_test_setup(test_those_of_the_file, setup),
         cmocka_unit_test_setup(test_wrong_places, setup),
+        cmocka_unit_test_setup(test_a_line_of_an_earlier_release, setup),
         cmocka_unit_test_setup(test_lines_that_are_none, setup),
         cmocka_unit_test_setup(test_too_many, setup),
     };

@@ -117,6 +117,41 @@ static void test_binding(void **state)
     assert_false(static_partitions_holds(&partitions.partition[0], &partitions.devices, &limits));
 }
 
+static uint64_t chunks_lent_to(const struct static_partition *partition)
+{
+    struct server_limits limits = {.sm_centipercent = 10000, .may_borrow = 1};
+
+    partitions.on = true;
+    assert_true(static_partitions_bind(&partitions, &partitions.devices, partition, &limits));
+    assert_int_equal(limits.may_borrow, limits.borrow_chunks != 0);
+    return limits.borrow_chunks;
+}
+
+static void test_lending(void **state)
+{
+    const struct server_device *device = &partitions.devices.devices[1];
+    struct static_partition *closed = static_partitions_add(&partitions, device, 1);
+    struct static_partition *own = static_partitions_add(&partitions, device, 2);
+    struct static_partition *large = static_partitions_add(&partitions, device, 3);
+    struct server_limits limits = {.sm_centipercent = 10000};
+
+    static_partitions_add(&partitions, &partitions.devices.devices[0], 2)->is_shareable = true;
+    own->most_chunks = 4;
+    assert_int_equal(chunks_lent_to(own), 0);
+    large->is_shareable = true;
+    assert_int_equal(chunks_lent_to(own), 0x18);
+    own->most_chunks = 64;
+    assert_int_equal(chunks_lent_to(own), 0x38);
+    own->is_shareable = true;
+    assert_int_equal(chunks_lent_to(own), 0x38);
+    assert_int_equal(chunks_lent_to(closed), 0);
+    assert_true(static_partitions_bind(&partitions, &partitions.devices, own, &limits));
+    assert_true(static_partitions_lends(large, &partitions.devices, &limits));
+    assert_false(static_partitions_lends(closed, &partitions.devices, &limits));
+    own->most_chunks = 1;
+    assert_int_equal(chunks_lent_to(own), 0);
+}
+
 static struct static_partition *define(const char *name, const char *device, unsigned chunks,
                                        bool takes_remainder)
 {
@@ -182,6 +217,7 @@ int main(void)
         cmocka_unit_test_setup(test_invalid_numbers, setup),
         cmocka_unit_test_setup(test_names, setup),
         cmocka_unit_test_setup(test_binding, setup),
+        cmocka_unit_test_setup(test_lending, setup),
         cmocka_unit_test_setup(test_begin, setup),
         cmocka_unit_test_setup(test_too_many, setup),
         cmocka_unit_test_setup(test_ids, setup),
