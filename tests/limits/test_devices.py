@@ -163,6 +163,31 @@ class TwoDaemons(TestCase):
         self.assertEqual(sorted(self.clients(self.pipes[1])), sorted(p.pid for p in programs))
         self.assertEqual(len(self.funnel_json("ps")), 2)
 
+    def daemon_of(self, **environment):
+        """Which of the two daemons a program uses that knows of both, and the device there."""
+        program = self.begin("info", "wait", environment={
+            "CUDA_MPS_PIPE_DIRECTORY": ":".join(self.pipes), **environment})
+        program.answer()
+        found = [(number, device["ordinal"]) for number, pipe in enumerate(self.pipes)
+                 for client in self.view("ps", pipe) for device in client["devices"]]
+        self.assertEqual(len(found), 1)
+        program.go_on()
+        self.assertEqual(program.end(), 0)
+        wait_until(lambda: not any(self.clients(pipe) for pipe in self.pipes))
+        return found[0]
+
+    def test_the_directory_that_has_the_device(self):
+        """Of several, a program takes the one whose daemon has a device that it is to see."""
+        (_, third), = self.device_of(self.pipes[0])
+        (_, first), = self.device_of(self.pipes[1], {VISIBLE: "1"})
+        wait_until(lambda: not any(self.clients(pipe) for pipe in self.pipes))
+        self.assertEqual(self.daemon_of(), (0, 0))
+        self.assertEqual(self.daemon_of(CUDA_VISIBLE_DEVICES=third), (0, 0))
+        self.assertEqual(self.daemon_of(CUDA_VISIBLE_DEVICES=first), (1, 1))
+        self.assertEqual(self.daemon_of(NVIDIA_VISIBLE_DEVICES=first), (1, 1))
+        self.assertEqual(self.daemon_of(CUDA_VISIBLE_DEVICES="1"), (1, 1))
+        self.assertTrue(self.refused(":".join(self.pipes), {VISIBLE: "GPU-ffff"}))
+
     def test_neither_knows_of_the_other(self):
         programs = [self.begin("info", "wait", environment={"CUDA_MPS_PIPE_DIRECTORY": pipe})
                     for pipe in self.pipes]

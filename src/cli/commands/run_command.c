@@ -276,12 +276,17 @@ static bool names_unknown_server(const struct paths *paths)
     return true;
 }
 
-/* A daemon that is started has the first of several directories. */
-static int name_one_directory(const struct paths *paths)
+static bool has_several_directories(void)
 {
     const char *list = getenv("CUDA_MPS_PIPE_DIRECTORY");
 
-    if (!list || !strchr(list, ':') || !setenv("CUDA_MPS_PIPE_DIRECTORY", paths->pipe, 1))
+    return list && strchr(list, ':');
+}
+
+/* A daemon that is started has the first of several directories. */
+static int name_one_directory(const struct paths *paths)
+{
+    if (!has_several_directories() || !setenv("CUDA_MPS_PIPE_DIRECTORY", paths->pipe, 1))
         return 0;
     return cli_fail("cannot set the environment: %s", strerror(errno));
 }
@@ -354,7 +359,9 @@ static int prepare_funnel(const struct run_options *options)
     if (cli_client_log(&paths, log, sizeof(log)))
         return 1;
     unsetenv("FUNNEL_DIRECT");
-    if (setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1) || setenv("FUNNEL_REQUIRE", "1", 1) ||
+    /* Of several directories the program chooses one by the devices that it is to see. */
+    if ((!has_several_directories() && setenv("CUDA_MPS_PIPE_DIRECTORY", paths.pipe, 1)) ||
+        setenv("FUNNEL_REQUIRE", "1", 1) ||
         (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
         (options->verbose && setenv("FUNNEL_VERBOSE", "1", 1)) || setenv("FUNNEL_LOG", log, 0) ||
         record_ranges())

@@ -38,6 +38,7 @@ static const unsigned pauses_ms[] = {10, 40, 160, 640};
 
 struct attempt {
     int socket;
+    unsigned directory; /* the first one to try, then the one behind that of the daemon */
     struct attach_offer offer;
     int fds[ATTACH_FDS];
     CUresult status;
@@ -76,14 +77,16 @@ static bool is_absent(int error)
     return error == -ENOENT || error == -ECONNREFUSED || error == -ENOTDIR;
 }
 
-/* To the first directory in which a daemon answers: 0 or -errno, with the last path that was tried.
+/* To the next directory in which a daemon answers: 0 or -errno, with the last path that was tried.
  * An error that says more than that none is there counts most. */
-static int connect_first(struct attempt *attempt, char *path, size_t capacity)
+static int connect_next(struct attempt *attempt, char *path, size_t capacity)
 {
     int result = -ENOENT, found;
 
-    for (unsigned i = 0; (found = environment_socket_path(i, path, capacity)) != 0; i++) {
+    while ((found = environment_socket_path(attempt->directory, path, capacity)) != 0) {
         int r = found < 0 ? found : connect_to(attempt, path);
+
+        attempt->directory++;
 
         if (r == 0)
             return 0;
@@ -96,7 +99,7 @@ static int connect_first(struct attempt *attempt, char *path, size_t capacity)
 static enum attach_outcome connect_daemon(struct attempt *attempt)
 {
     char path[4096] = "", system_path[64];
-    int r = connect_first(attempt, path, sizeof(path));
+    int r = connect_next(attempt, path, sizeof(path));
 
     if (r == -ENAMETOOLONG)
         return refuse_attach(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
@@ -420,20 +423,56 @@ static void pause_ms(unsigned ms)
         ;
 }
 
-enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
-                           size_t why_size)
+/* To a daemon from directory number `*directory` on, which is the next one afterwards. */
+static enum attach_outcome attach_from(unsigned *directory, struct client **ret_client,
+                                       CUresult *ret_status, char *why, size_t why_size)
 {
     for (size_t tries = 0;; tries++) {
-        struct attempt attempt = {
-            .socket = -1, .fds = {-1, -1, -1}, .why = why, .why_size = why_size};
+        struct attempt attempt = {.socket = -1,
+                                  .directory = *directory,
+                                  .fds = {-1, -1, -1},
+                                  .why = why,
+                                  .why_size = why_size};
         fill_hello(&attempt.request.hello);
         enum attach_outcome outcome = try_attach(&attempt, ret_client);
 
         *ret_status = attempt.status;
-        if (!attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms))
+        if (!attempt.lost || tries == sizeof(pauses_ms) / sizeof(*pauses_ms)) {
+            *directory = attempt.directory;
             return outcome;
+        }
         pause_ms(pauses_ms[tries]);
     }
+}
+
+static void leave(struct client *made)
+{
+    munmap((void *)(uintptr_t)made->window_base, made->window_end - made->window_base);
+    fd_close(&made->socket);
+    discard(made);
+}
+
+static bool has_several_directories(void)
+{
+    char path[4096];
+
+    return environment_socket_path(1, path, sizeof(path)) != 0;
+}
+
+/* Of several daemons the first counts that has a device which the program is to see. */
+enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
+                           size_t why_size)
+{
+    unsigned directory = 0;
+
+    while (has_several_directories() &&
+           attach_from(&directory, ret_client, ret_status, why, why_size) == ATTACHED) {
+        if ((*ret_client)->device_count > 0)
+            return ATTACHED;
+        leave(*ret_client);
+    }
+    directory = 0;
+    return attach_from(&directory, ret_client, ret_status, why, why_size);
 }
 
 /* ---- from one server to another ---- */

@@ -68,8 +68,9 @@ static void what_an_entry_cannot_tell_is_asked_again(void **state)
         struct occupancy_question question;
         int blocks;
     } cases[] = {
-        {{1 << 14, 0, 0}, 1}, {{32, (size_t)1 << 32, 0}, 1}, {{32, 0, 2}, 1},
-        {{32, 0, 0}, 256},    {{32, 0, 0}, -1},              {{-32, 0, 0}, 1},
+        {{1 << 14, 0, 0}, 1}, {{32, (size_t)1 << 32, 0}, 1},
+        {{32, 0, 2}, 1},      {{32, 0, 0}, 256},
+        {{32, 0, 0}, -1},     {{-32, 0, 0}, 1},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
