@@ -50,7 +50,7 @@ def in_graph(work):
 
 
 def bert_inference():
-    return inference(torch_models.bert(), 1, 128, torch_models.WIDTH)
+    return inference(torch_models.bert(), 1, 384, torch_models.WIDTH)
 
 
 def tiny():
