@@ -12,6 +12,7 @@
 #include "daemon_trust.h"
 #include "fd.h"
 #include "hello.h"
+#include "isolation.h"
 #include "sock.h"
 #include "text.h"
 
@@ -38,10 +39,10 @@ static int describe_error(const struct paths *paths, int error, char *reason)
     return error;
 }
 
-/* Of a program to be, the class says which server starts meanwhile. */
+/* Of a program to be, class and isolation say which server starts meanwhile. */
 static void init_hello(struct hello *hello, enum hello_kind kind)
 {
-    const char *class = getenv("FUNNEL_CLASS");
+    const char *class = getenv("FUNNEL_CLASS"), *isolation = getenv("FUNNEL_ISOLATE");
 
     memset(hello, 0, sizeof(*hello));
     hello->magic = HELLO_MAGIC;
@@ -50,6 +51,8 @@ static void init_hello(struct hello *hello, enum hello_kind kind)
     hello->priority = HELLO_PRIORITY_UNSET;
     if (class)
         client_class_parse(class, &hello->class);
+    if (isolation)
+        isolation_parse(isolation, &hello->isolation);
     text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
     text_copy(hello->release, sizeof(hello->release), FUNNEL_VERSION);
 }

@@ -3,6 +3,7 @@
 #include "grammar.h"
 
 #include <ctype.h>
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -12,9 +13,10 @@
 #include <string.h>
 
 #include "client_class.h"
+#include "isolation.h"
 #include "text.h"
 
-#define SLOTS_MAX 10
+#define SLOTS_MAX 16
 #define SECONDS_PER_YEAR (366u * 24 * 3600)
 
 struct slot {
@@ -274,6 +276,11 @@ static int take_class(const struct kind *kind, const char *word, struct grammar_
     return client_class_parse(word, &values->class) ? 0 : -EINVAL;
 }
 
+static int take_isolation(const struct kind *kind, const char *word, struct grammar_values *values)
+{
+    return isolation_parse(word, &values->isolation) ? 0 : -EINVAL;
+}
+
 /* The place of the word among `count` names, or -EINVAL. */
 static int place_of_word(const char *word, const char *const names[], int count)
 {
@@ -354,6 +361,7 @@ static const struct kind kinds[] = {
     [GRAMMAR_POLICY] = {"POLICY", "default, short, medium or long", take_policy, 0, 0, 0},
     [GRAMMAR_YIELD] = {"YIELD", "a number up to 255", NUMBER(yield, 0, 255)},
     [GRAMMAR_CLASS] = {"CLASS", CLASS_EXPECTED, take_class, 0, 0, 0},
+    [GRAMMAR_ISOLATION] = {"ISOLATION", ISOLATION_EXPECTED, take_isolation, 0, 0, 0},
     [GRAMMAR_FEATURE] = {"FEATURE", "memacct or context-share", TEXT(take_feature, feature)},
 };
 
@@ -410,6 +418,7 @@ static int read_grammar(const char *grammar, struct slot slots[SLOTS_MAX])
 
     for (grammar = skip_blanks(grammar); *grammar && count < SLOTS_MAX; count++)
         grammar = read_slot(grammar, &slots[count]);
+    assert(!*grammar);
     return count;
 }
 

@@ -21,6 +21,7 @@
  *     SHOWN          true or false          YIELD     a number up to 255
  *     LENT           true or false          MOST      1 .. 4096
  *     CLASS          critical, normal or batch
+ *     ISOLATION      none, class, user, group, new or program
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */
@@ -72,6 +73,7 @@ struct grammar_values {
     uint32_t levels;                 /* LEVELS; GRAMMAR_LEVELS_ALL = all */
     char cgroup[GRAMMAR_CGROUP_MAX]; /* "" = none */
     uint32_t class;                  /* enum client_class */
+    uint32_t isolation;              /* enum isolation */
     char feature[16];
     char field[32];
     char devices[256];
@@ -116,6 +118,7 @@ enum grammar_kind {
     GRAMMAR_CLASS,
     GRAMMAR_LENT,
     GRAMMAR_MOST,
+    GRAMMAR_ISOLATION,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

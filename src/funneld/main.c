@@ -20,14 +20,15 @@
 #include "feature.h"
 #include "heartbeat.h"
 #include "inherited.h"
+#include "isolation.h"
 #include "journal.h"
 #include "service.h"
 #include "switch.h"
 #include "text.h"
 
 static const char help[] =
-    "Usage: funneld -d|-f [--device auto|cuda|soft] [--spare] [--multiuser-server] [-S]\n"
-    "               [-a FILE]\n"
+    "Usage: funneld -d|-f [--device auto|cuda|soft] [--spare] [--isolate WHICH] [-S]\n"
+    "               [--multiuser-server] [-a FILE]\n"
     "\n"
     "The control daemon of Funnel: it starts a server for each user whose programs connect, and\n"
     "uses no GPU itself. `funnel start` runs it for you.\n"
@@ -41,6 +42,8 @@ static const char help[] =
     "                          long kernels of others, and a standby server takes the place of "
     "one\n"
     "                          that ends\n"
+    "      --isolate WHICH     programs that share no fault with others, each in a server of its\n"
+    "                          own: new (not yet ended well once), program, group, user, class\n"
     "      --stall-timeout S   replace a server that is silent, or keeps clients waiting, for S\n"
     "                          seconds (300); 0: never\n"
     "      --multiuser-server  one server for all users, under root\n"
@@ -68,6 +71,7 @@ struct options {
     bool multiuser;
     const char *server_user;
     bool spare;
+    uint32_t isolation;
     bool static_partitioning;
     bool prints_directory;
     bool checks;
@@ -95,6 +99,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"foreground", no_argument, NULL, 'f'},
                                           {"device", required_argument, NULL, 'D'},
                                           {"spare", no_argument, NULL, 's'},
+                                          {"isolate", required_argument, NULL, 'i'},
                                           {"stall-timeout", required_argument, NULL, 't'},
                                           {"multiuser-server", no_argument, NULL, 'M'},
                                           {"server-user", required_argument, NULL, 'U'},
@@ -122,6 +127,10 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case 's':
             options->spare = true;
+            break;
+        case 'i':
+            if (!isolation_parse(optarg, &options->isolation))
+                return print_error("--isolate is " ISOLATION_EXPECTED ", not ", optarg);
             break;
         case 't':
             options->stall_timeout = optarg;
@@ -343,6 +352,7 @@ int main(int argc, char **argv)
     daemon.device = options.device;
     daemon.spare = options.spare || switch_is_on("FUNNEL_SPARE");
     daemon.standby = daemon.spare && !feature_is_off(FEATURE_STANDBY);
+    daemon.isolation = options.isolation;
     daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;

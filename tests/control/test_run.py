@@ -83,6 +83,11 @@ class Run(harness.TestCase):
             self.assert_refused(2, message, "run", *options, "--", "true")
         self.assertIsNone(self.daemon_pid())
 
+    def test_isolation(self):
+        first, second = self.begin("--isolate", "program"), self.begin()
+        self.assertRegex(self.client_of(first)["lane"], r"^program_[0-9a-f]{16}$")
+        self.assertEqual(self.client_of(second)["lane"], "main")
+
     # ---- the daemon that funnel run starts ----
 
     def test_settings_of_the_program_are_not_the_daemons(self):

@@ -65,11 +65,12 @@ class Lanes(TestCase):
         others = [one for one in scheduling(servers["batch"]) if one != expected]
         self.assertLessEqual(len(others), 1, "but for a thread of a sanitizer all are the same")
 
-    def test_a_bad_class_is_said(self):
-        probe = self.probe(FUNNEL_CLASS="fast")
+    def test_bad_words_are_said(self):
+        probe = self.probe(FUNNEL_CLASS="fast", FUNNEL_ISOLATE="each")
         self.assertEqual(probe.opened(), FINE)
         self.assertEqual(self.lane_of(probe), ["main"])
         self.assertIn('FUNNEL_CLASS: "fast" is not critical, normal or batch; ignored', probe.said())
+        self.assertIn('FUNNEL_ISOLATE: "each" is not none, class, user,', probe.said())
 
     def test_shared_memory(self):
         """By descriptors it works between lanes; cuIpc's names belong to a server."""
@@ -128,6 +129,41 @@ class Fate(TestCase):
 
     def test_killed_main_lane(self):
         self.check_kill("main")
+
+
+class NewPrograms(TestCase):
+    options = ["--isolate", "new"]
+
+    def enter_new(self, program=None):
+        probe = self.enter("main", program=program or self.other_program())
+        lane, = self.lane_of(probe)
+        self.assertTrue(lane.startswith("new_"), lane)
+        return probe, lane
+
+    def known(self):
+        """The second start of a program that has ended well."""
+        program = self.other_program()
+        first = self.enter_new(program)[0]
+        first.process.stdin.close()
+        self.assertEqual(first.process.wait(TIMEOUT), 0)
+        wait_until(lambda: f"Client {first.process.pid} (id 1)" in self.log("control"), "its end")
+        second = self.enter("main", program=program)
+        self.assertEqual(self.lane_of(second), ["main"])
+        return second
+
+    def test_a_fault_harms_no_busy_program(self):
+        """Neither another new one, nor one that is known."""
+        busy = [self.known()] + [self.enter_new()[0] for _ in range(2)]
+        offender, lane = self.enter_new()
+        server = self.servers()[lane]
+        for probe in busy:
+            for word in ("hold", "arrive"):
+                self.assertEqual(probe.ask(word), FINE)
+        self.assertEqual(offender.ask("fault"), FAULT)
+        self.end_server(lane, server)
+        for probe in busy:
+            for word in ("release", "synchronize", "look", "round"):
+                self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said())
 
 
 if __name__ == "__main__":

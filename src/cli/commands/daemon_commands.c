@@ -18,6 +18,7 @@
 #include "device_probe.h"
 #include "fd.h"
 #include "grammar.h"
+#include "isolation.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -63,12 +64,14 @@ static int run_start(int argc, char **argv)
                                           {"multiuser", no_argument, NULL, 'm'},
                                           {"apply", required_argument, NULL, 'a'},
                                           {"spare", no_argument, NULL, 's'},
+                                          {"isolate", required_argument, NULL, 'i'},
                                           {"stall-timeout", required_argument, NULL, 't'},
                                           {"metrics", required_argument, NULL, 'M'},
                                           {"server-user", required_argument, NULL, 'U'},
                                           {NULL, 0, NULL, 0}};
     struct daemon_options options = {.device = NULL};
     struct paths paths;
+    uint32_t isolation;
     uint64_t seconds;
     int option, status;
     bool works;
@@ -84,6 +87,8 @@ static int run_start(int argc, char **argv)
             options.config = optarg;
         else if (option == 's')
             options.spare = true;
+        else if (option == 'i')
+            options.isolation = optarg;
         else if (option == 't')
             options.stall_timeout = optarg;
         else if (option == 'U')
@@ -95,6 +100,8 @@ static int run_start(int argc, char **argv)
     }
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);
+    if (options.isolation && !isolation_parse(options.isolation, &isolation))
+        return cli_usage("--isolate is " ISOLATION_EXPECTED ", not %s", options.isolation);
     if (options.stall_timeout && text_to_u64(options.stall_timeout, &seconds))
         return cli_usage("--stall-timeout takes a number of seconds, not %s",
                          options.stall_timeout);
@@ -379,14 +386,18 @@ static int run_log(int argc, char **argv)
 
 const struct subcommand daemon_subcommands[] = {
     {"start", "start the daemon",
-     "Usage: funnel start [--device auto|cuda|soft] [--spare] [--stall-timeout SECONDS] [-S]\n"
-     "                    [-m [--server-user NAME]] [--metrics ADDRESS:PORT] [-a FILE]\n\n"
+     "Usage: funnel start [--device auto|cuda|soft] [--spare] [--isolate WHICH] [-S]\n"
+     "                    [--stall-timeout SECONDS] [-m [--server-user NAME]] [--metrics "
+     "ADDRESS:PORT] [-a FILE]\n\n"
      "Starts the daemon of your pipe directory in the background.\n\n"
      "  --device WHICH  cuda: NVIDIA's driver; soft: the software GPU;\n"
      "                  auto: NVIDIA's driver when it works, else the software GPU (default)\n"
      "  --spare         keep a second GPU context ready, in which new programs work while long\n"
      "                  kernels of others run, and a standby server for when a server ends;\n"
      "                  they take some 500 MiB and 1 GiB of each NVIDIA GPU\n"
+     "  --isolate WHICH  keep faults of programs from others, by servers of their own: new (that\n"
+     "                  have not yet ended well once), program (each), group, user (with -m),\n"
+     "                  class; each takes some 500 MiB of each NVIDIA GPU\n"
      "  --stall-timeout SECONDS  replace a server that is silent, or keeps programs waiting, for\n"
      "                  that long (300); 0: never\n"
      "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"

@@ -349,7 +349,7 @@ static int prepare_funnel(const struct run_options *options)
     int status = cli_find_daemon(&paths);
 
     if (!status)
-        status = run_limits_set_class(&options->limits);
+        status = run_limits_set_lane(&options->limits);
     if (!status)
         status = reach_daemon(&paths, options);
     if (!status)
@@ -414,6 +414,9 @@ static bool take_option(int option, struct run_options *options)
     case 'c':
         options->limits.class = optarg;
         return true;
+    case 'i':
+        options->limits.isolation = optarg;
+        return true;
     case 'n':
         options->no_start = true;
         return true;
@@ -435,21 +438,15 @@ static bool take_option(int option, struct run_options *options)
 
 static int parse_run(int argc, char **argv, struct run_options *options)
 {
-    static const struct option known[] = {{"direct", no_argument, NULL, 'd'},
-                                          {"device", required_argument, NULL, 'D'},
-                                          {"group", required_argument, NULL, 'g'},
-                                          {"sm", required_argument, NULL, 's'},
-                                          {"sms", required_argument, NULL, 'S'},
-                                          {"memory", required_argument, NULL, 'm'},
-                                          {"show-limit", no_argument, NULL, 't'},
-                                          {"priority", required_argument, NULL, 'p'},
-                                          {"class", required_argument, NULL, 'c'},
-                                          {"no-start", no_argument, NULL, 'n'},
-                                          {"nvml", no_argument, NULL, 'N'},
-                                          {"profile", no_argument, NULL, 'P'},
-                                          {"quiet", no_argument, NULL, 'q'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"direct", no_argument, NULL, 'd'},      {"device", required_argument, NULL, 'D'},
+        {"group", required_argument, NULL, 'g'}, {"sm", required_argument, NULL, 's'},
+        {"sms", required_argument, NULL, 'S'},   {"memory", required_argument, NULL, 'm'},
+        {"show-limit", no_argument, NULL, 't'},  {"priority", required_argument, NULL, 'p'},
+        {"class", required_argument, NULL, 'c'}, {"isolate", required_argument, NULL, 'i'},
+        {"no-start", no_argument, NULL, 'n'},    {"nvml", no_argument, NULL, 'N'},
+        {"profile", no_argument, NULL, 'P'},     {"quiet", no_argument, NULL, 'q'},
+        {"verbose", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
     int option;
 
     while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1)
@@ -482,8 +479,8 @@ const struct subcommand run_subcommands[] = {
     {"run", "run a CUDA program through Funnel",
      "Usage: funnel run [--device auto|cuda|soft] [--sm PERCENT | --sms NUMBER] [--memory SIZE]\n"
      "                  [--show-limit] [--priority 0|1] [--class critical|normal|batch]\n"
-     "                  [--group NAME] [--nvml] [--profile] [--direct] [--no-start] [-q] [-v]\n"
-     "                  -- PROGRAM [ARGUMENT...]\n\n"
+     "                  [--isolate new|program|group|user|class] [--group NAME] [--nvml]\n"
+     "                  [--profile] [--direct] [--no-start] [-q] [-v] -- PROGRAM [ARGUMENT...]\n\n"
      "Runs an unmodified CUDA program as a client of the daemon, which is started when none runs.\n"
      "The exit status is the program's; 127 when there is no such program.\n\n"
      "      --device WHICH  cuda: NVIDIA's driver; soft: the software GPU; auto (default): "
@@ -498,6 +495,9 @@ const struct subcommand run_subcommands[] = {
      "      --priority P    0 normal, 1 below normal\n"
      "      --class CLASS   critical: before others; normal (default); batch: with the time that\n"
      "                      the others leave, in a server of its own\n"
+     "      --isolate WHICH  a server of its own, so that no fault of the program reaches others,\n"
+     "                      nor one of theirs the program: program; new, until it has ended once\n"
+     "                      without a fault; group, with the others of --group; class\n"
      "      --group NAME    a name under which funnel limit and provision know the program\n"
      "      --nvml          for monitors such as nvidia-smi and nvitop: a libnvidia-ml.so.1 that "
      "shows\n"

@@ -11,13 +11,14 @@
 #include "daemon_lines.h"
 #include "grammar.h"
 #include "hello.h"
+#include "isolation.h"
 #include "snapshot.h"
 #include "text.h"
 
 bool run_limits_are_given(const struct run_limits *limits)
 {
     return limits->sm || limits->sms || limits->memory || limits->priority || limits->class ||
-           limits->shows_limit;
+           limits->isolation || limits->shows_limit;
 }
 
 /* ---- values ---- */
@@ -47,7 +48,7 @@ int run_limits_check(const struct run_limits *limits)
 {
     uint64_t bytes;
     unsigned count;
-    uint32_t class;
+    uint32_t class, isolation;
     char share[16];
 
     if (limits->sm && limits->sms)
@@ -62,6 +63,8 @@ int run_limits_check(const struct run_limits *limits)
         return cli_usage("--priority is 0 (normal) or 1 (below normal), not %s", limits->priority);
     if (limits->class && !client_class_parse(limits->class, &class))
         return cli_usage("--class is " CLASS_EXPECTED ", not %s", limits->class);
+    if (limits->isolation && !isolation_parse(limits->isolation, &isolation))
+        return cli_usage("--isolate is " ISOLATION_EXPECTED ", not %s", limits->isolation);
     return 0;
 }
 
@@ -132,9 +135,10 @@ static int set_memory(const char *size)
                : 0;
 }
 
-int run_limits_set_class(const struct run_limits *limits)
+int run_limits_set_lane(const struct run_limits *limits)
 {
-    return limits->class && setenv("FUNNEL_CLASS", limits->class, 1)
+    return (limits->class && setenv("FUNNEL_CLASS", limits->class, 1)) ||
+                   (limits->isolation && setenv("FUNNEL_ISOLATE", limits->isolation, 1))
                ? cli_fail("cannot set the environment: %s", strerror(errno))
                : 0;
 }

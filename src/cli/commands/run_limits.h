@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-/* The values of --sm, --sms, --memory, --priority and --class, NULL = not given; and --show-limit.
- */
+/* The values of --sm, --sms, --memory, --priority, --class and --isolate, NULL = not given; and
+ * --show-limit. */
 struct run_limits {
-    const char *sm, *sms, *memory, *priority, *class;
+    const char *sm, *sms, *memory, *priority, *class, *isolation;
     bool shows_limit;
 };
 
@@ -17,9 +17,9 @@ bool run_limits_are_given(const struct run_limits *limits);
 /* Checks the values: 0, or 2 after an error message. */
 int run_limits_check(const struct run_limits *limits);
 
-/* Puts the class into the environment: before the daemon hears of the program, since it starts the
- * server of that class. 0, or an exit status after an error message. */
-int run_limits_set_class(const struct run_limits *limits);
+/* Puts class and isolation into the environment: before the daemon hears of the program, since it
+ * starts the server for these. 0, or an exit status after an error message. */
+int run_limits_set_lane(const struct run_limits *limits);
 
 /* Puts the others into the environment. `fd` is connected to the daemon, which knows how many
  * multiprocessors a device has. 0, or an exit status after an error message. */

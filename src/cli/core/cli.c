@@ -111,6 +111,10 @@ _Noreturn static void become_daemon(const char *program, const struct daemon_opt
     }
     if (options->spare)
         arguments[count++] = "--spare";
+    if (options->isolation) {
+        arguments[count++] = "--isolate";
+        arguments[count++] = options->isolation;
+    }
     if (options->stall_timeout) {
         arguments[count++] = "--stall-timeout";
         arguments[count++] = options->stall_timeout;

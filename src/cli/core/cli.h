@@ -71,6 +71,7 @@ struct daemon_options {
     bool multiuser;            /* one server for all users */
     const char *server_user;   /* its user; NULL = the daemon's */
     bool spare;                /* servers keep a spare context on each device */
+    const char *isolation;     /* isolation.h; NULL = none */
     const char *metrics;       /* where they are served; NULL = nowhere */
     const char *stall_timeout; /* seconds, or NULL for the daemon's own */
     bool is_for_program;       /* limits and devices in the environment are a program's, not

@@ -173,13 +173,22 @@ static void print_code_cache(const struct server_code_cache *cache)
            cache->path, cache->loaded, cache->used);
 }
 
+/* Whether its domain, of batch programs or of others, begins so. */
+static bool is_lane_of(const struct command_server *server, const char *domain)
+{
+    bool is_batch = text_starts_with(server->lane, "batch_");
+
+    return text_starts_with(server->lane + (is_batch ? strlen("batch_") : 0), domain);
+}
+
 static void print_lane(const struct command_server *server)
 {
-    if (text_starts_with(server->lane, "quarantine") ||
-        text_starts_with(server->lane, "batch_quarantine"))
+    if (is_lane_of(server, "quarantine"))
         puts("  it serves programs that have faulted");
     if (text_starts_with(server->lane, "batch"))
         puts("  it is the lane of batch programs, which have the time that others leave");
+    if (is_lane_of(server, "new_"))
+        puts("  it serves a program that has not yet ended once without a fault");
 }
 
 static void print_server_summary(const struct command_server *server)

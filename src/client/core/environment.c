@@ -12,6 +12,7 @@
 
 #include "client_class.h"
 #include "client_log.h"
+#include "isolation.h"
 #include "text.h"
 
 bool environment_requires_server(void)
@@ -346,6 +347,14 @@ static void read_class(struct hello *hello)
         log_ignored("FUNNEL_CLASS", class, CLASS_EXPECTED);
 }
 
+static void read_isolation(struct hello *hello)
+{
+    const char *isolation = getenv("FUNNEL_ISOLATE");
+
+    if (isolation && *isolation && !isolation_parse(isolation, &hello->isolation))
+        log_ignored("FUNNEL_ISOLATE", isolation, ISOLATION_EXPECTED);
+}
+
 void environment_limits(struct hello *hello)
 {
     const char *percentage = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
@@ -362,6 +371,7 @@ void environment_limits(struct hello *hello)
         hello->totals =
             switch_is_on("FUNNEL_SHOW_LIMIT") ? HELLO_TOTALS_LIMIT : HELLO_TOTALS_DEVICE;
     read_class(hello);
+    read_isolation(hello);
 }
 
 /* "GPU-8-4-4-4-12" or the beginning of it, as CUDA allows. */

@@ -7,12 +7,12 @@
 
 #include "client_class.h"
 #include "control_group.h"
+#include "fate_domain.h"
 #include "group_memory.h"
 #include "journal.h"
-#include "lane.h"
-#include "quarantine.h"
 #include "service.h"
 #include "text.h"
+#include "user_owner.h"
 
 /* ---- by control group ---- */
 
@@ -50,22 +50,36 @@ struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const 
 
 /* ---- the server ---- */
 
+/* The lane of a user's own domain counts among the servers of that user. */
+static void choose_lane(const struct daemon *daemon, const struct server_identity *identity,
+                        const struct client_program *program, const struct fate_wish *wish,
+                        struct client_routes *routes)
+{
+    char domain[LANE_DOMAIN_MAX];
+
+    if (fate_domain_find(daemon, identity, program, wish, domain))
+        routes->first.owner = identity->owner;
+    routes->is_of_program = fate_domain_needs_program(wish);
+    lane_name(wish->service, wish->class == CLASS_BATCH, domain, routes->first.name);
+}
+
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,
-                        const struct client_program *program, uint32_t asked,
+                        const struct client_program *program, const struct hello *hello,
                         struct mps_namespace **space, struct client_routes *ret_routes)
 {
     struct client_routes routes = {.changes = 0};
     uid_t uid = daemon->multiuser ? daemon->server_uid : identity->uid;
     gid_t gid = daemon->multiuser ? (gid_t)daemon->server_uid : identity->gid;
-    char service[SERVER_NAME_MAX], domain[LANE_DOMAIN_MAX];
+    char service[SERVER_NAME_MAX];
 
     routes.first =
         *space ? service_route((*space)->service) : service_route_of_user(daemon, uid, gid, space);
     routes.class = limit_rules_class(&daemon->rules, identity,
-                                     *space ? (*space)->change.class : CLASS_UNSET, asked);
+                                     *space ? (*space)->change.class : CLASS_UNSET, hello->class);
     text_copy(service, sizeof(service), routes.first.name);
-    quarantine_find_domain(daemon, identity, program, domain);
-    lane_name(service, routes.class == CLASS_BATCH, domain, routes.first.name);
+    const struct fate_wish wish = {service, routes.class, service_isolation(daemon, *space),
+                                   hello->isolation};
+    choose_lane(daemon, identity, program, &wish, &routes);
     *ret_routes = routes;
 }
 
@@ -94,5 +108,6 @@ bool client_routes_change(const struct daemon *daemon, struct client_routes *rou
     journal("The server %s cannot be started, so a program of it shares the server %s",
             routes->first.name, next);
     text_copy(routes->first.name, sizeof(routes->first.name), next);
+    routes->first.owner = user_owner(routes->first.uid);
     return true;
 }

@@ -10,8 +10,9 @@
 
 struct client_routes {
     struct server_route first;
-    unsigned changes; /* of client_routes_change() */
-    uint32_t class;   /* enum client_class: that of the program */
+    unsigned changes;   /* of client_routes_change() */
+    uint32_t class;     /* enum client_class: that of the program */
+    bool is_of_program; /* another executable may have another route */
 };
 
 /* Whether the control groups of programs matter: a namespace names one, or the kernel limits the
@@ -23,10 +24,10 @@ bool client_routes_need_groups(const struct daemon *daemon);
 struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const char *groups);
 
 /* Of a program that connected to the namespace `*space`, or to the daemon's own socket if that is
- * NULL; then it becomes the namespace that the program belongs to, or stays NULL. `asked` is the
- * class that it asks for. */
+ * NULL; then it becomes the namespace that the program belongs to, or stays NULL. `hello` has the
+ * class and the isolation that it asks for. */
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,
-                        const struct client_program *program, uint32_t asked,
+                        const struct client_program *program, const struct hello *hello,
                         struct mps_namespace **space, struct client_routes *ret_routes);
 
 /* The server of the first route cannot be started: the main lane takes its place, or else another

@@ -209,7 +209,7 @@ static void place_after_fault(struct pending_client *client)
 
 static void find_routes(struct pending_client *client)
 {
-    client_routes_find(client->daemon, &client->identity, &client->program, client->hello.class,
+    client_routes_find(client->daemon, &client->identity, &client->program, &client->hello,
                        &client->space, &client->routes);
 }
 
@@ -307,7 +307,7 @@ static void delay_program(struct pending_client *client)
 
 /* The server of the program that the front end is about to become takes some tenths of a second to
  * start, and most programs need longer before they use it. What fails here will fail again, and be
- * reported, when the program says hello. */
+ * reported, when the program says hello. The executable is not known yet. */
 static void start_server_ahead(struct pending_client *client)
 {
     struct daemon *daemon = client->daemon;
@@ -320,6 +320,8 @@ static void start_server_ahead(struct pending_client *client)
         (service && !service_serves(service, uid)))
         return;
     find_routes(client);
+    if (client->routes.is_of_program)
+        return;
     if (!find_server(client) && !fault_drain_in_progress(daemon, client->routes.first.name))
         server_process_start(daemon, &client->routes.first, &server);
 }

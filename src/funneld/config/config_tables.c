@@ -18,7 +18,7 @@
     "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--lend=LENT] [--class=CLASS]"
 #define SERVER                                                              \
     "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
-    "[--timeslice-pct=TIMESLICE] " LIMITS
+    "[--timeslice-pct=TIMESLICE] [--isolate=ISOLATION] " LIMITS
 #define NAMESPACE LIMITS " [--cgroup=CGROUP] [--cgroup-depth=LEVELS]"
 
 /* Tables of one kind. A name of "*" is any. */
@@ -94,6 +94,8 @@ static int apply_limits(struct config *config, const char *key, const struct gra
         text_copy(service->devices, sizeof(service->devices), values->devices);
     if (grammar_given(values, GRAMMAR_TIMESLICE))
         service->timeslice_percent = values->timeslice_percent;
+    if (grammar_given(values, GRAMMAR_ISOLATION))
+        service->isolation = values->isolation;
     namespace_set(config->space, values);
     return grammar_given(values, GRAMMAR_UID) ? service_set_owner(service, values->uid, reason) : 0;
 }

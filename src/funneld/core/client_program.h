@@ -30,3 +30,6 @@ struct client_program {
 };
 
 bool client_program_is_same(const struct client_program *one, const struct client_program *other);
+
+/* Equal for the same program; never 0. */
+uint64_t client_program_hash(const struct client_program *program);

@@ -15,6 +15,7 @@
 #include "client_limits.h"
 #include "client_program.h"
 #include "instance.h"
+#include "known_programs.h"
 #include "limit_rules.h"
 #include "list.h"
 #include "paths.h"
@@ -69,6 +70,7 @@ struct daemon {
     const char *device;                  /* auto, cuda, soft */
     bool spare;                          /* servers keep a spare context on each device */
     bool standby;                        /* and a process stands by for each: standby.h */
+    uint32_t isolation;    /* enum isolation, where a service has none of its own: fate_domain.h */
     uint32_t timeslice_us; /* of servers without percentages: timeslice.h; 0 = the driver's own */
     unsigned stall_timeout_s;    /* 0 = no server is killed for it: heartbeat.h */
     const char *metrics_address; /* where metrics are served; NULL = nowhere */
@@ -95,6 +97,7 @@ struct daemon {
     uint64_t next_drain;         /* when faults get a deadline of their own again */
     unsigned waiting_clients;    /* pending clients that wait for a server */
     struct quarantine quarantine;
+    struct known_programs known;
 
     bool quitting;
     bool forced;                /* at least one server had to be ended by force */

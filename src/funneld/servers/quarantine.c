@@ -70,6 +70,7 @@ void quarantine_note(struct daemon *daemon, const struct server_identity *identi
 {
     bool had_all = has_all_of(daemon, identity->uid);
 
+    known_programs_remove(&daemon->known, program);
     if (!quarantine_add_fault(&daemon->quarantine, program, clock_ns()))
         return;
     journal("User %u: %.160s has faulted. Its program is in quarantine: a server of its own serves "
@@ -81,17 +82,13 @@ void quarantine_note(struct daemon *daemon, const struct server_identity *identi
                 identity->uid, QUARANTINE_PROGRAMS);
 }
 
-void quarantine_find_domain(const struct daemon *daemon, const struct server_identity *identity,
-                            const struct client_program *program, char ret_domain[LANE_DOMAIN_MAX])
+bool quarantine_has_client(const struct daemon *daemon, const struct server_identity *identity,
+                           const struct client_program *program)
 {
-    *ret_domain = '\0';
     if (!quarantine_has(&daemon->quarantine, program, clock_ns()) &&
         !has_all_of(daemon, identity->uid))
-        return;
+        return false;
     journal("Client %d is in quarantine, as user %u's %.160s", identity->pid, identity->uid,
             identity->command);
-    if (daemon->multiuser)
-        text_format(ret_domain, LANE_DOMAIN_MAX, "quarantine_%u", identity->uid);
-    else
-        text_copy(ret_domain, LANE_DOMAIN_MAX, "quarantine");
+    return true;
 }

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "daemon.h"
-#include "lane.h"
 #include "server_protocol.h"
 
 #define QUARANTINE_LASTS_NS (600 * NS_PER_SEC)
@@ -37,7 +36,6 @@ unsigned quarantine_count(const struct quarantine *quarantine, uint32_t uid, uin
 void quarantine_note(struct daemon *daemon, const struct server_identity *identity,
                      const struct client_program *program);
 
-/* The domain of the program if it is in quarantine, else "". Each user has one of its own, also
- * where there is one server for all: their programs in quarantine shall not pay for each other. */
-void quarantine_find_domain(const struct daemon *daemon, const struct server_identity *identity,
-                            const struct client_program *program, char ret_domain[LANE_DOMAIN_MAX]);
+/* Whether the client belongs to its user's programs in quarantine; the log says so then. */
+bool quarantine_has_client(const struct daemon *daemon, const struct server_identity *identity,
+                           const struct client_program *program);

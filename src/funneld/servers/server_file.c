@@ -230,6 +230,7 @@ void server_file_save(struct server_process *server)
     struct saved_server saved = {.uid = server->uid,
                                  .gid = server->gid,
                                  .role = server->role,
+                                 .owner = server->owner,
                                  .since = server->since,
                                  .limits = server->limits};
 

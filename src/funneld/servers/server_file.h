@@ -36,7 +36,7 @@ struct saved_server {
     char release[32];
     char name[SERVER_NAME_MAX];
     char devices[256];
-    uint32_t uid, gid, role;
+    uint32_t uid, gid, role, owner;
     int64_t since;
     struct limits limits;
 };

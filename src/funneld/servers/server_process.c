@@ -26,7 +26,6 @@
 #include "standby.h"
 #include "text.h"
 #include "timeslice.h"
-#include "user_owner.h"
 
 #define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
 #define STOPPED_TIMEOUT_S 1 /* the same of a process that does not run */
@@ -156,7 +155,7 @@ struct server_process *server_process_create(struct daemon *daemon,
     lane_name_service(route->name, server->service);
     text_copy(server->devices, sizeof(server->devices), route->devices);
     server->uid = route->uid;
-    server->owner = user_owner(route->uid);
+    server->owner = route->owner;
     server->gid = route->gid;
     server->role = role;
     server->since = time(NULL);

@@ -29,6 +29,7 @@ struct server_route {
     char name[SERVER_NAME_MAX];
     uid_t uid;
     gid_t gid;
+    uid_t owner;                      /* whose quotas count it: user_owner.h */
     char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
 };
 
@@ -56,7 +57,7 @@ struct server_process {
     struct event *ended; /* when that has ended; NULL = it is this daemon's child */
     char name[SERVER_NAME_MAX];
     char service[SERVER_NAME_MAX]; /* the name without its lane: lane.h */
-    uid_t uid, owner;              /* user_owner.h */
+    uid_t uid, owner;              /* as in struct server_route */
     gid_t gid;
     char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */
     time_t since;

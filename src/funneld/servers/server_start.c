@@ -13,7 +13,6 @@
 #include "server_process.h"
 #include "spawn.h"
 #include "text.h"
-#include "user_owner.h"
 #include "user_rate.h"
 
 #define START_TIMEOUT_S 120 /* many GPUs without persistence take their time */
@@ -125,7 +124,7 @@ static int start_process(struct daemon *daemon, const struct server_route *route
 {
     struct server_process *server = NULL;
     int fd = -1;
-    int error = role == SERVER_STANDBY ? 0 : may_serve(daemon, user_owner(route->uid));
+    int error = role == SERVER_STANDBY ? 0 : may_serve(daemon, route->owner);
 
     if (!error)
         server = server_process_create(daemon, route, role);
@@ -172,7 +171,7 @@ const char *server_process_start_error(int error)
 int server_process_start_another(const struct server_process *server, enum server_role role,
                                  struct server_process **ret_another)
 {
-    struct server_route route = {.uid = server->uid, .gid = server->gid};
+    struct server_route route = {.uid = server->uid, .gid = server->gid, .owner = server->owner};
 
     text_copy(route.name, sizeof(route.name), server->name);
     text_copy(route.devices, sizeof(route.devices), server->devices);

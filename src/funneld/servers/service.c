@@ -14,6 +14,7 @@
 #include "journal.h"
 #include "sock.h"
 #include "text.h"
+#include "user_owner.h"
 
 #define REASON_MAX GRAMMAR_REASON_MAX
 
@@ -148,7 +149,8 @@ const char *service_directory(const struct daemon *daemon, const char *name)
 
 struct server_route service_route(const struct service *service)
 {
-    struct server_route route = {.uid = service->uid, .gid = (gid_t)service->uid};
+    struct server_route route = {
+        .uid = service->uid, .gid = (gid_t)service->uid, .owner = user_owner(service->uid)};
 
     text_copy(route.name, sizeof(route.name), service->name);
     text_copy(route.devices, sizeof(route.devices), service->devices);
@@ -158,7 +160,7 @@ struct server_route service_route(const struct service *service)
 struct server_route service_route_of_user(const struct daemon *daemon, uid_t uid, gid_t gid,
                                           struct mps_namespace **ret_space)
 {
-    struct server_route route = {.uid = uid, .gid = gid};
+    struct server_route route = {.uid = uid, .gid = gid, .owner = user_owner(uid)};
     const struct service *service;
 
     name_of_user(uid, route.name);
@@ -168,6 +170,11 @@ struct server_route service_route_of_user(const struct daemon *daemon, uid_t uid
     if (ret_space)
         *ret_space = service ? service_namespace(service, NAMESPACE_DEFAULT) : NULL;
     return route;
+}
+
+uint32_t service_isolation(const struct daemon *daemon, const struct mps_namespace *space)
+{
+    return space && space->service->isolation ? space->service->isolation : daemon->isolation;
 }
 
 bool service_serves(const struct service *service, uid_t uid)

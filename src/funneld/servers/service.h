@@ -23,6 +23,7 @@ struct service {
     char devices[SERVER_DEVICES_MAX];    /* "" = all */
     struct list namespaces;              /* the first one is the default */
     uint32_t timeslice_percent;          /* timeslice.h; 0 = none of its own */
+    uint32_t isolation;                  /* enum isolation; 0 = that of the daemon */
     struct static_partitions partitions; /* its own, of MPS 3 */
 };
 
@@ -50,6 +51,10 @@ const char *service_directory(const struct daemon *daemon, const char *name);
 struct server_route service_route(const struct service *service);
 struct server_route service_route_of_user(const struct daemon *daemon, uid_t uid, gid_t gid,
                                           struct mps_namespace **ret_space);
+
+/* The isolation that operators have set for programs of the namespace, or of no service if that is
+ * NULL. */
+uint32_t service_isolation(const struct daemon *daemon, const struct mps_namespace *space);
 
 /* Whether the programs of that user are served. */
 bool service_serves(const struct service *service, uid_t uid);

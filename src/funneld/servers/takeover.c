@@ -129,7 +129,7 @@ static void read_clients(struct server_process *server)
 static struct server_process *read_server(struct daemon *daemon, struct server_file *state,
                                           const struct saved_server *saved)
 {
-    struct server_route route = {.uid = saved->uid, .gid = saved->gid};
+    struct server_route route = {.uid = saved->uid, .gid = saved->gid, .owner = saved->owner};
 
     text_copy(route.name, sizeof(route.name), saved->name);
     text_copy(route.devices, sizeof(route.devices), saved->devices);

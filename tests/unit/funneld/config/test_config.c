@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "isolation.h"
 #include "service.h"
 #include "unit.h"
 
@@ -57,6 +58,7 @@ static void test_a_server_with_a_namespace(void **state)
                            "[servers.night]\n"
                            "allowed_devices = [\"1\", \"2\"]\n"
                            "active_thread_percentage = 50\n"
+                           "isolate = \"program\"\n"
                            "[servers.night.namespaces.small]\n"
                            "pinned_memory_limit = \"8G\"\n"
                            "client_priority = 1\n",
@@ -65,6 +67,7 @@ static void test_a_server_with_a_namespace(void **state)
     service = service_find(&daemon_state, "night");
     assert_non_null(service);
     assert_string_equal(service->devices, "1,2");
+    assert_int_equal(service->isolation, ISOLATION_PROGRAM);
     space = service_namespace(service, NAMESPACE_DEFAULT);
     assert_int_equal(space->change.sm_centipercent, 5000);
     assert_false(space->change.sets_memory);
