@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,20 +57,33 @@ static void flatten(char *text, size_t length)
     text_make_printable(text);
 }
 
-static bool write_line(int fd, const char *format, va_list arguments)
+/* The length of the text, which leaves capacity for the record and the newline. */
+static size_t put_text(char *text, size_t capacity, const char *format, va_list arguments)
 {
-    char line[LOG_LINE_MAX];
-    size_t start = put_stamp(line, sizeof(line));
-    size_t capacity = sizeof(line) - start - 1;
-    int wanted = vsnprintf(line + start, capacity, format, arguments);
+    int wanted = vsnprintf(text, capacity, format, arguments);
     size_t length = wanted < 0 ? 0 : (size_t)wanted < capacity ? (size_t)wanted : capacity - 1;
-    flatten(line + start, length);
-    line[start + length] = '\n';
 
-    ssize_t written = write(fd, line, start + length + 1);
+    flatten(text, length);
+    return length;
+}
+
+/* `record` may be NULL. */
+static bool write_line(int fd, const struct log_record *record, const char *format,
+                       va_list arguments)
+{
+    char line[LOG_LINE_MAX], tail[LOG_RECORD_MAX] = "";
+    size_t length = put_stamp(line, sizeof(line));
+    size_t tail_length = record ? log_record_put(record, tail) : 0;
+
+    length += put_text(line + length, sizeof(line) - length - tail_length - 1, format, arguments);
+    memcpy(line + length, tail, tail_length);
+    length += tail_length;
+    line[length++] = '\n';
+
+    ssize_t written = write(fd, line, length);
     if (written > 0 && line[written - 1] != '\n')
         atomic_store_explicit(&log_is_cut, true, memory_order_relaxed);
-    return written == (ssize_t)(start + length + 1);
+    return written == (ssize_t)length;
 }
 
 bool log_line_to(int fd, const char *format, ...)
@@ -77,7 +91,7 @@ bool log_line_to(int fd, const char *format, ...)
     int saved_errno = errno;
     va_list arguments;
     va_start(arguments, format);
-    bool written = write_line(fd, format, arguments);
+    bool written = write_line(fd, NULL, format, arguments);
     va_end(arguments);
     errno = saved_errno;
     return written;
@@ -94,7 +108,7 @@ static void tell_of_gap(int fd)
         atomic_fetch_add_explicit(&log_gap, gap, memory_order_relaxed);
 }
 
-static void log_arguments(const char *format, va_list arguments)
+static void log_arguments(const struct log_record *record, const char *format, va_list arguments)
 {
     int fd = atomic_load_explicit(&log_fd, memory_order_acquire);
     if (fd < 0)
@@ -102,7 +116,7 @@ static void log_arguments(const char *format, va_list arguments)
     int saved_errno = errno;
     if (atomic_load_explicit(&log_gap, memory_order_relaxed))
         tell_of_gap(fd);
-    if (!write_line(fd, format, arguments)) {
+    if (!write_line(fd, record, format, arguments)) {
         atomic_fetch_add_explicit(&log_lost, 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&log_gap, 1, memory_order_relaxed);
     }
@@ -113,7 +127,16 @@ void log_line(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    log_arguments(format, arguments);
+    log_arguments(NULL, format, arguments);
+    va_end(arguments);
+}
+
+void log_with(const struct log_record *record, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    log_arguments(record, format, arguments);
     va_end(arguments);
 }
 
@@ -125,6 +148,6 @@ void log_debug(const char *format, ...)
         return;
     va_list arguments;
     va_start(arguments, format);
-    log_arguments(format, arguments);
+    log_arguments(NULL, format, arguments);
     va_end(arguments);
 }

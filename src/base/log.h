@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "log_record.h"
+
 /* Sends later lines to `fd`, marked with `role` ("Control", "Server", ...). A file must be open
  * with O_APPEND, for that is what keeps the lines of several writers apart. The caller keeps the
  * descriptor, which must stay open; -1 turns the log off again. `role` must outlive the log. */
@@ -17,6 +19,10 @@ void log_open(int fd, const char *role);
 
 /* Writes "[YYYY-MM-DD HH:MM:SS.mmm Role   pid] text\n". errno is preserved. */
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, with a record behind the text: log_with(LOG_ABOUT(pid), ...). NULL = without one. */
+void log_with(const struct log_record *record, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Writes such a line to another descriptor: whether it could be written. */
 bool log_line_to(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -106,11 +106,18 @@ void text_make_printable_array(char *text, size_t capacity)
     text_make_printable(text);
 }
 
+/* The next newline or tab, or the end. */
+static char *end_of_cell(char *text, const char *end)
+{
+    while (text < end && *text != '\n' && *text != '\t')
+        text++;
+    return text;
+}
+
 void text_make_lines_printable(char *text, size_t size)
 {
     for (char *line = text, *end; line < text + size; line = end + 1) {
-        end = memchr(line, '\n', (size_t)(text + size - line));
-        end = end ? end : text + size;
+        end = end_of_cell(line, text + size);
         for (char *zero = line; (zero = memchr(zero, '\0', (size_t)(end - zero)));)
             *zero = '?';
         char after = *end;

@@ -86,7 +86,7 @@ int user_log_open(const char *path)
     return open_file(path);
 }
 
-void user_log_line(const char *path, const char *text)
+void user_log_line(const char *path, int error, const char *text)
 {
     static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&file_lock);
@@ -95,6 +95,6 @@ void user_log_line(const char *path, const char *text)
     if (fd < 0)
         return;
     log_open(fd, "Client");
-    log_line("%s", text);
+    log_with(LOG_EVENT(getpid(), error), "%s", text);
     log_open(-1, "Client");
 }

@@ -17,7 +17,7 @@ int user_log_path(char *ret_path, size_t capacity);
  * a link, and not where the directory belongs to another user. */
 int user_log_open(const char *path);
 
-/* Adds a line to such a file, as log_line() writes it; nothing where that fails. The file is open
- * for this line only, because a program may close descriptors that are not its own. From any
- * thread. */
-void user_log_line(const char *path, const char *text);
+/* Adds a line to such a file, with the record of an event of this process (log_record.h); nothing
+ * where that fails. The file is open for this line only, because a program may close descriptors
+ * that are not its own. From any thread. */
+void user_log_line(const char *path, int error, const char *text);

@@ -116,14 +116,14 @@ static CUresult init_subsystems(void)
 }
 
 /* A program may try many times; the same reason is logged once. */
-static void log_once(const char *why)
+static void log_once(CUresult error, const char *why)
 {
     static char last[600];
 
     if (strcmp(last, why) == 0)
         return;
     text_copy(last, sizeof(last), why);
-    client_log_to_file("%s", why);
+    client_log_to_file(error, "%s", why);
 }
 
 static CUresult pass_on(void)
@@ -137,14 +137,14 @@ static CUresult pass_on(void)
 static CUresult fall_back(CUresult status, const char *why)
 {
     if (environment_requires_server()) {
-        log_once(why);
+        log_once(status, why);
         return status;
     }
     if (pass_on() != CUDA_SUCCESS) {
         char more[600];
 
         text_format(more, sizeof(more), "%s, and there is no driver to pass calls on to", why);
-        log_once(more);
+        log_once(CUDA_ERROR_NO_DEVICE, more);
         return CUDA_ERROR_NO_DEVICE;
     }
     return CUDA_SUCCESS;
@@ -154,7 +154,8 @@ static CUresult fall_back(CUresult status, const char *why)
 static void log_wait(uint64_t waited_ns)
 {
     if (waited_ns > LONG_ATTACH_NS)
-        client_log_to_file("waited %.1f s until the server took this program: it was starting, or "
+        client_log_to_file(CUDA_SUCCESS,
+                           "waited %.1f s until the server took this program: it was starting, or "
                            "ended after a fault",
                            (double)waited_ns / 1e9);
 }
@@ -170,7 +171,7 @@ static void report_unknown_features(void)
     char message[512];
 
     if (feature_complaint(message, sizeof(message)))
-        client_log_to_file("%s", message);
+        client_log_to_file(CUDA_SUCCESS, "%s", message);
 }
 
 static CUresult decide_locked(void)
@@ -196,7 +197,7 @@ static CUresult decide_locked(void)
     case ATTACH_NO_DAEMON:
         return fall_back(status, why);
     case ATTACH_REFUSED:
-        log_once(why);
+        log_once(status, why);
         return status;
     }
     return CUDA_ERROR_UNKNOWN;

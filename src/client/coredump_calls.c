@@ -56,7 +56,8 @@ static CUresult set_setting(CUcoredumpSettings setting, const void *value, const
         return CUDA_ERROR_INVALID_VALUE;
     if (is_zero(value, *size))
         return CUDA_SUCCESS;
-    client_log_to_file("cuCoredumpSetAttribute: programs that share a GPU get no core dumps of it");
+    client_log_to_file(CUDA_ERROR_NOT_SUPPORTED,
+                       "cuCoredumpSetAttribute: programs that share a GPU get no core dumps of it");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 

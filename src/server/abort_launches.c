@@ -30,8 +30,8 @@ static void abort_of_session(const struct session *session)
 
     if (driver_extension.abort_launches(session->id, kernel, sizeof(kernel)) == CUDA_SUCCESS &&
         *kernel)
-        log_line("Client " CLIENT_FORMAT " is gone, but its kernel %s still ran: it was ended",
-                 CLIENT_ARGS(session), kernel);
+        session_log_event(session, 0, " is gone, but its kernel %s still ran: it was ended",
+                          kernel);
 }
 
 static bool is_overdue(struct session *session, uint64_t now)

@@ -50,8 +50,7 @@ refuse_client(const struct session *session, CUresult status, const char *format
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    log_line("Client " CLIENT_FORMAT " is refused with status %d: %s", CLIENT_ARGS(session), status,
-             text);
+    session_log_event(session, status, " is refused with status %d: %s", status, text);
     attach_refuse(session->socket, status, "%s", text);
 }
 
@@ -324,12 +323,10 @@ static bool take_sm_share(struct session *session, unsigned device)
         return false;
     }
     if (sm_share_own(session, device)->partition && session->limits.fixed_count)
-        log_line("Client " CLIENT_FORMAT ": static partition of %u SMs on device %u",
-                 CLIENT_ARGS(session), sm_count, device);
+        session_log(session, ": static partition of %u SMs on device %u", sm_count, device);
     else if (sm_share_own(session, device)->partition)
-        log_line("Client " CLIENT_FORMAT
-                 ": Active Threads Percentage set to %u.%u on device %u, %u SMs",
-                 CLIENT_ARGS(session), percent, rest / 10, device, sm_count);
+        session_log(session, ": Active Threads Percentage set to %u.%u on device %u, %u SMs",
+                    percent, rest / 10, device, sm_count);
     return true;
 }
 
@@ -362,7 +359,7 @@ static void log_limits(const struct session *session)
     char text[LIMITS_TEXT_MAX];
 
     limits_describe(&limits, session->server->devices.count, text);
-    log_line("Client " CLIENT_FORMAT " has %s", CLIENT_ARGS(session), text);
+    session_log(session, " has %s", text);
     for (unsigned i = 0; i < session->server->devices.count; i++)
         if (limits.memory_limit[i])
             log_line("Device pinned memory limit for device %u set to 0x%llx bytes", i,
@@ -388,14 +385,14 @@ bool attach_client(struct session *session)
     const struct devices *devices = &session->server->devices;
 
     if (!negotiate(session)) {
-        log_line("Client " CLIENT_FORMAT " does not attach", CLIENT_ARGS(session));
+        session_log(session, " does not attach");
         return false;
     }
     activity_set_stage(&session->activity, NULL);
     log_limits(session);
     channel_server_close_fd(session->channel);
-    log_line("Client " CLIENT_FORMAT " connected%s", CLIENT_ARGS(session),
-             session->life->hello.window_base ? ", coming from a server that has ended" : "");
+    session_log(session, " connected%s",
+                session->life->hello.window_base ? ", coming from a server that has ended" : "");
     log_devices(devices);
     log_line("Status of client " CLIENT_FORMAT " is ACTIVE", CLIENT_ARGS(session));
     return true;

@@ -327,7 +327,8 @@ static void on_termination_poll(void *context, int timer_fd)
     if (read(timer_fd, &count, sizeof(count)) < 0 || (!done && clock_ns() < termination->deadline))
         return;
     if (!done)
-        log_line(
+        log_with(
+            LOG_EVENT(termination->pid, CUDA_ERROR_MPS_CLIENT_TERMINATED),
             "Client %d is terminated, but its kernels still run: their resources stay allocated",
             termination->pid);
     answer_request(termination->server, termination->request,
@@ -368,7 +369,8 @@ static void terminate_clients(struct server *server, const struct server_termina
     list_for_each (struct session, session, &server->sessions, link) {
         if (!is_addressed(session, order->pid, order->id))
             continue;
-        log_line("Client " CLIENT_FORMAT " is terminated by the daemon", CLIENT_ARGS(session));
+        session_log_event(session, CUDA_ERROR_MPS_CLIENT_TERMINATED,
+                          " is terminated by the daemon");
         session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
         session_stop(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
         status = CUDA_SUCCESS;
@@ -390,7 +392,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
         session_kick(session);
         limits = session_limits_get(&session->limits);
         limits_describe(&limits, server->devices.count, text);
-        log_line("Client " CLIENT_FORMAT ": limits are now %s", CLIENT_ARGS(session), text);
+        session_log(session, ": limits are now %s", text);
         status = CUDA_SUCCESS;
     }
     answer_request(server, order->header.request, status);

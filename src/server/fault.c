@@ -92,39 +92,44 @@ static struct suspects find_offender_locked(struct server *server, CUresult resu
 
 /* ---- reporting ---- */
 
-static void fail_clients_locked(struct server *server, CUresult result)
+static void describe_fault(CUresult result, const struct suspects *suspects,
+                           struct server_fault *ret_fault)
 {
-    log_line("The following clients have a sticky error set:");
+    struct session *first = suspects->first;
+    char kernel[128];
+
+    server_message_init(ret_fault, SERVER_FAULT, 0);
+    ret_fault->status = (int32_t)result;
+    if (suspects->count == 1) {
+        ret_fault->id = first->id;
+        launch_last_kernel(first, kernel, sizeof(kernel));
+        text_format(ret_fault->text, sizeof(ret_fault->text), "%s in kernel %s of " CLIENT_FORMAT,
+                    driver_error_name(result), kernel, CLIENT_ARGS(first));
+    } else {
+        text_format(ret_fault->text, sizeof(ret_fault->text),
+                    "%s; %u clients had work on the GPU, it is not known which did it",
+                    driver_error_name(result), suspects->count);
+    }
+}
+
+/* Each line names the fault, because `funnel why` reads the lines of one client. */
+static void fail_clients_locked(struct server *server, CUresult result, const char *fault)
+{
+    log_line("Fatal GPU error: %s. The following clients have a sticky error set:", fault);
     list_for_each (struct session, session, &server->sessions, link) {
         char kernel[128];
         launch_last_kernel(session, kernel, sizeof(kernel));
-        log_line("  " CLIENT_FORMAT " last kernel %s", CLIENT_ARGS(session), kernel);
+        log_with(LOG_EVENT(session->identity.pid, (int)result),
+                 "  " CLIENT_FORMAT " last kernel %s; the fault: %s", CLIENT_ARGS(session), kernel,
+                 fault);
         session_fail_locked(session, result);
     }
 }
 
-static void report_to_daemon(struct server *server, CUresult result,
-                             const struct suspects *suspects)
+static void report_to_daemon(const struct server *server, const struct server_fault *fault)
 {
-    struct server_fault fault;
-    struct session *first = suspects->first;
-    char kernel[128];
-
-    server_message_init(&fault, SERVER_FAULT, 0);
-    fault.status = (int32_t)result;
-    if (suspects->count == 1) {
-        fault.id = first->id;
-        launch_last_kernel(first, kernel, sizeof(kernel));
-        text_format(fault.text, sizeof(fault.text), "%s in kernel %s of " CLIENT_FORMAT,
-                    driver_error_name(result), kernel, CLIENT_ARGS(first));
-    } else {
-        text_format(fault.text, sizeof(fault.text),
-                    "%s; %u clients had work on the GPU, it is not known which did it",
-                    driver_error_name(result), suspects->count);
-    }
-    log_line("Fatal GPU error: %s", fault.text);
     if (server->life->control_fd >= 0)
-        sock_send(server->life->control_fd, &fault, sizeof(fault), NULL, 0);
+        sock_send(server->life->control_fd, fault, sizeof(*fault), NULL, 0);
 }
 
 /* The driver's shutdown takes time, and clients wait for the end of this server before they move.
@@ -159,17 +164,21 @@ void fault_depart(void)
 
 static void fault_raise(struct server *server, struct session *reporter, CUresult result)
 {
+    struct server_fault fault;
+
     if (atomic_exchange(&server->faulted, true))
         return;
     log_line("Server is handling a fatal GPU error.");
     if (reporter)
-        log_line("%s was reported to " CLIENT_FORMAT, driver_error_name(result),
+        log_with(LOG_EVENT(reporter->identity.pid, (int)result),
+                 "%s was reported to " CLIENT_FORMAT, driver_error_name(result),
                  CLIENT_ARGS(reporter));
     pthread_mutex_lock(&server->lock);
     struct suspects suspects = find_offender_locked(server, result);
     device_printf_fault(server);
-    fail_clients_locked(server, result);
-    report_to_daemon(server, result, &suspects);
+    describe_fault(result, &suspects, &fault);
+    fail_clients_locked(server, result, fault.text);
+    report_to_daemon(server, &fault);
     daemon_link_clients_lost(server, result);
     hang_up_locked(server);
     wait_for_next_server(server);

@@ -27,9 +27,10 @@ static bool end_client(void *context, uint32_t id)
         return true;
     if (pthread_equal(session->life->thread, pthread_self()))
         return false;
-    log_line("Client " CLIENT_FORMAT " is ended: a stream of it has waited for a value or callback "
-             "for more than %llu s (wait-seconds), and blocks a call of another client",
-             CLIENT_ARGS(session), (unsigned long long)quota(QUOTA_WAIT_SECONDS));
+    session_log_event(session, CUDA_ERROR_MPS_CLIENT_TERMINATED,
+                      " is ended: a stream of it has waited for a value or callback "
+                      "for more than %llu s (wait-seconds), and blocks a call of another client",
+                      (unsigned long long)quota(QUOTA_WAIT_SECONDS));
     session_end_locked(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
     return true;
 }

@@ -160,7 +160,8 @@ static const char *refusal_reason(const struct server *server, const struct serv
 static void refuse_client(struct server *server, const struct server_client *who, int socket,
                           CUresult status, const char *why)
 {
-    log_line("Client {PID: %d} is refused with status %d: %s (%u clients of at most %u)",
+    log_with(LOG_EVENT(who->identity.pid, status),
+             "Client {PID: %d} is refused with status %d: %s (%u clients of at most %u)",
              who->identity.pid, status, why, server->life->session_count,
              server->life->clients_max);
     attach_refuse(socket, status, "%s", why);
@@ -173,7 +174,7 @@ static void log_identity(const struct session *session)
     char text[IDENTITY_TEXT_MAX];
 
     identity_describe(&session->identity, text);
-    log_line("Client " CLIENT_FORMAT " is of %s", CLIENT_ARGS(session), text);
+    session_log(session, " is of %s", text);
 }
 
 void server_take_client(struct server *server, const struct server_client *who, int socket)

@@ -36,9 +36,9 @@ static void warn_of_long_work(struct session *session)
     char kernel[128];
 
     launch_last_kernel(session, kernel, sizeof(kernel));
-    log_line("Client " CLIENT_FORMAT
-             " has exited, but its work still runs (the kernel that it launched last: %s)",
-             CLIENT_ARGS(session), kernel);
+    session_log_event(session, 0,
+                      " has exited, but its work still runs (the kernel that it launched last: %s)",
+                      kernel);
 }
 
 static void drain(struct session *session)
@@ -98,12 +98,11 @@ static void log_end(const struct session *session)
     uint64_t launches = launch_count(session), copies, bytes;
 
     copy_counters(session, &copies, &bytes);
-    log_line("Client " CLIENT_FORMAT ": %llu launch%s, %llu cop%s of %llu MiB together",
-             CLIENT_ARGS(session), (unsigned long long)launches, launches == 1 ? "" : "es",
-             (unsigned long long)copies, copies == 1 ? "y" : "ies",
-             (unsigned long long)(bytes >> 20));
+    session_log(session, ": %llu launch%s, %llu cop%s of %llu MiB together",
+                (unsigned long long)launches, launches == 1 ? "" : "es", (unsigned long long)copies,
+                copies == 1 ? "y" : "ies", (unsigned long long)(bytes >> 20));
     log_line("Status of client " CLIENT_FORMAT " is INACTIVE", CLIENT_ARGS(session));
-    log_line("Client " CLIENT_FORMAT " exit", CLIENT_ARGS(session));
+    session_log(session, " exit");
 }
 
 void session_clean_up(struct session *session)

@@ -68,8 +68,8 @@ CUresult serve_fnMove(struct session *session, const struct wire_fnMove *in)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!become_idle(session) || !device_printf_settle(session))
         return CUDA_ERROR_NOT_READY;
-    log_line("Client " CLIENT_FORMAT " leaves the %s context, with %u objects",
-             CLIENT_ARGS(session), session->spare_mask ? "spare" : "primary", in->handles);
+    session_log(session, " leaves the %s context, with %u objects",
+                session->spare_mask ? "spare" : "primary", in->handles);
     graphs_forget_all(session);
     streams_forget_all(session);
     modules_forget_all(session);

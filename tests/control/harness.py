@@ -3,6 +3,7 @@
 where their funnel-server is fake_server.py. Run as: python3 test_x.py BUILD [unittest options]."""
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -29,6 +30,12 @@ def json_lines(path):
             return [json.loads(line) for line in file if line.endswith("\n")]
     except FileNotFoundError:
         return []
+
+
+def texts_of(path):
+    """A log without its records, which stand behind tabs."""
+    with open(path) as file:
+        return re.sub("\t.*", "", file.read())
 
 
 def wait_until(condition, what="something"):
@@ -160,8 +167,7 @@ class TestCase(unittest.TestCase):
         return client
 
     def control_log(self):
-        with open(os.path.join(self.log, "control.log")) as file:
-            return file.read()
+        return texts_of(os.path.join(self.log, "control.log"))
 
     def settle_logs(self):
         """Servers log through the daemon, which reads that before it answers a question put later."""

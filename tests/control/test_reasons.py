@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reasons of errors reach the user whose program met them: the user's log, standard error where
 that is asked for, and funnel why. With the real server on the software GPU."""
+import json
 import os
 import re
 import subprocess
@@ -37,10 +38,12 @@ class Reasons(harness.TestCase):
         self.assertRegex(line, rf"Client +{pid}\] cuMemAlloc_v2 returned "
                                r"CUDA_ERROR_OUT_OF_MEMORY \(2\): out of memory: it has 0 MiB of "
                                "device 0, wants [0-9]+ KiB more, and its limit is 16 MiB; explained by")
-        self.assertIn(line, self.funnel("log").stdout)
+        text, record = line.rstrip("\n").split("\t")
+        self.assertEqual(json.loads(record), {"client": pid, "error": 2})
+        self.assertIn(text + "\n", self.funnel("log").stdout)
         done = self.funnel("why", str(pid))
         self.assertEqual(done.returncode, 0, done.stderr)
-        for text in (line.strip(), "its limit is 16 MiB",
+        for text in (text, "its limit is 16 MiB",
                      "funnel limit --client PID --memory"):
             self.assertIn(text, done.stdout)
         self.assertIn("CUDA_ERROR_OUT_OF_MEMORY (2)", self.funnel("why").stdout)
@@ -125,6 +128,40 @@ assert cuda.cuCoredumpGetAttribute(5, None, ctypes.byref(size)) == 0 and size.va
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         with open(os.path.join(self.root, "dump")) as dump:
             self.assertEqual(len(dump.readlines()), 4)
+
+    def start_python(self, code):
+        return subprocess.Popen([os.path.join(self.root, "bin/funnel"), "run", "-q", "--", sys.executable, "-c", code],
+                                env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def test_fault_of_another_program(self):
+        """A program that a fault strikes hears of the fault, and whose it was; so does the daemon of the offender."""
+        self.start("--device", "soft")
+        head = r"""
+import ctypes
+cuda, context, module, function = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+assert cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+"""
+        beside = self.start_python(head + "print('ready', flush=True); input(); print(cuda.cuCtxSynchronize())")
+        self.assertEqual(beside.stdout.readline(), "ready\n")
+        code = head + r"""
+code = b".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry wild() { .reg .b64 %d; .reg .b32 %r; " \
+       b"mov.u64 %d, 16; mov.u32 %r, 1; st.global.u32 [%d], %r; ret; }"
+assert cuda.cuModuleLoadData(ctypes.byref(module), code) == 0
+assert cuda.cuModuleGetFunction(ctypes.byref(function), module, b"wild") == 0
+assert cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, None) == 0
+print(cuda.cuCtxSynchronize())
+"""
+        offender = self.start_python(code)
+        self.assertEqual(offender.communicate(timeout=harness.TIMEOUT)[0], "700\n")
+        beside.communicate("\n", timeout=harness.TIMEOUT)
+        whose = rf"CUDA_ERROR_ILLEGAL_ADDRESS in kernel wild of {{PID: {offender.pid}, Context ID: [0-9]+}}"
+        for pid in offender.pid, beside.pid:
+            self.assertRegex(self.funnel("why", str(pid)).stdout,
+                             rf"(?s){{PID: {pid}, [^}}]*}} last kernel [^\n]*{whose}.*CUDA_ERROR_ILLEGAL_ADDRESS \(700\): ")
+        self.assertRegex(self.funnel("why", str(offender.pid)).stdout,
+                         rf"(?s)control\.log:\n.* fatal GPU error 700 on device 0: {whose}")
 
     def test_code_that_cannot_be_loaded(self):
         """A kernel that is not there is an answer, code that the driver cannot load has a reason. What the server
@@ -224,9 +261,11 @@ assert cuda.cuModuleLoadData(ctypes.byref(module), bad) == 801
         with open(self.own_log) as log:
             lines = log.read().splitlines()
         self.assertEqual(len(lines), 1, lines)
-        self.assertRegex(lines[0], rf"Client +\d+\] {line}; explained by: funnel why 101$")
+        text, record = lines[0].split("\t")
+        self.assertRegex(text, rf"Client +\d+\] {line}; explained by: funnel why 101$")
+        self.assertEqual(json.loads(record)["error"], 101)
         out = self.funnel("why").stdout
-        self.assertIn(lines[0], out)
+        self.assertIn(text, out)
         self.assertIn("CUDA_ERROR_INVALID_DEVICE (101): ", out)
 
     def test_program_on_the_software_gpu(self):

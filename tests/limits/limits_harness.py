@@ -66,8 +66,7 @@ class TestCase(harness.TestCase):
 
     def server_log(self):
         self.settle_logs()
-        with open(os.path.join(self.log, "server.log")) as file:
-            return file.read()
+        return harness.texts_of(os.path.join(self.log, "server.log"))
 
 
 class Program:

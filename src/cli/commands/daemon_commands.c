@@ -19,6 +19,7 @@
 #include "fd.h"
 #include "grammar.h"
 #include "isolation.h"
+#include "log_record.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -290,7 +291,7 @@ static int parse_log(int argc, char **argv, struct log_options *options)
     return optind < argc ? cli_usage("unexpected argument: %s", argv[optind]) : 0;
 }
 
-/* What is logged comes from the programs of others, too. */
+/* What is logged comes from the programs of others, too. Records are for programs. */
 static void print_lines(int fd)
 {
     FILE *file = fdopen(fd, "r");
@@ -298,7 +299,9 @@ static void print_lines(int fd)
     size_t capacity = 0;
 
     while (file && getline(&line, &capacity, file) > 0) {
-        line[strcspn(line, "\n")] = '\0';
+        struct log_record record;
+
+        log_record_cut(line, &record);
         text_make_printable(line);
         if (puts(line) < 0 || fflush(stdout))
             break;

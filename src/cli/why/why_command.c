@@ -12,28 +12,29 @@
 #include "command_client.h"
 #include "cuda_error.h"
 #include "error_causes.h"
+#include "log_record.h"
 #include "runtime_errors.h"
 #include "snapshot.h"
 #include "text.h"
 
 #define LINES_MAX 6
 
-/* The last lines of a log that concern a program. */
+/* The last events of a log that concern a program. */
 struct findings {
     char *lines[LINES_MAX];
     unsigned count; /* all that were found */
+    int error;      /* of the last one that has one; 0 = none */
 };
 
-static void add_finding(struct findings *findings, const char *line)
+static void add_finding(struct findings *findings, const char *line, int error)
 {
     char **place = &findings->lines[findings->count++ % LINES_MAX];
 
+    findings->error = error ? error : findings->error;
     free(*place);
     *place = strdup(line);
-    if (!*place)
-        return;
-    (*place)[strcspn(*place, "\n")] = '\0';
-    text_make_printable(*place);
+    if (*place)
+        text_make_printable(*place);
 }
 
 static void print_findings(const struct findings *findings, const char *path)
@@ -53,102 +54,44 @@ static void findings_fini(struct findings *findings)
         free(findings->lines[i]);
 }
 
-/* ---- which lines ---- */
-
-typedef bool line_filter(const char *line, pid_t pid);
-
-/* "[2026-01-31 12:00:00.000 Client  4711] text"; pid 0 is any. */
-static bool is_of_client(const char *line, pid_t pid)
-{
-    const char *role = strstr(line, " Client ");
-
-    return role && (!pid || atol(role + strlen(" Client ")) == pid);
-}
-
-static bool has_one_of(const char *line, const char *const *words)
-{
-    for (; *words; words++)
-        if (strstr(line, *words))
-            return true;
-    return false;
-}
-
-/* After a fault the log names the clients that it struck, and then the fault. */
-static bool tells_fault(const char *line, bool names_client)
-{
-    static bool was_struck;
-    bool fault = strstr(line, "] Fatal GPU error: ") != NULL, tells = was_struck && fault;
-
-    if (names_client && strstr(line, "} last kernel "))
-        was_struck = true;
-    else if (fault)
-        was_struck = false;
-    return tells;
-}
-
-static bool server_says(const char *line, pid_t pid)
-{
-    static const char *const words[] = {"refused",     "Fatal",      "limit", "was reported",
-                                        "was ended",   "terminated", "keeps", "does not",
-                                        "last kernel", NULL};
-    char name[32];
-
-    text_format(name, sizeof(name), "{PID: %d,", (int)pid);
-    return tells_fault(line, strstr(line, name)) || (strstr(line, name) && has_one_of(line, words));
-}
-
-static bool daemon_says(const char *line, pid_t pid)
-{
-    static const char *const words[] = {"refused",         "with status", "cannot",
-                                        "lost its server", "still runs",  "memory limit",
-                                        "is not ready",    NULL};
-    char name[32], new_name[32];
-
-    text_format(name, sizeof(name), "lient %d ", (int)pid);
-    text_format(new_name, sizeof(new_name), "NEW CLIENT %d ", (int)pid);
-    return (strstr(line, name) || strstr(line, new_name)) && has_one_of(line, words);
-}
-
 /* ---- logs ---- */
 
-/* The error in "... returned CUDA_ERROR_OUT_OF_MEMORY (2)" or "with status 2", or 0. */
-static int error_in(const char *line)
+/* Reads the records of the lines, and no texts. */
+static void find_events(FILE *file, pid_t pid, struct findings *findings)
 {
-    const char *status = strstr(line, " with status ");
-    const char *open = strrchr(line, '(');
-    int error = status ? atoi(status + strlen(" with status ")) : open ? atoi(open + 1) : 0;
-
-    return error > 0 && error_cause_find(error) ? error : 0;
-}
-
-/* Prints what a log has to say; how many lines. `*error` becomes the last error in them. */
-static unsigned search_log(const char *path, line_filter *wanted, pid_t pid, int *error)
-{
-    struct findings findings = {.count = 0};
-    FILE *file = fopen(path, "re");
     _cleanup_free_ char *line = NULL;
     size_t capacity = 0;
 
-    while (file && getline(&line, &capacity, file) > 0) {
-        if (!wanted(line, pid))
-            continue;
-        add_finding(&findings, line);
-        *error = error_in(line) ? error_in(line) : *error;
+    while (getline(&line, &capacity, file) > 0) {
+        struct log_record record;
+
+        if (log_record_cut(line, &record) && record.is_event && (!pid || record.client == pid))
+            add_finding(findings, line, record.error);
     }
-    if (file)
-        fclose(file);
+}
+
+/* Prints the events of a log, of one program or (0) of all: how many. `*error` becomes the last
+ * error in them. */
+static unsigned search_log(const char *path, pid_t pid, int *error)
+{
+    struct findings findings = {.count = 0};
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return 0;
+    find_events(file, pid, &findings);
+    fclose(file);
     print_findings(&findings, path);
     findings_fini(&findings);
+    *error = findings.error ? findings.error : *error;
     return findings.count;
 }
 
-static unsigned search_below(const char *directory, const char *name, line_filter *wanted,
-                             pid_t pid, int *error)
+static unsigned search_below(const char *directory, const char *name, pid_t pid, int *error)
 {
     char path[PATH_MAX];
 
-    return path_join(directory, name, path, sizeof(path)) ? 0
-                                                          : search_log(path, wanted, pid, error);
+    return path_join(directory, name, path, sizeof(path)) ? 0 : search_log(path, pid, error);
 }
 
 static unsigned search_client_logs(const struct paths *paths, pid_t pid, int *error)
@@ -157,7 +100,7 @@ static unsigned search_client_logs(const struct paths *paths, pid_t pid, int *er
     unsigned count = cli_client_logs(paths, logs), found = 0;
 
     for (unsigned i = 0; i < count; i++)
-        found += search_log(logs[i], is_of_client, pid, error);
+        found += search_log(logs[i], pid, error);
     return found;
 }
 
@@ -182,13 +125,13 @@ static unsigned search_servers(const struct paths *paths, pid_t pid, int *error)
 {
     char reason[COMMAND_REASON_MAX], name[2 * SERVER_NAME_MAX];
     struct snapshot snapshot;
-    unsigned found = search_below(paths->log, "server.log", server_says, pid, error);
+    unsigned found = search_below(paths->log, "server.log", pid, error);
 
     if (snapshot_take(paths, &snapshot, reason))
         return found;
     for (unsigned i = 0; i < snapshot.server_count; i++)
         if (text_format(name, sizeof(name), "%s/server.log", snapshot.servers[i].name))
-            found += search_below(paths->log, name, server_says, pid, error);
+            found += search_below(paths->log, name, pid, error);
     for (unsigned i = 0; i < snapshot.client_count; i++)
         if (snapshot.clients[i].row.identity.pid == pid && ++found)
             describe_client(&snapshot.clients[i]);
@@ -224,7 +167,7 @@ static int explain_client(const struct paths *paths, pid_t pid)
 
     if (pid) {
         found += search_servers(paths, pid, &error);
-        found += search_below(paths->log, "control.log", daemon_says, pid, &error);
+        found += search_below(paths->log, "control.log", pid, &error);
     }
     if (!found && pid)
         return cli_fail("no log that you may read says anything of a program %d", (int)pid);

@@ -87,6 +87,6 @@ void client_error_returned(const char *name, CUresult result)
         return;
     if (is_of_server(result))
         ask_reason(reason);
-    client_log_to_file("%s returned %s (%d)%s; explained by: funnel why %d", name,
+    client_log_to_file((int)result, "%s returned %s (%d)%s; explained by: funnel why %d", name,
                        error ? error : "an unknown error", (int)result, reason, (int)result);
 }

@@ -47,20 +47,20 @@ void client_log_follow_profile(void)
     client_tracing = trace_fd >= 0 || client_profile_is_on();
 }
 
-static void write_message(const char *text)
+static void write_message(int error, const char *text)
 {
     int saved_errno = errno;
 
     if (log_fd >= 0)
-        log_line("%s", text);
+        log_with(LOG_EVENT(getpid(), error), "%s", text);
     else if (*user_log)
-        user_log_line(user_log, text);
+        user_log_line(user_log, error, text);
     if (is_verbose)
         dprintf(STDERR_FILENO, "funnel: %s\n", text);
     errno = saved_errno;
 }
 
-void client_log_to_file(const char *format, ...)
+void client_log_to_file(int error, const char *format, ...)
 {
     char text[MESSAGE_MAX];
     va_list arguments;
@@ -68,7 +68,7 @@ void client_log_to_file(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    write_message(text);
+    write_message(error, text);
 }
 
 void client_log(const char *format, ...)
@@ -81,7 +81,7 @@ void client_log(const char *format, ...)
     va_start(arguments, format);
     length = vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    write_message(text);
+    write_message(0, text);
     if (length < 0 || !client || client_error() != CUDA_SUCCESS)
         return;
     in.text_size = length < NOTE_MAX ? (uint32_t)length : NOTE_MAX;

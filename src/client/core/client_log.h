@@ -13,5 +13,5 @@ void client_log_follow_profile(void);
 /* To the user's file, and to the server's log where there is a server. */
 void client_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* To the user's file alone. */
-void client_log_to_file(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* To the user's file alone. `error` is what the program receives, or CUDA_SUCCESS. */
+void client_log_to_file(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -243,21 +243,24 @@ static CUresult move_client(struct recovery_snapshot *snapshot)
     CUresult result;
 
     if (!attach_again(why, sizeof(why))) {
-        client_log_to_file("the client could not attach to another server: %s", why);
+        client_log_to_file(snapshot->error, "the client could not attach to another server: %s",
+                           why);
         return snapshot->error;
     }
     result = replay_and_resend(snapshot);
     if (result == CUDA_SUCCESS)
         client_log("continues after the end of its last server, with all that it had there");
     else
-        client_log_to_file("not everything could be made again with the new server: error %d",
+        client_log_to_file(snapshot->error,
+                           "not everything could be made again with the new server: error %d",
                            result);
     return result == CUDA_SUCCESS ? CUDA_SUCCESS : snapshot->error;
 }
 
 static CUresult stay(const struct recovery_snapshot *snapshot)
 {
-    client_log_to_file("the server has ended, and this client cannot be moved to another: %s",
+    client_log_to_file(snapshot->error,
+                       "the server has ended, and this client cannot be moved to another: %s",
                        snapshot->obstacle);
     return snapshot->error;
 }
@@ -366,7 +369,8 @@ static void make_again(void)
         client_log("has moved to another context of its server, away from long kernels");
         return;
     }
-    client_log_to_file("not everything could be made again in another context: error %d", error);
+    client_log_to_file(error, "not everything could be made again in another context: error %d",
+                       error);
     channel_give_up(&client->channel, error);
     recovery.hopeless = true;
 }
@@ -377,7 +381,7 @@ static void move_to_other_context(void)
     const char *obstacle = find_obstacle();
 
     if (obstacle)
-        client_log_to_file("stays in its context, beside long kernels: %s", obstacle);
+        client_log_to_file(CUDA_SUCCESS, "stays in its context, beside long kernels: %s", obstacle);
     else if (wire_fnMove(&client->channel, &in) == CUDA_SUCCESS)
         make_again();
     else

@@ -79,8 +79,9 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct pending_client *
     va_start(arguments, format);
     vsnprintf(welcome.text, sizeof(welcome.text), format, arguments);
     va_end(arguments);
-    journal("Client %d of user %u refused with status %d: %s", client->identity.pid,
-            client->identity.uid, status, welcome.text);
+    journal_with(LOG_EVENT(client->identity.pid, status),
+                 "Client %d of user %u refused with status %d: %s", client->identity.pid,
+                 client->identity.uid, status, welcome.text);
     connection_send(&client->connection, &welcome, sizeof(welcome), -1);
     pending_client_free(client);
 }
@@ -124,8 +125,9 @@ static void hand_over(struct pending_client *client, struct server_process *serv
 
 static void wait_for(struct pending_client *client, const struct server_process *server)
 {
-    journal("NEW CLIENT %d from user %u: Server is not ready, push client to pending list",
-            client->identity.pid, client->identity.uid);
+    journal_with(LOG_EVENT(client->identity.pid, 0),
+                 "NEW CLIENT %d from user %u: Server is not ready, push client to pending list",
+                 client->identity.pid, client->identity.uid);
     set_waiting(client, true);
     if (server->stopping)
         set_deadline(client, STOPPING_TIMEOUT_S);
@@ -166,8 +168,9 @@ static void delay(struct pending_client *client, uint64_t ns)
 
 static void delay_start(struct pending_client *client)
 {
-    journal("Client %d of user %u waits: servers of this user have started too often",
-            client->identity.pid, client->identity.uid);
+    journal_with(LOG_EVENT(client->identity.pid, 0),
+                 "Client %d of user %u waits: servers of this user have started too often",
+                 client->identity.pid, client->identity.uid);
     delay(client, START_PAUSE_NS);
 }
 
@@ -186,8 +189,9 @@ static void place(struct pending_client *client)
     else if (server->stopping || server->state != SERVER_ACTIVE)
         wait_for(client, server);
     else {
-        journal("NEW CLIENT %d from user %u: Server already exists", client->identity.pid,
-                client->identity.uid);
+        journal_with(LOG_ABOUT(client->identity.pid),
+                     "NEW CLIENT %d from user %u: Server already exists", client->identity.pid,
+                     client->identity.uid);
         hand_over(client, server);
     }
 }
@@ -273,8 +277,9 @@ static void admit_program(struct pending_client *client)
                (unsigned)service->uid, (unsigned)uid);
     else {
         if (client->hello.window_base)
-            journal("Client %d of user %u has lost its server, and moves to the next",
-                    client->identity.pid, uid);
+            journal_with(LOG_EVENT(client->identity.pid, 0),
+                         "Client %d of user %u has lost its server, and moves to the next",
+                         client->identity.pid, uid);
         find_routes(client);
         place_after_fault(client);
     }
@@ -298,8 +303,10 @@ static void delay_program(struct pending_client *client)
         admit_program(client);
         return;
     }
-    journal("Client %d of user %u waits: more than %llu programs a second of this user connect",
-            client->identity.pid, owner, (unsigned long long)a_second);
+    journal_with(
+        LOG_EVENT(client->identity.pid, 0),
+        "Client %d of user %u waits: more than %llu programs a second of this user connect",
+        client->identity.pid, owner, (unsigned long long)a_second);
     delay(client, wait);
 }
 
@@ -382,9 +389,10 @@ static void dispatch(struct pending_client *client, const void *data, size_t siz
     uint64_t most = client->daemon->quotas.value[QUOTA_CONNECTIONS];
 
     if (client->waiting || client->delayed) {
-        journal("Client %d has sent a second message before it was welcomed; closing its "
-                "connection",
-                client->identity.pid);
+        journal_with(LOG_EVENT(client->identity.pid, 0),
+                     "Client %d has sent a second message before it was welcomed; closing its "
+                     "connection",
+                     client->identity.pid);
         pending_client_free(client);
     } else if (!is_valid_hello(data, size)) {
         refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED,

@@ -89,7 +89,7 @@ static bool charge(char text[1024])
         *account = (struct account){.since = now};
     if (account->bytes > account_bytes)
         return false;
-    account->bytes += strlen(text) + 64;
+    account->bytes += strlen(text) + 64; /* of time, process and record */
     if (account->bytes > account_bytes)
         text_format(text, 1024,
                     "User %u causes too many lines; further ones are not logged for a minute",
@@ -97,20 +97,36 @@ static bool charge(char text[1024])
     return true;
 }
 
-void journal(const char *format, ...)
+/* `record` may be NULL. Part of the text may come from other processes. */
+static void write_line(const struct log_record *record, const char *format, va_list arguments)
 {
     char text[1024];
+
+    vsnprintf(text, sizeof(text), format, arguments);
+    if (!charge(text))
+        return;
+    text_make_printable(text);
+    log_with(record, "%s", text);
+    if (to_stdout)
+        log_line_to(STDOUT_FILENO, "%s", text);
+}
+
+void journal(const char *format, ...)
+{
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    write_line(NULL, format, arguments);
     va_end(arguments);
-    if (!charge(text))
-        return;
-    text_make_printable(text); /* part of a line may come from other processes */
-    log_line("%s", text);
-    if (to_stdout)
-        log_line_to(STDOUT_FILENO, "%s", text);
+}
+
+void journal_with(const struct log_record *record, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    write_line(record, format, arguments);
+    va_end(arguments);
 }
 
 static int make_folder(const char *path)

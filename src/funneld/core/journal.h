@@ -11,10 +11,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "log_record.h"
+
 /* Opens (after SIGHUP: reopens) <directory>/control.log: 0 or -errno; the old one stays then. */
 int journal_open(const char *directory, bool foreground);
 
 void journal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same with a record (log.h): journal_with(LOG_ABOUT(pid), ...). */
+void journal_with(const struct log_record *record, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Sets the user who causes the lines that follow (0 = the daemon itself), and returns the one
  * before. The lines that a user causes in a minute are limited, so that users cannot fill the disk;

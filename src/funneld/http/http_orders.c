@@ -72,7 +72,8 @@ void http_order_terminate(struct http_request *request)
         refuse(request, 404);
         return;
     }
-    journal("Client %d (id %u) is terminated from the status page", (int)target.pid, target.id);
+    journal_with(LOG_ABOUT(target.pid), "Client %d (id %u) is terminated from the status page",
+                 (int)target.pid, target.id);
     memset(&order, 0, sizeof(order));
     order.pid = target.pid;
     order.id = target.id;
@@ -158,8 +159,9 @@ static void on_status(struct status_query *query, void *context)
     struct server_set_limits order = {
         .pid = row->identity.pid, .id = row->id, .limits = row->limits};
     limit_change_apply(&change, &process->ready, &order.limits);
-    journal("Limits of client %d (id %u) are changed from the status page", (int)order.pid,
-            order.id);
+    journal_with(LOG_ABOUT(order.pid),
+                 "Limits of client %d (id %u) are changed from the status page", (int)order.pid,
+                 order.id);
     pending_request_send(process, &order, SERVER_SET_LIMITS, LIMIT_SECONDS, &handler);
 }
 

@@ -15,6 +15,8 @@
 #include "sock.h"
 #include "text.h"
 
+#define NO_PARTITION 915 /* CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION */
+
 /* The share of a namespace replaces what the program asks for; it is not only an upper bound. */
 static void combine_limits(struct server_process *server, const struct mps_namespace *space,
                            const struct server_identity *identity, const struct hello *hello,
@@ -54,12 +56,15 @@ static void log_missing_partition(const struct server_identity *identity,
     const char *lister = partitions->version3 ? "sm-partition list" : "lspart";
 
     if (space && *space->partition)
-        journal("Client %d of user %u cannot have a context (915): its namespace has the SM "
-                "partition %s on the "
-                "device %s, which there is not; %s shows them",
-                identity->pid, identity->uid, space->partition, space->partition_device, lister);
+        journal_with(LOG_EVENT(identity->pid, NO_PARTITION),
+                     "Client %d of user %u cannot have a context (915): its namespace has the SM "
+                     "partition %s on the "
+                     "device %s, which there is not; %s shows them",
+                     identity->pid, identity->uid, space->partition, space->partition_device,
+                     lister);
     else
-        journal(
+        journal_with(
+            LOG_EVENT(identity->pid, NO_PARTITION),
             "Client %d of user %u cannot have a context (915): this %s has static partitions, and "
             "CUDA_MPS_SM_PARTITION is \"%.100s\", which names none of them; %s lists them",
             identity->pid, identity->uid, partitions->version3 ? "server" : "daemon",
@@ -72,9 +77,10 @@ static void log_client(const struct server_process *server, const struct server_
 
     identity_describe(&message->identity, who);
     limits_describe(&message->limits, server->ready.device_count, limits);
-    journal("Client %d is of %s", message->identity.pid, who);
-    journal("Client %d is handed over to server %d with %s", message->identity.pid,
-            (int)server->pid, limits);
+    journal_with(LOG_ABOUT(message->identity.pid), "Client %d is of %s", message->identity.pid,
+                 who);
+    journal_with(LOG_ABOUT(message->identity.pid), "Client %d is handed over to server %d with %s",
+                 message->identity.pid, (int)server->pid, limits);
 }
 
 /* Takes `fd`. */
@@ -89,8 +95,9 @@ static void refuse_client(const struct server_process *server,
         "The server %s has been given %u programs and has not said that they have gone; try "
         "again when some have ended",
         server->name, server->handed_over);
-    journal("Client %d of user %u refused with status %d: %s", identity->pid, identity->uid,
-            welcome.status, welcome.text);
+    journal_with(LOG_EVENT(identity->pid, welcome.status),
+                 "Client %d of user %u refused with status %d: %s", identity->pid, identity->uid,
+                 welcome.status, welcome.text);
     sock_send(fd, &welcome, sizeof(welcome), NULL, 0);
     fd_close(&fd);
 }

@@ -74,8 +74,9 @@ static bool is_drained(const struct affected_client *client)
         return true;
     if (clock_ns() < client->deadline)
         return false;
-    journal("Client %d still runs after a fatal GPU error; it is not waited for any longer",
-            (int)client->pid);
+    journal_with(LOG_EVENT(client->pid, 0),
+                 "Client %d still runs after a fatal GPU error; it is not waited for any longer",
+                 (int)client->pid);
     return true;
 }
 

@@ -88,7 +88,7 @@ bool quarantine_has_client(const struct daemon *daemon, const struct server_iden
     if (!quarantine_has(&daemon->quarantine, program, clock_ns()) &&
         !has_all_of(daemon, identity->uid))
         return false;
-    journal("Client %d is in quarantine, as user %u's %.160s", identity->pid, identity->uid,
-            identity->command);
+    journal_with(LOG_EVENT(identity->pid, 0), "Client %d is in quarantine, as user %u's %.160s",
+                 identity->pid, identity->uid, identity->command);
     return true;
 }

@@ -104,8 +104,9 @@ static void on_fault(struct server_process *server, const struct server_fault *f
 
     if (server->state != SERVER_ACTIVE)
         return;
-    journal("Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid, fault->status,
-            fault->device, (int)sizeof(fault->text), fault->text);
+    journal_with(record ? LOG_EVENT(record->identity.pid, fault->status) : NULL,
+                 "Server %d: fatal GPU error %d on device %u: %.*s", (int)server->pid,
+                 fault->status, fault->device, (int)sizeof(fault->text), fault->text);
     if (record)
         quarantine_note(server->daemon, &record->identity, &record->program);
     usage_totals()->faults++;
@@ -126,8 +127,8 @@ static void on_attached(struct server_process *server, uint32_t id)
         return;
     record->attached = true;
     client_record_save(record);
-    journal("Client %d attached to server %d with id %u", record->identity.pid, (int)server->pid,
-            id);
+    journal_with(LOG_ABOUT(record->identity.pid), "Client %d attached to server %d with id %u",
+                 record->identity.pid, (int)server->pid, id);
 }
 
 static void on_usage(struct server_process *server, const struct server_client_gone *usage)
@@ -144,22 +145,27 @@ static void audit(const struct server_process *server, pid_t pid,
 {
     for (unsigned i = 0; i < server->ready.device_count; i++)
         if (gone->memory_peak[i])
-            journal("Audit: client %d (id %u) of server %s held at most %llu bytes of device %u",
-                    (int)pid, gone->id, server->name, (unsigned long long)gone->memory_peak[i], i);
+            journal_with(
+                LOG_ABOUT(pid),
+                "Audit: client %d (id %u) of server %s held at most %llu bytes of device %u",
+                (int)pid, gone->id, server->name, (unsigned long long)gone->memory_peak[i], i);
     if (gone->memory_refused)
-        journal("Audit: client %d (id %u) of server %s met its memory limit %llu times", (int)pid,
-                gone->id, server->name, (unsigned long long)gone->memory_refused);
+        journal_with(LOG_EVENT(pid, 0),
+                     "Audit: client %d (id %u) of server %s met its memory limit %llu times",
+                     (int)pid, gone->id, server->name, (unsigned long long)gone->memory_refused);
 }
 
 static void log_gone(const struct server_process *server, pid_t pid,
                      const struct server_client_gone *gone)
 {
     if (gone->status)
-        journal("Client %d (id %u) of server %d ended with status %d%s%.*s", (int)pid, gone->id,
-                (int)server->pid, gone->status, *gone->text ? ": " : "", (int)sizeof(gone->text),
-                gone->text);
+        journal_with(LOG_EVENT(pid, gone->status),
+                     "Client %d (id %u) of server %d ended with status %d%s%.*s", (int)pid,
+                     gone->id, (int)server->pid, gone->status, *gone->text ? ": " : "",
+                     (int)sizeof(gone->text), gone->text);
     else
-        journal("Client %d (id %u) of server %d has left", (int)pid, gone->id, (int)server->pid);
+        journal_with(LOG_ABOUT(pid), "Client %d (id %u) of server %d has left", (int)pid, gone->id,
+                     (int)server->pid);
 }
 
 /* The server may forget it: it is in the journal, and no record is left. */

@@ -265,8 +265,9 @@ static void forget_strangers(struct server_process *server, const struct server_
     list_for_each_safe (struct client_record, record, &server->records, link) {
         if (is_named(resumed, count, record->id))
             continue;
-        journal("Client %d (id %u) of server %d did not come there", record->identity.pid,
-                record->id, (int)server->pid);
+        journal_with(LOG_ABOUT(record->identity.pid),
+                     "Client %d (id %u) of server %d did not come there", record->identity.pid,
+                     record->id, (int)server->pid);
         client_record_forget(record);
     }
 }

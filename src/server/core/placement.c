@@ -69,9 +69,10 @@ static void place(struct session *session, unsigned ordinal)
     if (device->index == ordinal)
         return;
     session->spare_mask |= 1ull << ordinal;
-    log_line("Client " CLIENT_FORMAT " works in the spare context of device %u, because long "
-             "kernels run in the primary one",
-             CLIENT_ARGS(session), ordinal);
+    session_log_event(session, 0,
+                      " works in the spare context of device %u, because long "
+                      "kernels run in the primary one",
+                      ordinal);
 }
 
 const struct device *session_place(struct session *session, const char *call, uint32_t index)

@@ -21,7 +21,7 @@
 #define LOGGED_ERRORS_MAX 20u
 #define LOGGED_ERRORS_NS (10 * NS_PER_SEC)
 
-#define LOG_STAMP_BYTES 80u /* of each line: time, process, client */
+#define LOG_STAMP_BYTES 120u /* of each line: time, process, client, record */
 
 int session_init(struct session *session, struct server *server,
                  const struct server_identity *identity, uint32_t id)
@@ -145,8 +145,8 @@ void session_log_error(struct session *session, const char *format, ...)
     if (!error_budget_take(&session->error_budget, strlen(session->reason) + LOG_STAMP_BYTES,
                            &last))
         return;
-    log_line("Client " CLIENT_FORMAT ": %s%s", CLIENT_ARGS(session), session->reason,
-             last ? " (no more of its mistakes are logged for a while)" : "");
+    session_log_event(session, 0, ": %s%s", session->reason,
+                      last ? " (no more of its mistakes are logged for a while)" : "");
 }
 
 /* ---- what the generated dispatcher asks of a session ---- */

@@ -150,3 +150,11 @@ void session_log_error(struct session *session, const char *format, ...)
 /* How the log names a client. */
 #define CLIENT_FORMAT "{PID: %d, Context ID: %u}"
 #define CLIENT_ARGS(session) (session)->identity.pid, (session)->id
+
+/* log_with(LOG_ABOUT()) and log_with(LOG_EVENT()): "Client {...}", and then the text. */
+#define session_log(session, format, ...)                                        \
+    log_with(LOG_ABOUT((session)->identity.pid), "Client " CLIENT_FORMAT format, \
+             CLIENT_ARGS(session), ##__VA_ARGS__)
+#define session_log_event(session, error, format, ...)                                  \
+    log_with(LOG_EVENT((session)->identity.pid, error), "Client " CLIENT_FORMAT format, \
+             CLIENT_ARGS(session), ##__VA_ARGS__)

@@ -78,8 +78,8 @@ static void log_wait(const struct session *session, const char *what, uint64_t w
               CLIENT_ARGS(session), (unsigned long long)(waited / NS_PER_MS), what);
     if (waited < LONG_WAIT_NS)
         return;
-    log_line("Client " CLIENT_FORMAT " waited %.1f s for the kernels of others before %s",
-             CLIENT_ARGS(session), (double)waited / NS_PER_SEC, what);
+    session_log_event(session, 0, " waited %.1f s for the kernels of others before %s",
+                      (double)waited / NS_PER_SEC, what);
     if (!session->server->devices.has_spares && !atomic_exchange(&remedy_named, true))
         log_line("With a spare context programs do not wait for that: funnel start --spare");
 }

@@ -84,8 +84,7 @@ static bool stays(const struct session *session, CUlimit limit, CUresult result)
 {
     if (limit != CU_LIMIT_PRINTF_FIFO_SIZE || result != CUDA_ERROR_INVALID_VALUE)
         return false;
-    log_line("Client " CLIENT_FORMAT " wants a larger printf buffer, which is in use: it stays",
-             CLIENT_ARGS(session));
+    session_log_event(session, 0, " wants a larger printf buffer, which is in use: it stays");
     return true;
 }
 

@@ -216,12 +216,11 @@ static void resize(struct session *session, struct sm_share *share, unsigned sm_
         if (result == CUDA_ERROR_NOT_SUPPORTED)
             log_line("SM shares are not enforced in the spare context");
         if (result != CUDA_SUCCESS) {
-            log_line("Client " CLIENT_FORMAT " keeps its %u SMs of device %d: %s",
-                     CLIENT_ARGS(session), now, share->device->ordinal, driver_error_name(result));
+            session_log_event(session, 0, " keeps its %u SMs of device %d: %s", now,
+                              share->device->ordinal, driver_error_name(result));
             return;
         }
-        log_line("Client " CLIENT_FORMAT ": %u SMs of device %d from now on", CLIENT_ARGS(session),
-                 sm_count, share->device->ordinal);
+        session_log(session, ": %u SMs of device %d from now on", sm_count, share->device->ordinal);
     }
     move(session, share);
     if (now != sm_count)
@@ -236,9 +235,9 @@ static void follow_own(struct session *session, struct sm_share *share, stream_m
     CUresult result = take_groups(session, share, &share->partition);
 
     if (result != CUDA_SUCCESS) {
-        log_line("Client " CLIENT_FORMAT " keeps %u SMs of device %d for a green context: %s",
-                 CLIENT_ARGS(session), old ? old->sm_count : 0, share->device->ordinal,
-                 driver_error_name(result));
+        session_log_event(session, 0, " keeps %u SMs of device %d for a green context: %s",
+                          old ? old->sm_count : 0, share->device->ordinal,
+                          driver_error_name(result));
         return;
     }
     move(session, share);

@@ -240,10 +240,11 @@ static void log_left_output(const struct session *session)
     size_t size = backlog->size - backlog->start;
 
     if (size)
-        log_line("Client " CLIENT_FORMAT " has ended before it asked for this device printf "
-                 "output: %.*s",
-                 CLIENT_ARGS(session), size < PRINTF_LOGGED_MAX ? (int)size : PRINTF_LOGGED_MAX,
-                 backlog->text + backlog->start);
+        session_log_event(session, 0,
+                          " has ended before it asked for this device printf "
+                          "output: %.*s",
+                          size < PRINTF_LOGGED_MAX ? (int)size : PRINTF_LOGGED_MAX,
+                          backlog->text + backlog->start);
 }
 
 /* A last collection takes the output of its kernels, so that it is not attributed to another

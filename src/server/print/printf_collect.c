@@ -91,9 +91,10 @@ static void log_loss_locked(struct session *session, size_t size)
     bool last;
 
     if (error_budget_take(&session->printf->lost, LOGGED_LINE, &last))
-        log_line("Client " CLIENT_FORMAT " does not read its device printf output: %zu bytes are "
-                 "lost%s",
-                 CLIENT_ARGS(session), size, last ? ", and more may be that are not logged" : "");
+        session_log_event(session, 0,
+                          " does not read its device printf output: %zu bytes are "
+                          "lost%s",
+                          size, last ? ", and more may be that are not logged" : "");
 }
 
 static void keep_text(struct session *session, const char *text, size_t size)
@@ -120,9 +121,9 @@ static void note_mixture_locked(struct session *session)
     if (session->printf->is_mixed)
         return;
     session->printf->is_mixed = true;
-    log_line("Client " CLIENT_FORMAT " and others print at the same time from the same code: lines "
-             "that each of them may have printed come out of all of them",
-             CLIENT_ARGS(session));
+    session_log_event(session, 0,
+                      " and others print at the same time from the same code: lines "
+                      "that each of them may have printed come out of all of them");
 }
 
 static void give_to_all_locked(const struct output *output, struct record record)

@@ -303,8 +303,8 @@ static void move_streams(struct session *session, const struct sm_share *share)
             result = stream_renew(stream);
     }
     if (result != CUDA_SUCCESS)
-        log_line("Client " CLIENT_FORMAT ": streams keep their old limits: %s",
-                 CLIENT_ARGS(session), driver_error_name(result));
+        session_log_event(session, 0, ": streams keep their old limits: %s",
+                          driver_error_name(result));
 }
 
 /* ---- where an own share borrows ---- */

@@ -32,7 +32,7 @@ static void log_error(const char *name, CUresult result)
     text_format(text, sizeof(text),
                 "%s of the software GPU returned %s (%d); explained by: funnel why %d", name,
                 error ? error : "an unknown error", (int)result, (int)result);
-    user_log_line(path, text);
+    user_log_line(path, (int)result, text);
 }
 
 /* After an error that ends the context every call returns it, so its calls count as one. */

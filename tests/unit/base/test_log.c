@@ -67,6 +67,73 @@ static void test_a_client_cannot_forge_a_line(void **state)
     close(fd);
 }
 
+/* Records stand behind a tab, and no text has one. */
+static void test_a_client_cannot_forge_a_record(void **state)
+{
+    int fd = open_memory();
+    struct log_record record = {0};
+
+    log_open(fd, "Server");
+    log_line("note: %s", "x\t{\"client\":1,\"error\":2}");
+    log_open(-1, "");
+    char *text = contents(fd);
+    assert_false(log_record_cut(text, &record));
+    assert_int_equal(record.client, 0);
+    free(text);
+    close(fd);
+}
+
+static void assert_record(char *line, const char *text, struct log_record expected)
+{
+    struct log_record record;
+
+    assert_true(log_record_cut(line, &record));
+    assert_string_equal(line + strlen(line) - strlen(text), text);
+    assert_int_equal(record.client, expected.client);
+    assert_int_equal(record.is_event, expected.is_event);
+    assert_int_equal(record.error, expected.error);
+}
+
+/* Also behind a text that is cut. */
+static void test_records(void **state)
+{
+    static char longer[10000];
+    int fd = open_memory();
+
+    memset(longer, 'x', sizeof(longer) - 1);
+    log_open(fd, "Server");
+    log_with(LOG_ABOUT(42), "connected");
+    log_with(LOG_EVENT(43, 700), "a fault");
+    log_with(LOG_EVENT(44, 0), "%s", longer);
+    log_open(-1, "");
+    char *text = contents(fd), *second = strchr(text, '\n') + 1, *third = strchr(second, '\n') + 1;
+    assert_int_equal(strlen(third), 4095);
+    assert_record(text, "] connected", (struct log_record){.client = 42});
+    assert_record(second, "] a fault", (struct log_record){43, true, 700});
+    assert_record(third, "xxxx", (struct log_record){44, true, 0});
+    free(text);
+    close(fd);
+}
+
+static void test_text_that_is_no_record(void **state)
+{
+    static const char *const lines[] = {"text",
+                                        "text\t",
+                                        "text\t{\"client\":1",
+                                        "text\t{\"client\":1}x",
+                                        "text\t{\"error\":1}",
+                                        "{\"client\":1}"};
+    struct log_record record;
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        char line[64];
+
+        snprintf(line, sizeof(line), "%s\n", lines[i]);
+        assert_false(log_record_cut(line, &record));
+        assert_string_equal(line, lines[i]);
+    }
+}
+
 static void test_a_long_line_is_cut_but_ended(void **state)
 {
     static char longer[10000];
@@ -161,6 +228,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_form_of_a_line),
         cmocka_unit_test(test_a_client_cannot_forge_a_line),
+        cmocka_unit_test(test_a_client_cannot_forge_a_record),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_text_that_is_no_record),
         cmocka_unit_test(test_a_long_line_is_cut_but_ended),
         cmocka_unit_test(test_a_lost_line_is_counted_and_errno_kept),
         cmocka_unit_test(test_a_gap_is_told_of),

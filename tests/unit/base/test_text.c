@@ -109,7 +109,7 @@ static void test_make_lines_printable(void **state)
     char lines[] = "one\ttwo\n\n\033[2Jthree\nno\0end";
 
     text_make_lines_printable(lines, sizeof(lines) - 1);
-    assert_string_equal(lines, "one?two\n\n?[2Jthree\nno?end");
+    assert_string_equal(lines, "one\ttwo\n\n?[2Jthree\nno?end");
 }
 
 int main(void)
