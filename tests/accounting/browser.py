@@ -82,7 +82,7 @@ class Browser:
     def key(self, name):
         for kind in "rawKeyDown", "keyUp":
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name,
-                      windowsVirtualKeyCode={"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37}[name])
+                      windowsVirtualKeyCode={"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowRight": 39}[name])
 
     def picture(self, path):
         data = self.call("Page.captureScreenshot", format="png")["data"]

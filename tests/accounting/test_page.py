@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
 
 import harness  # noqa: E402  (found through the path above)
+import wire  # noqa: E402
 from browser import Browser  # noqa: E402
 from harness import wait_until  # noqa: E402
 from test_metrics import ServedTest, needs  # noqa: E402
@@ -96,6 +97,16 @@ class PageTest(ServedTest):
         self.assertIn("of 132", found["label"])
         self.assertIn("of 16.0 GiB", found["head"])
 
+    def test_ranges(self):
+        """The last hour and the last day, by the keyboard, too."""
+        self.attach_many(1)
+        self.go()
+        self.value("document.querySelector('#ranges input').focus()")
+        for seconds in 3600, 86400:
+            self.browser.key("ArrowRight")
+            self.browser.wait("page.history && [...page.charts.values()][0].charts.every(chart => "
+                              f"Math.abs(chart.u.scales.x.max - chart.u.scales.x.min - {seconds}) < 1)")
+
     def test_tooltip_by_keys(self):
         self.attach_many(2)
         self.go()
@@ -126,6 +137,24 @@ class PageTest(ServedTest):
         self.assertEqual(self.value("document.querySelector('tr.group button').getAttribute('aria-expanded')"),
                          "false")
         self.assertEqual(self.value("page.state.servers[0].clients.map(c => c.color)"), colors)
+
+    def test_classes_and_lanes(self):
+        """Each program has its class and its lane, by which the table is filtered and folded."""
+        for program_class in wire.NORMAL, wire.BATCH, wire.CRITICAL:
+            self.assertEqual(self.client(program_class=program_class).welcome()[0], 0)
+        self.go(width=1400)
+        self.browser.wait("document.querySelectorAll('#rows tr.program').length === 3")
+        cells = self.value("[...document.querySelectorAll('#rows tr.program')].map(row => ['Class', 'Lane']"
+                           ".map(name => row.querySelector(`[data-name=${name}]`).innerText))")
+        self.assertEqual(sorted(cells), [["batch", "batch"], ["critical", "main"], ["normal", "main"]])
+        self.value("at('filter').value = 'batch'; at('filter').oninput()")
+        self.assertEqual(len(self.rows()), 1)
+        self.value("document.querySelector('#rows button').click()")
+        facts = self.value("at('facts').innerText.replace(/\\s+/g, ' ')")
+        self.assertIn("Class batch Lane batch", facts)
+        self.value("at('filter').value = ''; at('fold').value = 'class'; at('fold').onchange()")
+        self.assertEqual(self.value("[...document.querySelectorAll('tr.group button')].map(b => b.textContent.trim())"),
+                         ["batch · 1", "critical · 1", "normal · 1"])
 
     @unittest.skipIf(os.geteuid() != 0, "needs root, to be two users")
     def test_two_users(self):
@@ -272,7 +301,7 @@ class PageTest(ServedTest):
         self.go()
         self.sign_in()
         self.browser.wait("page.state.operator && document.querySelectorAll('.plot canvas').length === 4")
-        for width in 360, 700, 761, 1000, 1400:
+        for width in 360, 700, 761, 1000, 1001, 1201, 1400:
             self.browser.look(width=width)
             self.assertLessEqual(self.value("document.documentElement.scrollWidth"), width)
 

@@ -107,6 +107,15 @@ class Lifecycle(harness.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(self.pipe).st_mode), expected)
         self.assertFalse(os.path.exists(os.path.join(self.pipe, "control")))
 
+    def test_logs_are_the_users_alone(self):
+        """They have the command lines of all programs."""
+        self.addCleanup(os.umask, os.umask(0))
+        self.start()
+        self.client().welcome()
+        wait_until(lambda: self.server_events("client"), "the log of the server")
+        for name in "control.log", "server.log":
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.log, name)).st_mode), 0o600, name)
+
     def test_terminate(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             self.start()

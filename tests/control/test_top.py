@@ -209,7 +209,7 @@ class Top(harness.TestCase):
         terminal.wait_for("There is no column color")
         terminal.type("/\n")
         terminal.wait(lambda _: len(self.rows_of(terminal)) == 2)
-        terminal.type("h")
+        terminal.type("?")
         terminal.wait_for("Any key goes back")
         terminal.type("x")
         terminal.wait_for("q quit")
@@ -243,6 +243,9 @@ class Top(harness.TestCase):
                 self.assertIn(command[:22], text)  # the folder is left out before it is cut
             self.assertEqual("SINCE" in text, columns == 200)
             self.assertEqual("MEM BAR" in text, columns > 80)
+            self.assertEqual("CLASS" in text and "LANE" in text, columns == 200)
+            if columns == 200:
+                self.assertRegex(text, r"(?m)^[0-9]+ .* normal +main ")
             self.assertRegex(lines[-1], r"k end$")
             for label in ("100\u2524", " 50\u2524", "  0\u2524"):  # of both graphs
                 self.assertEqual([line.count(label) for line in lines if label in line], [2])
@@ -383,8 +386,7 @@ class Sensors(harness.TestCase):
 
     def server_log(self):
         self.settle_logs()
-        with open(os.path.join(self.log, "server.log")) as file:
-            return file.read()
+        return harness.texts_of(os.path.join(self.log, "server.log"))
 
     def test_values(self):
         self.start_with("")

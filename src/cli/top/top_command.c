@@ -12,9 +12,9 @@
 #include "top_screen.h"
 #include "view.h"
 
-#define TOP_COLUMNS                                                                           \
-    "pid,user,group,sm_use,gpu_use,memory,bar,limit,sms,launch_rate,copy_rate,waiting,since," \
-    "command"
+#define TOP_COLUMNS                                                                                \
+    "pid,user,group,class,lane,sm_use,gpu_use,memory,bar,limit,sms,launch_rate,copy_rate,waiting," \
+    "since,command"
 #define LINE_CAPACITY 512
 
 struct run {

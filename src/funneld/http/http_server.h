@@ -8,6 +8,10 @@
  * one more takes the place of the oldest that is not being answered. Of requests without the token
  * 16 of each are answered at a time. Nothing of a request is used but its path, its query and three
  * headers.
+ *
+ * libevent's evhttp has none of these limits: up to 2.1 it bounds neither the connections nor the
+ * time of a whole request, it takes a second Host header, and a peer's place cannot be given to
+ * another.
  */
 #pragma once
 

@@ -237,7 +237,7 @@ function showGpus(list) {
 
 // ---- the table ----
 
-const limitText = c => [c.sm_percent < 100 ? c.sm_percent + " %" : "", isFinite(c.limit) ? bytes(c.limit) : "", c.priority ? "below" : "", c.class === "normal" ? "" : c.class].filter(Boolean).join(", ") || "none";
+const limitText = c => [c.sm_percent < 100 ? c.sm_percent + " %" : "", isFinite(c.limit) ? bytes(c.limit) : "", c.priority ? "below" : ""].filter(Boolean).join(", ") || "none";
 const waitText = c => c.call_ms > 1000 ? `${c.call} ${duration(c.call_ms / 1000)}` : duration(c.queued_seconds);
 const columns = [
   {id: "program", name: "Program", value: c => c.program ?? Infinity},
@@ -248,13 +248,15 @@ const columns = [
   {id: "launches", name: "Launches/s", kind: "hide-narrow", value: c => page.rates.get(c.key) || 0, text: c => number(page.rates.get(c.key) || 0)},
   {id: "time", name: "GPU time", value: c => c.time, text: c => duration(c.time), sums: true},
   {id: "waits", name: "Waits", kind: "hide-narrow", value: c => c.queued_seconds, text: waitText},
+  {id: "class", name: "Class", kind: "left hide-narrow", value: c => c.class, text: c => c.class},
+  {id: "lane", name: "Lane", kind: "left hide-medium", value: c => c.server.lane, text: c => c.server.lane},
   {id: "limits", name: "Limits", kind: "hide-narrow", value: c => c.sm_percent, text: limitText},
 ];
 function makeHeads() {
   for (const column of columns) {
     const head = make(at("heads"), "th", undefined, {scope: "col", class: column.id === "program" ? "left" : column.kind || ""});
     make(head, "button", column.name, {type: "button"}).onclick = () => {
-      page.falls = page.sort === column.id ? !page.falls : !["program", "user", "group"].includes(column.id);
+      page.falls = page.sort === column.id ? !page.falls : !["program", "user", "group", "class", "lane"].includes(column.id);
       page.sort = column.id;
       showTable();
     };
@@ -314,7 +316,7 @@ function groupRow(name, list) {
 }
 function showTable() {
   const words = at("filter").value.toLowerCase().split(/\s+/), all = clients(), fold = at("fold").value;
-  const list = sorted(all.filter(c => words.every(w => `${c.user} ${c.group} ${c.pid} ${c.command || ""} ${c.server.name}`.toLowerCase().includes(w))));
+  const list = sorted(all.filter(c => words.every(w => `${c.user} ${c.group} ${c.class} ${c.server.lane} ${c.pid} ${c.command || ""} ${c.server.name}`.toLowerCase().includes(w))));
   const rows = fold ? [] : list.map(rowOf);
   for (const name of fold ? [...new Set(list.map(c => c[fold]))].sort() : []) {
     const members = list.filter(c => c[fold] === name);
@@ -393,7 +395,7 @@ function showDrawer() {
   at("facts").replaceChildren();
   for (const [name, value] of [["Multiprocessors now", `${client.sms.toFixed(1)} of ${client.granted}`], ["Memory", `${bytes(client.memory)}, at most ${bytes(sum(client.devices, d => d.memory_peak))}`],
     ["GPU time", duration(client.time)], ["Since", exact.format(client.since * 1000)], ["Launches", number(client.launches)], ["Copied", bytes(client.copied_bytes)],
-    ["Waits in queue", duration(client.queued_seconds)], ["Limits", limitText(client)], ["Server", client.server.name], ["Process", String(client.pid || "–")]]) {
+    ["Waits in queue", duration(client.queued_seconds)], ["Limits", limitText(client)], ["Class", client.class], ["Lane", client.server.lane], ["Server", client.server.name], ["Process", String(client.pid || "–")]]) {
     const box = make(at("facts"), "div");
     make(box, "dt", name);
     make(box, "dd", value);
@@ -428,11 +430,16 @@ async function order(what, more, done) {
   if (ok) page.before = limitValues(client);
   tick();
 }
+// Behind the text of a line about one program stand a tab and its record (src/base/log_record.h).
+const logLines = log => log.split("\n").map(line => {
+  const [text, record] = line.split("\t");
+  return {text, client: +record?.match(/"client":(\d+)/)?.[1]};
+});
 async function showClientLog() {
   const client = opened();
   if (!client || !page.state.operator) return;
   const texts = await Promise.all(["", `?server=${client.server.pid}`].map(query => ask("api/log" + query).then(r => r.ok ? r.text() : "").catch(() => "")));
-  const own = new RegExp(`(client |PID:? ?)${client.pid}\\b`, "i"), lines = texts.flatMap(text => text.split("\n")).filter(line => own.test(line)).sort();
+  const lines = texts.flatMap(logLines).filter(line => line.client === client.pid).map(line => line.text).sort();
   if (page.open === client.key) setText(at("client-log"), lines.slice(-60).join("\n") || "No line in control.log or the server's log names this program.");
 }
 
@@ -494,7 +501,7 @@ async function showLog() {
   if (!page.state.operator || !at("logs").open) return;
   const pre = at("log"), stays = pre.scrollTop + pre.clientHeight < pre.scrollHeight - 4;
   const text = await ask("api/log").then(answer => answer.text()).catch(() => "");
-  setText(pre, text);
+  setText(pre, logLines(text).map(line => line.text).join("\n"));
   if (!stays) pre.scrollTop = pre.scrollHeight;
 }
 function show() {
