@@ -12,7 +12,7 @@
 #define API_FLAGS 1024u
 
 /* Counted in flags, not bytes; libcudart 13.0 insists on more than 522 and 13. */
-static uint32_t api_flags[API_FLAGS];
+static _Atomic uint32_t api_flags[API_FLAGS];
 static uint32_t resource_flags[14];
 
 /* What libcudart says of a call; it is as long as `size` says. */
@@ -57,14 +57,14 @@ void cudart_observe(void (*hook)(const struct cudart_call *call))
     if (hook)
         atomic_store_explicit(&profiler, hook, memory_order_release);
     for (unsigned i = 1; i < API_FLAGS; i++)
-        __atomic_store_n(&api_flags[i], hook != NULL, __ATOMIC_RELAXED);
+        atomic_store_explicit(&api_flags[i], hook != NULL, memory_order_relaxed);
     if (!hook)
         atomic_store_explicit(&profiler, NULL, memory_order_release);
 }
 
 static void get_api_flags(uint32_t **ret_flags, size_t *ret_count)
 {
-    *ret_flags = api_flags;
+    *ret_flags = (uint32_t *)api_flags;
     *ret_count = sizeof(api_flags) / sizeof(api_flags[0]);
 }
 

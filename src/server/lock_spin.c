@@ -48,12 +48,11 @@ static bool spinning_pays(void)
     return spin_has_many_cpus() && !feature_is_off_once(FEATURE_LOCK_SPIN);
 }
 
-/* A check is cheaper than pthread_mutex_trylock(), but only glibc's layout is known. The int is
- * glibc's, so no C11 atomic type fits. */
+/* A check is cheaper than pthread_mutex_trylock(), but only glibc's layout is known. */
 static bool seems_free(pthread_mutex_t *mutex)
 {
 #ifdef __GLIBC__
-    return !__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
+    return !atomic_load_explicit((const atomic_int *)&mutex->__data.__lock, memory_order_relaxed);
 #else
     return true;
 #endif

@@ -6,6 +6,7 @@
 #include "gate.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -38,8 +39,8 @@ struct gate {
     /* Threads that give streams something to wait for are its readers, and a call that waits for
      * all streams is its writer. */
     pthread_rwlock_t lock;
-    unsigned waiters; /* atomic: calls that look for a moment in which no stream waits */
-    unsigned tickets; /* atomic: those of them that have looked for QUOTA_WAIT_SECONDS */
+    atomic_uint waiters; /* calls that look for a moment in which no stream waits */
+    atomic_uint tickets; /* those of them that have looked for QUOTA_WAIT_SECONDS */
     pthread_mutex_t waits_lock;
     struct list waits; /* struct stream_wait */
 
@@ -158,9 +159,9 @@ static void pause_briefly(void)
  * call with a ticket has all turns. Partner of the counters: count_calls(). */
 static bool is_calls_turn(const struct gate *gate)
 {
-    if (__atomic_load_n(&gate->tickets, __ATOMIC_ACQUIRE))
+    if (atomic_load_explicit(&gate->tickets, memory_order_acquire))
         return true;
-    return __atomic_load_n(&gate->waiters, __ATOMIC_ACQUIRE) && clock_ns() / TURN_NS % 2;
+    return atomic_load_explicit(&gate->waiters, memory_order_acquire) && clock_ns() / TURN_NS % 2;
 }
 
 bool gate_enter(struct gate *gate, const atomic_bool *stop)
@@ -243,8 +244,10 @@ bool gate_try_close(struct gate *gate)
 static void count_calls(struct gate *gate, int waiters, int tickets)
 {
     for (unsigned i = 0; i < gate->member_count; i++) {
-        __atomic_add_fetch(&gate->members[i]->waiters, (unsigned)waiters, __ATOMIC_RELEASE);
-        __atomic_add_fetch(&gate->members[i]->tickets, (unsigned)tickets, __ATOMIC_RELEASE);
+        atomic_fetch_add_explicit(&gate->members[i]->waiters, (unsigned)waiters,
+                                  memory_order_release);
+        atomic_fetch_add_explicit(&gate->members[i]->tickets, (unsigned)tickets,
+                                  memory_order_release);
     }
 }
 

@@ -80,14 +80,14 @@ uint64_t window_part_end(const struct window *window, unsigned index)
     return window->base + (index + 1) * window->devices->stride;
 }
 
-uint32_t *window_fence(const struct window *window, uint32_t word)
+_Atomic uint32_t *window_fence(const struct window *window, uint32_t word)
 {
-    return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_FENCE_OFFSET) + word;
+    return (_Atomic uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_FENCE_OFFSET) + word;
 }
 
-uint32_t *window_host_wait_word(const struct window *window, uint32_t word)
+_Atomic uint32_t *window_host_wait_word(const struct window *window, uint32_t word)
 {
-    return (uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_HOST_WAIT_OFFSET) + word;
+    return (_Atomic uint32_t *)(uintptr_t)(window->host_base + GPU_REGION_HOST_WAIT_OFFSET) + word;
 }
 
 /* The driver also reserves the addresses of the devices in this process, so it must get them before

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -106,5 +107,5 @@ uint64_t window_left(const struct window *window, uint64_t address);
 void window_unplace(struct window *window, uint64_t address);
 
 /* The fence words and the host-wait words of the GPU-visible region. */
-uint32_t *window_fence(const struct window *window, uint32_t word);
-uint32_t *window_host_wait_word(const struct window *window, uint32_t word);
+_Atomic uint32_t *window_fence(const struct window *window, uint32_t word);
+_Atomic uint32_t *window_host_wait_word(const struct window *window, uint32_t word);

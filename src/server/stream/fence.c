@@ -10,6 +10,7 @@
 #include "fence.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 
 #include "futex.h"
 #include "server_dispatch.h"
@@ -18,14 +19,14 @@
 
 uint32_t fence_value(const struct window *window, uint32_t word)
 {
-    return __atomic_load_n(window_fence(window, word), __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(window_fence(window, word), memory_order_acquire);
 }
 
 void fence_write_now(const struct window *window, uint32_t word, uint32_t seq)
 {
-    uint32_t *fence = window_fence(window, word);
+    _Atomic uint32_t *fence = window_fence(window, word);
 
-    __atomic_store_n(fence, seq, __ATOMIC_RELEASE);
+    atomic_store_explicit(fence, seq, memory_order_release);
     futex_wake(fence, INT_MAX);
 }
 
@@ -33,7 +34,7 @@ void fence_expect_work(struct stream *stream)
 {
     struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
 
-    __atomic_store_n(&in_flight->unfenced, 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&in_flight->unfenced, 1, memory_order_relaxed);
 }
 
 void fence_expect(struct stream *stream, uint32_t seq)
@@ -41,8 +42,8 @@ void fence_expect(struct stream *stream, uint32_t seq)
     struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
 
     print_checkpoint_fence(stream, seq);
-    __atomic_store_n(&in_flight->promised, seq, __ATOMIC_RELAXED);
-    __atomic_store_n(&in_flight->unfenced, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&in_flight->promised, seq, memory_order_relaxed);
+    atomic_store_explicit(&in_flight->unfenced, 0, memory_order_relaxed);
 }
 
 uint32_t fence_expected(const struct stream *stream)
@@ -53,9 +54,9 @@ uint32_t fence_expected(const struct stream *stream)
 bool fence_pending(const struct session *session, uint32_t word)
 {
     const struct in_flight *in_flight = &session->streams->in_flight[word];
-    uint32_t promised = __atomic_load_n(&in_flight->promised, __ATOMIC_RELAXED);
+    uint32_t promised = atomic_load_explicit(&in_flight->promised, memory_order_relaxed);
 
-    return __atomic_load_n(&in_flight->unfenced, __ATOMIC_RELAXED) ||
+    return atomic_load_explicit(&in_flight->unfenced, memory_order_relaxed) ||
            (promised && (int32_t)(fence_value(session->window, word) - promised) < 0);
 }
 
@@ -97,7 +98,7 @@ static void CUDA_CB wake_sleepers(void *word)
 
 CUresult serve_fnWake(struct session *session, const struct wire_fnWake *in, struct stream *hStream)
 {
-    uint32_t *word = window_fence(session->window, hStream->word);
+    _Atomic uint32_t *word = window_fence(session->window, hStream->word);
 
     if (fence_reached(hStream, in->seq)) {
         futex_wake(word, INT_MAX);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host_wait_record.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "host_wait.h"
@@ -12,7 +13,7 @@
 
 uint32_t host_wait_word_load(const struct session *session, uint32_t word)
 {
-    return __atomic_load_n(window_host_wait_word(session->window, word), __ATOMIC_ACQUIRE);
+    return atomic_load_explicit(window_host_wait_word(session->window, word), memory_order_acquire);
 }
 
 bool host_wait_is_over(const struct host_wait *wait)

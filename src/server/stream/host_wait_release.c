@@ -5,6 +5,9 @@
  * bounded number in each round: a client may have left a million waits.
  */
 #include "host_wait.h"
+
+#include <stdatomic.h>
+
 #include "host_wait_record.h"
 #include "memory.h"
 #include "stream_state.h"
@@ -47,7 +50,8 @@ static void release_host_wait_words(struct session *session, unsigned round)
     for (uint32_t word = 0; word < GPU_REGION_HOST_WAITS; word++) {
         uint32_t seq = session->streams->host_wait_seq[word] + turn;
         if (turn || (int32_t)(seq - host_wait_word_load(session, word)) > 0)
-            __atomic_store_n(window_host_wait_word(session->window, word), seq, __ATOMIC_RELEASE);
+            atomic_store_explicit(window_host_wait_word(session->window, word), seq,
+                                  memory_order_release);
     }
 }
 

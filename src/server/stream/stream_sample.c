@@ -2,14 +2,16 @@
 /* The lock keeps the streams alive. It is only tried, so that no client waits for a sample. */
 #include "stream_sample.h"
 
+#include <stdatomic.h>
+
 #include "fence.h"
 #include "stream_state.h"
 
 /* Partner: fence_expect_work(). */
 static bool is_unfenced(const struct stream *stream)
 {
-    return __atomic_load_n(&stream->session->streams->in_flight[stream->word].unfenced,
-                           __ATOMIC_RELAXED);
+    return atomic_load_explicit(&stream->session->streams->in_flight[stream->word].unfenced,
+                                memory_order_relaxed);
 }
 
 static bool is_idle(const struct stream *stream)

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "fence.h"
 #include "lending.h"
 #include "stream.h"
@@ -21,8 +23,8 @@ struct server_streams {
 
 /* What other threads may know about the stream of a fence word. */
 struct in_flight {
-    uint32_t promised; /* atomic: the number that was last asked to be written */
-    uint32_t unfenced; /* atomic: 1 = there is work behind it */
+    _Atomic uint32_t promised; /* the number that was last asked to be written */
+    _Atomic uint32_t unfenced; /* 1 = there is work behind it */
 };
 
 struct session_streams {
