@@ -178,7 +178,8 @@ static void log_change(struct server *server, const struct stall *stall, const c
     bool stalled = stall->waited_ms >= STALL_LOGGED_MS;
 
     if (stalled != server->life->stall_logged)
-        log_line(stalled ? "Clients wait for another: %s" : "No client waits for another any more",
+        log_with(stalled && stall->offender ? LOG_EVENT(stall->offender->identity.pid, 0) : NULL,
+                 stalled ? "Clients wait for another: %s" : "No client waits for another any more",
                  text);
     server->life->stall_logged = stalled;
 }
