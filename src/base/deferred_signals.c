@@ -11,7 +11,7 @@
 #define LAST_SIGNAL 64
 #define BIT(number) (UINT64_C(1) << ((number)-1))
 
-/* Those of faults, and two that libc keeps to itself. */
+/* The signals of faults, and two that libc keeps to itself. */
 #define NEVER_DEFERRED                                                                      \
     (BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGFPE) | BIT(SIGILL) | BIT(SIGTRAP) | BIT(SIGABRT) | \
      BIT(SIGSYS) | BIT(32) | BIT(33))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which reports a process has made, so that it makes each once. From any thread. */
+/* The reports that a process has made, so that it makes each once. From any thread. */
 #pragma once
 
 #include <pthread.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a log line that programs read: a tab, and an object in JSON up to the end of the line,
+ * The part of a log line that programs read: a tab, and an object in JSON up to the end of the
+ * line,
  *     ... text\t{"client":4711}
  *     ... text\t{"client":4711,"error":2}
- * The second is an event. Texts contain no tab, so they cannot imitate a record, and their words may
- * change.
+ * The second is an event. Texts contain no tab, so they cannot imitate a record, and their words
+ * may change.
  */
 #pragma once
 

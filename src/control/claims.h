@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which client has which window of addresses: a table in shared memory that outlives a server, so
+ * The clients' windows of addresses: a table in shared memory that outlives a server, so
  * that the next one can tell who comes back. The daemon makes one for each user whose servers it
  * starts (funneld/servers/claim_table.h) and gives it to each of them; only servers read and write
  * it (server/window_claim.h). A client never sees it.

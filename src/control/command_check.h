@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a daemon answers, as far as a front end may believe it. */
+/* Checks of the answers that a daemon sends to a front end. */
 #pragma once
 
 #include "command_protocol.h"

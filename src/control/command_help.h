@@ -13,7 +13,7 @@ struct command_description {
     const char *help;
 };
 
-/* Those of v2, then those of v3, then one whose name is NULL. */
+/* The commands of v2, then those of v3, then one whose name is NULL. */
 extern const struct command_description command_descriptions[];
 
 /* Of v3: "server list" and so on. */

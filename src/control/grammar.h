@@ -39,7 +39,7 @@
 #define GRAMMAR_LEVELS_ALL UINT32_MAX
 #define GRAMMAR_REASON_MAX 256
 
-/* What a command was given. A value not given is 0; `given` tells it from a 0 that was. */
+/* The values of a command. A value not given is 0; `given` tells it from a 0 that was. */
 struct grammar_values {
     uint64_t given; /* bit = enum grammar_kind */
     pid_t server;

@@ -26,7 +26,7 @@ int paths_resolve(struct paths *ret_paths);
  * with colons between them: then it is the first in which such a daemon listens, or the first. */
 int paths_find_daemon(struct paths *ret_paths);
 
-/* What the error of these two is. */
+/* The text of an error of these two. */
 const char *paths_error_text(int error);
 
 /* The longest pipe directory whose socket's address still fits. */

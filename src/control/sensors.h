@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device measures of itself: how values travel, and how JSON and metrics name them. */
+/* The measurements of a device: how values travel, and how JSON and metrics name them. */
 #pragma once
 
 #include <stdint.h>

@@ -252,7 +252,7 @@ struct server_client_attached {
     uint32_t reserved;
 };
 
-/* What a client has used since it attached. Times are nanoseconds; how exact they are stands in
+/* The use of a client since it attached. Times are nanoseconds; how exact they are stands in
  * docs/operating.md. */
 struct server_usage {
     uint64_t gpu_ns[SERVER_MAX_DEVICES]; /* in which it had kernels on the device */

@@ -16,7 +16,7 @@ enum client_class {
     CLASS_BATCH = 3,
 };
 
-/* What a class has to be, for messages. */
+/* The valid classes, for messages. */
 #define CLASS_EXPECTED "critical, normal or batch"
 
 /* False when `text` names no class. */

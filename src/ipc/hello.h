@@ -38,7 +38,7 @@ struct hello_named_limit {
     uint64_t bytes;  /* at most this much memory */
 };
 
-/* What totals of device memory show a client that has a memory limit. */
+/* The totals of device memory that a client with a memory limit sees. */
 enum hello_totals {
     HELLO_TOTALS_UNSET = 0,  /* what the daemon says */
     HELLO_TOTALS_LIMIT = 1,  /* the limit */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server writes while it is traced, into a memory file: a header, and records of one size.
+ * The trace of a server, in a memory file: a header, and records of one size.
  * For `funnel trace` the daemon made the file and the front end reads it; for a profiler the client
  * did and reads its own records. Times are of CLOCK_MONOTONIC.
  */

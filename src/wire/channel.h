@@ -208,9 +208,9 @@ static inline bool channel_traced(const struct channel *channel)
     return atomic_load_explicit(&channel->region->traced, memory_order_relaxed);
 }
 
-/* Whether kernels of the program may have printed what the server has not collected, or has no room
- * for: then fnPrintfCollect brings it. Where the caller has seen the fence behind a kernel, it
- * knows of what the kernel printed. One load. From any thread. */
+/* Whether kernels of the program may have printed what the server has not collected, or has no
+ * capacity for: then fnPrintfCollect brings it. Where the caller has seen the fence behind a
+ * kernel, it knows of what the kernel printed. One load. From any thread. */
 static inline bool channel_output_pending(const struct channel *channel)
 {
     return atomic_load_explicit(&channel->region->output_pending, memory_order_acquire);

@@ -291,7 +291,7 @@ static int parse_log(int argc, char **argv, struct log_options *options)
     return optind < argc ? cli_usage("unexpected argument: %s", argv[optind]) : 0;
 }
 
-/* What is logged comes from the programs of others, too. Records are for programs. */
+/* Lines contain texts of other users' programs. Records are for programs. */
 static void print_lines(int fd)
 {
     FILE *file = fdopen(fd, "r");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the subcommands of `funnel` share: a table of them, options, and finding the daemon. */
+/* Shared by the subcommands of `funnel`: a table of them, options, and finding the daemon. */
 #pragma once
 
 #include <stdbool.h>
@@ -63,7 +63,7 @@ int cli_client_log(const struct paths *paths, char *ret_path, size_t capacity);
 /* Those of the two that are there; programs without `funnel run` use the second. How many. */
 unsigned cli_client_logs(const struct paths *paths, char ret_paths[2][PATH_MAX]);
 
-/* What a daemon is started with. */
+/* The options that a daemon is started with. */
 struct daemon_options {
     const char *device;        /* auto, cuda, soft */
     bool static_partitioning;  /* every program runs in a static partition */

@@ -317,7 +317,7 @@ static int run_divert(int argc, char **argv)
     if (status)
         return status;
     status = change("nvidia-cuda-mps-control", &options);
-    /* What was diverted with --server is undone without it, too. */
+    /* A diversion with --server is undone without it, too. */
     if (!status && (options.server || options.undo))
         status = change("nvidia-cuda-mps-server", &options);
     if (!status && !options.undo)

@@ -58,7 +58,7 @@ static const struct command_client *demand_client(struct screen *screen)
     return client;
 }
 
-/* What the daemon knows it by: in another PID namespace its ID. */
+/* The number by which the daemon knows it: in another PID namespace its ID. */
 static long number_of(const struct command_client *client)
 {
     return client->row.identity.pid ? client->row.identity.pid : (long)client->row.id;

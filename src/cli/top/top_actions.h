@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What keys and clicks do in `funnel top`. */
+/* The actions of keys and clicks in `funnel top`. */
 #pragma once
 
 #include "top_screen_state.h"

@@ -118,7 +118,7 @@ const char *top_draw_square(void)
 static const char *const eighths[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                       "\u2585", "\u2586", "\u2587", "\u2588"};
 
-/* What does not fill a column shows as half of one. */
+/* A rest that does not fill a column shows as half of one. */
 int top_draw_bar(int y, int x, int width, double share)
 {
     int halves = (int)((share < 0 ? 0 : share > 1 ? 1 : share) * 2 * (width - 2) + 0.5);

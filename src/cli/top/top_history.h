@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `funnel top` has seen of devices and programs: shares of the multiprocessors, one a sample.
+/* The history of devices and programs in `funnel top`: shares of the multiprocessors, one a sample.
  */
 #pragma once
 

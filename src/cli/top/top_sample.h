@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `funnel top` shows at one moment: two snapshots, one after the other. */
+/* The sample that `funnel top` shows at one moment: two snapshots, one after the other. */
 #pragma once
 
 #include "client_rows.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the full screen of `funnel top` shows now. */
+/* The present state of the full screen of `funnel top`. */
 #pragma once
 
 #include <sys/types.h>

@@ -156,7 +156,7 @@ static void show_device_graph(const struct screen *screen, int y, int height, in
     top_draw_graph(y + 1, 0, height, width, &device->sm_use, top_draw_color_of(""));
 }
 
-/* What the programs of a group had together. */
+/* The sums of a group's programs. */
 static const struct top_series *sum_of_group(const struct screen *screen, const char *group)
 {
     static struct top_series sum;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What servers wrote down while they were traced. */
+/* The records that servers wrote while they were traced. */
 #pragma once
 
 #include <signal.h>

@@ -11,7 +11,7 @@
 /* By what sums are made. */
 enum usage_key { USAGE_USER, USAGE_GROUP, USAGE_SERVER, USAGE_NAMESPACE, USAGE_DAY };
 
-/* What programs used together. */
+/* The use of several programs together. */
 struct usage_row {
     char key[USAGE_KEYS_MAX][USAGE_KEY_TEXT];
     uint64_t clients, failed;

@@ -122,7 +122,7 @@ static void add_to_group(struct client_row *group, const struct client_row *row)
         group->call_ms = row->call_ms;
 }
 
-/* There is room for as many heads as clients. */
+/* The array has capacity for as many heads as clients. */
 static void add_heads(struct client_rows *rows)
 {
     unsigned clients = rows->count;

@@ -43,7 +43,7 @@ static void make_name(char *title)
         *title = isalnum((unsigned char)*title) ? (char)tolower((unsigned char)*title) : '_';
 }
 
-/* What is not set or not known is null. */
+/* A value that is not set or not known is null. */
 static json_t *cell_value(const char *cell)
 {
     char *end;

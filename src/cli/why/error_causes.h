@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an error of the driver API mostly means in a program that runs through Funnel. */
+/* The usual causes of the driver API's errors in programs that run through Funnel. */
 #pragma once
 
 struct error_cause {

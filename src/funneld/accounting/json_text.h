@@ -6,5 +6,5 @@
 #include <stddef.h>
 
 /* Appends the text, of at most `capacity` bytes up to its NUL, as a JSON string with its quotes.
- * What is not UTF-8, and control characters, become question marks. */
+ * Bytes that are not UTF-8, and control characters, become question marks. */
 void json_text_add(struct evbuffer *out, const char *text, size_t capacity);

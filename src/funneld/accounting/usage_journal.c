@@ -27,7 +27,7 @@
 
 /* ---- the file ---- */
 
-/* What comes after the newest name is moved one further; the oldest goes. */
+/* Each file gets the next number, and the oldest is removed. */
 static void rotate(const char *path)
 {
     char from[PATH_MAX + 4], to[PATH_MAX + 4];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What clients that have ended used together, by server, user and group, since the daemon started.
+ * The sums of the clients that have ended, by server, user and group, since the daemon started.
  * To these the use of running clients is added where sums are asked for, so that sums only grow.
  */
 #pragma once

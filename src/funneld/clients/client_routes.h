@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which server a program belongs to, and which one it shares if that cannot be started. */
+/* The server of a program, and the one that it shares if that cannot be started. */
 #pragma once
 
 #include <stdbool.h>

@@ -19,7 +19,7 @@ static void name_group(char *groups, char ret_name[HELLO_GROUP_MAX])
     free(groups);
 }
 
-/* What the daemon itself runs in says nothing about a program. */
+/* The daemon's own control group says nothing about a program. */
 static const char *own_group(void)
 {
     static char name[HELLO_GROUP_MAX];

@@ -65,6 +65,6 @@ bool console_is_operator(const struct console *console);
 bool console_may_manage(const struct console *console, const struct server_process *server);
 bool console_may_manage_service(const struct console *console, const struct service *service);
 
-/* Those of a user, subordinate IDs included (user_owner.h). */
+/* The front ends of a user, subordinate IDs included (user_owner.h). */
 unsigned console_count(const struct daemon *daemon, uid_t owner);
 void console_close_all(struct daemon *daemon);

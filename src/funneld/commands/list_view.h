@@ -13,7 +13,7 @@ struct console;
 struct list_view;
 struct service;
 
-/* What a list is about. */
+/* The subject of a list. */
 struct list_view_type {
     const char *const *titles;
     unsigned listed; /* columns that a list shows; `get` knows all */

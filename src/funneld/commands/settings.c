@@ -262,7 +262,7 @@ void settings_forget(const struct daemon *daemon)
 
 /* ---- commands ---- */
 
-/* What is set of one client ends with the client, and its server knows it. */
+/* A setting of one client ends with the client, and its server knows it. */
 static bool is_of_client(const struct grammar_values *values)
 {
     return grammar_given(values, GRAMMAR_CLIENT);

@@ -83,7 +83,7 @@ static struct command_limit limit_of(enum command_scope scope, const char *name)
     return limit;
 }
 
-/* What is set for all devices, and then a message for each that has a memory limit of its own. */
+/* The settings for all devices, and then a message for each that has a memory limit of its own. */
 static void send_limits(struct console *console, enum command_scope scope, const char *name,
                         const struct limits *limits)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tables and keys of the configuration file mean. A key is read as the option of that name
+ * The tables and keys of the configuration file. A key is read as the option of that name
  * is, of `server create`, `server set`, `namespace set` and `sm-partition create`.
  */
 #pragma once

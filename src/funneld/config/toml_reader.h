@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the TOML parser share: the place in the text. Every step returns 0, or a
+/* Shared by the parts of the TOML parser: the place in the text. Every step returns 0, or a
  * negative errno with the reason said. */
 #pragma once
 

@@ -27,7 +27,7 @@ struct daemon;
 struct mps_namespace;
 struct server_process;
 
-/* What the subsystems above the servers do when something happens to a server or a namespace. The
+/* The actions of the subsystems above the servers at an event of a server or a namespace. The
  * loop fills this table (daemon_loop.c); the servers and namespaces call it. */
 struct daemon_events {
     /* A connection waits at the listening socket of a namespace. */

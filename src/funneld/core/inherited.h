@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a daemon leaves to the program that it becomes (reload.h): descriptors that stay open in
- * execve(), each with what it is and is about, as lines in a memory file whose number is in the
- * environment. No other process gets it.
+ * The things that a daemon leaves to the program that it becomes (reload.h): descriptors that stay
+ * open in execve(), each with what it is and is about, as lines in a memory file whose number is in
+ * the environment. No other process gets it.
  */
 #pragma once
 

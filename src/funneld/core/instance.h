@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a daemon the only one of its pipe directory: safe directories, a lock that ends with
+ * A daemon is the only one of its pipe directory: safe directories, a lock that ends with
  * the process, the pid file that scripts read, and the socket that programs connect to.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #define INSTANCE_PID_NAME "nvidia-cuda-mps-control.pid"
 /* Servers are told that this is the pipe directory: their own driver must find no daemon there. */
 #define INSTANCE_EMPTY_NAME "empty"
-/* What the next daemon has to know of each server, and its socket: funneld/servers/server_file.h.
+/* The facts of each server for the next daemon, and its socket: funneld/servers/server_file.h.
  * No server of an operator's has such a name. */
 #define INSTANCE_SERVERS_NAME "funnel.servers"
 

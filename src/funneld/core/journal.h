@@ -27,7 +27,7 @@ void journal_with(const struct log_record *record, const char *format, ...)
  * those of operators are not. */
 uid_t journal_account(uid_t uid);
 
-/* What a user may cause in a minute, in bytes. */
+/* The bytes that a user may cause in a minute. */
 void journal_set_quota(uint64_t bytes);
 
 /* Puts control.log, or with a `name` the log of that server, aside as *.old when it has more than

@@ -75,7 +75,7 @@ static int read_checked(int fd, size_t most, char **ret_text, size_t *ret_size)
 
 int own_file_read(const char *path, size_t most, char **ret_text, size_t *ret_size)
 {
-    /* What is not a file, such as a pipe, must not make the daemon wait. */
+    /* The daemon must not wait for a pipe, or anything else that is no file. */
     _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
     return fd < 0 ? -errno : read_checked(fd, most, ret_text, ret_size);

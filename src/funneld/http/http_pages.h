@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What funneld --metrics serves: /metrics, the status page, and what the page asks for. Without the
- * secret of http_token.h a reader sees no command lines and no logs, and changes nothing.
+ * The paths that funneld --metrics serves: /metrics, the status page, and what the page asks for.
+ * Without the secret of http_token.h a reader sees no command lines and no logs, and changes
+ * nothing.
  */
 #pragma once
 

@@ -74,7 +74,7 @@ int http_parse(char *text, size_t size, struct http_request *ret_request)
     return status;
 }
 
-/* What follows NAME= in the query, or NULL. */
+/* The text behind NAME= in the query, or NULL. */
 static const char *find_value(const struct http_request *request, const char *name)
 {
     size_t length = strlen(name);

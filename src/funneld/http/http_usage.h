@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs that have ended used, for the status page: the sums that `funnel usage` makes of
+ * The use of programs that have ended, for the status page: the sums that `funnel usage` makes of
  * the journal. The command makes them in a process of its own, because the journal may have many
  * megabytes and the daemon's one thread has programs to hand over meanwhile.
  */

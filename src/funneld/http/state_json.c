@@ -93,7 +93,7 @@ static void add_program(struct evbuffer *out, const struct status_report *report
         evbuffer_add_printf(out, ",\"program\":%u,\"color\":%u", program->serial, program->color);
 }
 
-/* What it waits for, and what was refused. */
+/* Its waits, and the things that it was refused. */
 static void add_troubles(struct evbuffer *out, const struct server_status_row *row)
 {
     evbuffer_add_printf(out,
@@ -160,7 +160,7 @@ static void add_server(struct evbuffer *out, const struct status_report *report,
     evbuffer_add_printf(out, "]}");
 }
 
-/* Those that are known, by their names. */
+/* The known values, by their names. */
 static void add_sensors(struct evbuffer *out, const struct server_sensors *sensors)
 {
     for (unsigned i = 0; i < SENSOR_COUNT; i++)

@@ -64,7 +64,7 @@ int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
     return 0;
 }
 
-/* What a client may have under both: each limit is the stricter one. */
+/* The limits of a client under both: each is the stricter one. */
 static void take_stricter(struct server_limits *limits, const struct server_limits *other)
 {
     if (other->sm_centipercent < limits->sm_centipercent)

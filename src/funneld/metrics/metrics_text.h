@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon knows as text for Prometheus: in its own format, or as OpenMetrics. They differ
+ * The daemon's figures as text for Prometheus: in its own format, or as OpenMetrics. They differ
  * in what a counter's family is called.
  */
 #pragma once

@@ -31,7 +31,7 @@ static struct {
     uint64_t color_used[HISTORY_COLORS]; /* clock_ns() when a program of that color last ran */
 } history = {.tiers = {{.merged = 1}, {.merged = 12}, {.merged = 24}}};
 
-/* What a sample is made of, before its size is known. */
+/* The parts of a sample, before its size is known. */
 struct draft {
     unsigned count;
     struct history_entry entries[ENTRIES];
@@ -108,7 +108,7 @@ static struct history_program *add_program(pid_t server, const struct server_sta
     return program;
 }
 
-/* What the program has used of each device since it was read before. The counters only grow, and
+/* The program's use of each device since it was read before. The counters only grow, and
  * the daemon has bounded them. */
 static void read_rates(struct history_program *program, const struct server_status_row *row,
                        uint64_t now, double ret_sms[SERVER_MAX_DEVICES])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon itself knows of the clients that a server has been given. A server names a client
+ * The daemon's own facts about the clients that a server has been given. A server names a client
  * by the number that the daemon has given it, and says what the client does. Who the client is
  * stands here alone: user, group, program, process, and since when. So a server that lies can speak
  * of its own clients only, and cannot make anyone else of them.

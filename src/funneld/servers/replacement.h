@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What takes the place of a server that ends without an order, because of a fault,
+ * The replacement of a server that ends without an order, because of a fault,
  * a signal or the stall timeout: its standby, or a new server. Neither waits until the process of
  * the old one has gone, because its driver takes some tenths of a second to clean up.
  */

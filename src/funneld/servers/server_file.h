@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the next daemon has to know of a server if this one is killed: a file for each server, in a
+ * The facts of a server for the next daemon, if this one is killed: a file for each server, in a
  * directory of the pipe directory that is the daemon's alone, beside the socket at which the server
  * waits. The daemon believes this file, as it has written it itself, and not the server.
  *
@@ -31,7 +31,7 @@ struct server_file {
     uint64_t used[SERVER_CLIENTS_MAX / 64];
 };
 
-/* What is kept of the server itself. */
+/* The record of the server itself. */
 struct saved_server {
     char release[32];
     char name[SERVER_NAME_MAX];

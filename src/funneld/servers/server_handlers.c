@@ -84,7 +84,7 @@ static struct client_record *find_client(struct server_process *server, uint32_t
 {
     struct client_record *record = client_record_find(server, id);
 
-    /* What the dead daemon has accounted for is told again. */
+    /* The server reports again the clients that the dead daemon has accounted for. */
     if (!record && server->resuming)
         return NULL;
     if (!record && !server->has_invented)
@@ -139,7 +139,7 @@ static void on_usage(struct server_process *server, const struct server_client_g
         client_record_note(record, usage);
 }
 
-/* What "memacct set audit_log=true" asks for. */
+/* The lines that "memacct set audit_log=true" asks for. */
 static void audit(const struct server_process *server, pid_t pid,
                   const struct server_client_gone *gone)
 {

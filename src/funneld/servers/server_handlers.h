@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the daemon does with the messages that a server sends. */
+/* The daemon's handlers of a server's messages. */
 #pragma once
 
 #include "connection.h"

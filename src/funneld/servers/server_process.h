@@ -24,7 +24,7 @@
 #define RESUME_TIMEOUT_S 30
 #define SERVER_EXIT_UNKNOWN (-1) /* in the place of a status of wait(2) */
 
-/* Which server a program belongs to, and what is needed to start that server. */
+/* The server of a program, and the facts that its start needs. */
 struct server_route {
     char name[SERVER_NAME_MAX];
     uid_t uid;

@@ -28,7 +28,7 @@
 
 #define FIRST_SPARE_FD 64 /* above anything dup2 below writes to */
 
-/* What a user's server may see of root's environment: /proc shows it to that user. */
+/* Root's variables that a user's server may have: /proc shows them to that user. */
 static const char *const passed_on[] = {
     "PATH=", "LANG=", "LC_", "TZ=", "CUDA_", "FUNNEL_", "NVIDIA_", "LD_LIBRARY_PATH="};
 
@@ -117,7 +117,7 @@ static void take_groups(const struct spawn *spawn)
         setenv("HOME", entry->pw_dir, 1);
 }
 
-/* What the server has to call a device that the daemon calls `name`. */
+/* The server's name of a device that the daemon calls `name`. */
 static void visible_device(const char *own, const char *name, char *ret_name, size_t capacity)
 {
     uint64_t skip;

@@ -10,7 +10,7 @@
 
 struct status_query;
 
-/* What one server reports. */
+/* The report of one server. */
 struct status_report {
     struct status_query *query;
     struct command_server server;

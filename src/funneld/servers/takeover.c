@@ -150,7 +150,7 @@ static struct server_process *read_server(struct daemon *daemon, struct server_f
     return server;
 }
 
-/* What it has used is known as it was told last. */
+/* The server's last report says how much it has used. */
 static void give_up(struct server_process *server, int error)
 {
     if (error == -ESRCH)

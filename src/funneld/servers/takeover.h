@@ -11,7 +11,7 @@
 #include "server_process.h"
 
 /* Before the daemon accepts connections: programs that come wait for the answers of the servers.
- * What cannot be taken over is told in the log; its programs go on, and then it ends. */
+ * The log names each server that cannot be taken over; its programs go on, and then it ends. */
 void takeover_begin(struct daemon *daemon);
 
 /* The server has said which clients it has. */

@@ -19,7 +19,7 @@ struct daemon;
 /* How long the driver's own slice is, about. */
 #define TIMESLICE_DRIVER_US 2000u
 
-/* What all slices together take, when every server has work: so many slices without percentages. */
+/* The time of all slices, when every server has work: so many slices without percentages. */
 #define TIMESLICE_PERIOD 5u
 
 /* The slice of the policy 0 default, 1 short, 2 medium or 3 long in microseconds; 0 = the driver's

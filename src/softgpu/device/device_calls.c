@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be asked about devices without a context.
+ * Questions about devices that need no context.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -70,7 +70,7 @@ static void watch_forks(void)
 
 #define START_MS_MAX 60000u
 
-/* What a driver needs to start, where a test wants to see that. */
+/* Waits as long as a driver's start takes, where a test asks for that. */
 static void take_time_to_start(void)
 {
     const char *value = getenv("FUNNEL_SOFT_START_MS");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the CUDA libraries learn of this driver through its export tables. These calls do not come
+ * The export tables, by which the CUDA libraries ask this driver. These calls do not come
  * through the entry points, so they ask themselves whether the driver can be used in this process.
  */
 #include "cudart.h"

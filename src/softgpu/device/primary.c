@@ -22,7 +22,7 @@ CUresult soft_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* What libraries attached to the context goes first, without the lock: they call back into the
+/* The libraries' attachments to the context go first, without the lock: they call back into the
  * driver. */
 static void give_up(struct context *context)
 {

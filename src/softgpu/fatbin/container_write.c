@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the software GPU's linker gives out in place of a cubin. */
+/* The output of the software GPU's linker, in place of a cubin. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -142,7 +142,7 @@ static struct ptx_symbol *make_variable(struct parser *parser, const struct ptx_
     return symbol;
 }
 
-/* What is not a .param variable becomes one; results come back after the call. */
+/* An argument that is no .param variable becomes one; results come back after the call. */
 static void pass_one(struct parser *parser, const struct ptx_instruction *call,
                      struct ptx_operand *actual, const struct ptx_symbol *formal, bool is_result)
 {

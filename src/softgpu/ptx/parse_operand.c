@@ -44,7 +44,7 @@ void operand_of_register(struct parser *parser, const struct token *name,
         lexer_fail(&parser->lexer, "a parameter's name stands for something else");
 }
 
-/* Which of a vector's registers a letter means, or -1. */
+/* The number of a vector's register that a letter means, or -1. */
 static int component(const char *text, size_t length)
 {
     static const char letters[] = "xyzwrgba";

@@ -69,7 +69,7 @@ unsigned parse_vector_width(struct parser *parser)
     return lexer_accept_directive(&parser->lexer, "v8") ? 8 : 1;
 }
 
-/* What stands before the name. element_size counts a whole vector. */
+/* The text before the name. element_size counts a whole vector. */
 static void parse_specifiers(struct parser *parser, struct ptx_variable *variable,
                              uint64_t *ret_element_size)
 {

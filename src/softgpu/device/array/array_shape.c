@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What arrays can be like: formats, flags, and bounds of the device.
+ * The shapes of arrays: formats, flags, and bounds of the device.
  */
 #include "cuda_array.h"
 #include "soft_array.h"

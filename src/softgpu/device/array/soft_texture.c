@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What texture and surface objects have in common: the memory that they are on, and their numbers.
+ * Shared by texture and surface objects: the memory that they are on, and their numbers.
  */
 #include "soft_texture.h"
 

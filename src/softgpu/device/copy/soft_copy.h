@@ -15,7 +15,7 @@ enum box_place {
     PLACE_ARRAY,
 };
 
-/* Which part of which array, where the place is one. */
+/* The part of an array, where the place is one. */
 struct array_part {
     CUarray array;
     uint64_t at[3]; /* bytes, rows, slices or layers */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a virtual device says of itself. Where the hardware's figure means nothing here it is an
+ * The attributes of a virtual device. Where the hardware's figure means nothing here it is an
  * H100's, so that programs choose what they would choose there; what is not in the table is 0,
  * which for every such attribute means "no".
  */

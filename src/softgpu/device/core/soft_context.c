@@ -62,7 +62,7 @@ struct context *context_create_primary_locked(struct device *device)
     return context;
 }
 
-/* What a context takes of its device's memory: the printf buffer, and the heap of the kernels'
+/* A context's part of its device's memory: the printf buffer, and the heap of the kernels'
  * malloc. */
 static bool takes_memory(CUlimit limit)
 {

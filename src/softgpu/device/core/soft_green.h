@@ -21,7 +21,7 @@ struct green {
 
 /* The green context that is current in this thread, or NULL. */
 struct green *green_current_locked(void);
-/* That which a CUcontext handle stands for, or NULL. */
+/* The green context of a CUcontext handle, or NULL. */
 struct green *green_of_context_locked(CUcontext handle);
 
 /* Confines a new stream. False when there is no memory. */

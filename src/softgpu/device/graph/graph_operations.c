@@ -51,7 +51,7 @@ static void find_param_locked(const struct graph_kernel_info *info, unsigned ind
     *ret_size = params[index].size;
 }
 
-/* What can be made could be done. */
+/* Work that can be prepared can be launched. */
 static CUresult check_locked(const struct graph_work *work)
 {
     struct context *context;

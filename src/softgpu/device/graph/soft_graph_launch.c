@@ -184,7 +184,7 @@ static CUresult prepare_steps_locked(const struct node_list *list, const struct 
     return CUDA_SUCCESS;
 }
 
-/* What is in a conditional node is prepared when the node has chosen it. */
+/* The body of a conditional node is prepared when the node has chosen it. */
 CUresult steps_prepare_locked(const struct node_list *list, const struct stream *stream,
                               struct steps **ret_steps)
 {
@@ -229,7 +229,7 @@ static void begin_locked(const struct graph_node *node, struct context *context,
     schedule_begin_locked(context, first);
 }
 
-/* What is behind a child graph already waits for this. */
+/* The nodes behind a child graph already wait for this. */
 static void end_child_locked(const struct graph_node *node, struct context *context,
                              struct steps *steps)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What virtual devices can do atomically on memory of the host and of each other: all that they can
+ * The atomics of virtual devices on memory of the host and of each other: all that they can
  * do on their own, for all of it is one process's memory, and the CPU's atomics are at work.
  */
 #include "cuda_atomics.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs say about managed memory. It is the machine's own memory and never moves, so their
- * wishes are only remembered. managed_attach.c is for what it is attached to.
+ * The advice of programs about managed memory. It is the machine's own memory and never moves, so
+ * their wishes are only remembered. managed_attach.c is for what it is attached to.
  */
 #include "cuda_managed.h"
 #include "managed_attach.h"
@@ -59,7 +59,7 @@ static CUresult prefetch_locked(void *user, CUdeviceptr address, size_t size,
                : cuda_advice_prefetched(memory->advice, address - memory->address, size, location);
 }
 
-/* What is worthless may as well stay. */
+/* Discarded contents may as well stay. */
 static CUresult discard_locked(void *user, CUdeviceptr address, size_t size, CUmemLocation location)
 {
     struct memory *memory;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an address is.
+ * The attributes of an address.
  */
 #include <unistd.h>
 

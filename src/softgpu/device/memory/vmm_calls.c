@@ -408,7 +408,7 @@ static CUresult current_device_locked(struct device **ret_device)
     return result;
 }
 
-/* Which memory it is the descriptor tells by its name. */
+/* The descriptor tells by its name to which memory it belongs. */
 static bool is_named_host(int fd)
 {
     char path[40], name[64] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can be asked and set about a kernel, and how many of its blocks fit on an SM.
+ * The attributes of a kernel, and how many of its blocks fit on an SM.
  */
 #include "soft_context.h"
 #include "soft_module.h"
@@ -34,7 +34,7 @@ static CUresult get_attribute(const struct kernel *kernel, CUfunction_attribute 
     return CUDA_SUCCESS;
 }
 
-/* What the code says of itself stays. */
+/* The attributes that the code has stay. */
 static CUresult set_cluster(struct kernel *kernel, unsigned side, int value)
 {
     if (kernel->info->cluster[0])

@@ -22,7 +22,7 @@
  */
 #define QUEUE_LIMIT 64u
 
-/* What cooperative groups keep in memory for each grid; they count arrivals in `barrier`. */
+/* The memory that cooperative groups keep for each grid; they count arrivals in `barrier`. */
 struct workspace {
     uint32_t size;
     uint32_t barrier;
@@ -440,7 +440,7 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute, CUstream str
     return result;
 }
 
-/* What only tunes changes nothing. */
+/* Attributes that only tune a launch change nothing. */
 static void read_attribute(const CUlaunchAttribute *attribute, struct launch_request *request)
 {
     const CUlaunchAttributeValue *value = &attribute->value;

@@ -56,7 +56,7 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunc
                                                                      dynamicSMemSize, 0);
 }
 
-/* What the search starts from. The lock is not held while it runs, for it calls the program. */
+/* The start of the search. The lock is not held while it runs, for it calls the program. */
 static CUresult start_search(CUfunction function, struct cuda_block_search *search)
 {
     struct context *context;

@@ -71,7 +71,7 @@ static bool lacks_variable(const struct sg_module *code, const struct jit_log *l
     return false;
 }
 
-/* What one input only declares, another may define. */
+/* Another input may define the symbols that one only declares. */
 CUresult code_check(const struct fatbin_part *part, const struct jit_log *log, bool whole)
 {
     struct sg_module *code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What moves without computing: predicates, packing, width.
+ * Moves without computing: predicates, packing, width.
  */
 #include "moves.h"
 

@@ -38,7 +38,7 @@ static bool is_complete(const struct block *block, const struct barrier *barrier
                              : everyone_is_here(block, barrier);
 }
 
-/* Those of the waiting lanes that this barrier holds and that go on at this instruction. */
+/* The waiting lanes of this barrier that go on at this instruction. */
 static uint32_t waiting_at(const struct warp *warp, unsigned number, const struct insn *pc)
 {
     uint32_t lanes = 0;
@@ -184,7 +184,7 @@ void team_barrier(struct warp *const *team, unsigned count, const struct insn *i
         run_barrier(team[i], insn);
 }
 
-/* What bar.red found, for the lanes that have just been released: d is a register, or p a
+/* The result of bar.red, for the lanes that have just been released: d is a register, or p a
  * predicate. */
 void run_barrier_result(struct warp *warp, const struct insn *insn)
 {

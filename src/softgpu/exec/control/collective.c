@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the lanes of a warp do together: shuffles, votes, matches, reductions.
+ * Collective instructions of a warp's lanes: shuffles, votes, matches, reductions.
  *
  * Each names its members; the instruction runs when all of them that are alive have come to it.
  * Groups of lanes that name different members have nothing to do with each other.
@@ -12,7 +12,7 @@
 #include "atomic_op.h"
 #include "warp.h"
 
-/* Those of the active lanes that name the same members as the first one. */
+/* The active lanes that name the same members as the first one. */
 static uint32_t lanes_that_name(struct warp *warp, const uint32_t *named, uint32_t members)
 {
     uint32_t differences = 0, same = 0;
@@ -57,7 +57,7 @@ static bool meet_any(struct warp *warp, const struct insn *insn)
     return complete ? warp_converged(warp, insn, members) : meet_members(warp, insn, &members);
 }
 
-/* Which lane a lane reads from, and whether that is inside the segment that the clamp (c)
+/* The lane that a lane reads from, and whether that is inside the segment that the clamp (c)
  * describes. */
 static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t clamp,
                            unsigned *ret_source)
@@ -92,8 +92,8 @@ static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t c
 }
 
 /*
- * What each lane offers. One that does not execute the instruction offers zero: PTX leaves it
- * undefined, an H100 gives zero, be the lane on another path, not there at all, or gone.
+ * The value that each lane offers. One that does not execute the instruction offers zero: PTX
+ * leaves it undefined, an H100 gives zero, be the lane on another path, not there at all, or gone.
  */
 static void offered_values(struct warp *warp, const uint32_t *from, uint32_t *ret_value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call moves through local memory: arguments, results, and registers that are kept across
+ * A call's frame in local memory: arguments, results, and registers that are kept across
  * it.
  */
 #include "frames.h"

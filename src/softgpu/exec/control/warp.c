@@ -157,7 +157,7 @@ bool warp_converged(struct warp *warp, const struct insn *insn, uint32_t members
         warp->forced = false;
         return true;
     }
-    /* Those of us who came here before are waiting; with them we may be complete. */
+    /* Lanes of the warp that came here before are waiting; with them it may be complete. */
     uint32_t here = 0;
     for (unsigned lane = 0; lane < LANES; lane++) {
         if ((warp->at_sync >> lane & 1) && warp->blocked_pc[lane] == insn)

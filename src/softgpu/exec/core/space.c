@@ -21,7 +21,7 @@ struct range {
     uint64_t owner; /* of memory from the kernels' malloc */
 };
 
-/* What the kernels of one owner have taken with malloc. */
+/* The heap memory of one owner's kernels. */
 struct heap {
     struct heap *next;
     uint64_t owner;
@@ -240,7 +240,7 @@ bool heap_release(struct sg_space *space, uint64_t address)
     return true;
 }
 
-/* Those that stay move together. */
+/* Keeps the other ranges, in their order. */
 static void free_ranges_locked(struct sg_space *space, uint64_t owner)
 {
     size_t kept = 0;

@@ -273,8 +273,8 @@ static void join_calls(struct builder *builder)
     }
 }
 
-/* What has no guard is run in several warps at once, if it is arithmetic, a load, a store or a
- * barrier. */
+/* An instruction without a guard runs in several warps at once, if it is arithmetic, a load, a
+ * store or a barrier. */
 static void find_team_handlers(struct program *program)
 {
     for (uint32_t i = 0; i < program->code_count; i++) {

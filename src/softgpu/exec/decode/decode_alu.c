@@ -17,7 +17,7 @@
 
 #define NAME_SIZE 96
 
-/* What was taken out of the opcode's name. */
+/* The part that was taken out of the opcode's name. */
 struct modifiers {
     unsigned kinds; /* MOD_ */
     unsigned rounding;
@@ -139,7 +139,7 @@ static void set_row(struct insn *insn, int row, const struct modifiers *modifier
     set_handler(insn, alu_handler(row), modifiers->rounding | (modifiers->flushes ? FP_FLUSH : 0));
 }
 
-/* What is done to the result as well, in its own place. */
+/* A further operation on the result, in its own place. */
 static void emit_finish(struct builder *builder, enum alu_op op, uint32_t offset)
 {
     struct insn *insn = builder_emit(builder, alu_handler(op));
@@ -382,7 +382,7 @@ static void emit_set(struct builder *builder, uint32_t to, uint32_t p, uint32_t 
     insn->imm = value;
 }
 
-/* What set gives where the comparison holds; 0 for a type that it cannot give. */
+/* The result of set where the comparison holds; 0 for a type that it cannot give. */
 static uint32_t value_of_true(enum ptx_type type, bool packed)
 {
     switch (type) {

@@ -183,7 +183,7 @@ static const struct builtin *find_in(const struct builtin *table, size_t count, 
     return NULL;
 }
 
-/* What is behind the prefix of a name of the device runtime; NULL for any other name. */
+/* The rest of a name behind the prefix of the device runtime; NULL for any other name. */
 static const char *name_in_runtime(const char *name)
 {
     for (unsigned i = 0; i < sizeof(runtime_prefixes) / sizeof(runtime_prefixes[0]); i++) {

@@ -2,7 +2,7 @@
 /*
  * Instructions on matrices: mma, wmma, ldmatrix, stmatrix, movmatrix.
  *
- * What they need to know does not fit into an insn, so it is in the program's list of matrix_op.
+ * Their operands do not fit into an insn, so they are in the program's list of matrix_op.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +242,7 @@ static unsigned take_rounding(const struct tokens *tokens)
     return rounding < 0 ? 0 : (unsigned)rounding;
 }
 
-/* What the opcode says of one of these shapes; false if it is another, or says what cannot be. */
+/* The opcode's data of one of these shapes; false if it is another, or says what cannot be. */
 static bool take_multiplication(const struct tokens *tokens, const struct shape *shapes,
                                 bool is_wmma, struct matrix_op *op)
 {

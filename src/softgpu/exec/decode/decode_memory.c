@@ -69,7 +69,7 @@ static bool take_modifier(const struct tokens *tokens, unsigned i, struct access
     return true;
 }
 
-/* What only reads releases nothing, and what gives no result acquires nothing. */
+/* An instruction that only reads releases nothing, and one without a result acquires nothing. */
 static bool has_wrong_order(const struct tokens *tokens, unsigned i)
 {
     bool reads = token_is(tokens, 0, "ld");

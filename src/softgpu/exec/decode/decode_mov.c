@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What moves, packs and unpacks registers, and logic: of bits and of predicates.
+ * Moves, packing and unpacking of registers, and logic: of bits and of predicates.
  */
 #include <stdio.h>
 

@@ -258,7 +258,7 @@ static uint32_t special_register(struct builder *builder, unsigned special)
     return offset;
 }
 
-/* What PTX has besides those in special.c. */
+/* The special registers of PTX besides those in special.c. */
 static bool is_special_of_ptx(const char *name)
 {
     return strncmp(name, "%envreg", 7) == 0 || strncmp(name, "%pm", 3) == 0;

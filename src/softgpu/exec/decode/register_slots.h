@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which registers of a kernel can have one place in the register file, one after the other.
+ * Registers of a kernel that can share a place in the register file, one after the other.
  * Compilers name a new register for each result, so a warp's file would be larger than the CPU's
  * first cache, though few registers are in use at a time.
  */

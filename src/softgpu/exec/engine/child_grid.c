@@ -113,7 +113,7 @@ static struct sg_launch describe_launch(const struct grid *parent, const struct 
     return launch;
 }
 
-/* What is no error of the shape has the same number in both. */
+/* Errors other than those of the shape have the same number in both. */
 static uint32_t device_error(CUresult result)
 {
     return result == CUDA_ERROR_INVALID_VALUE ? DEVICE_INVALID_CONFIGURATION : (uint32_t)result;

@@ -20,7 +20,7 @@ bool grid_allows_sm(const struct grid *grid, uint32_t sm)
     return !any || (mask[sm / 64] >> (sm % 64) & 1);
 }
 
-/* Those that the launch asks for, or else the kernel. */
+/* The size of the clusters, by the launch or else by the kernel. */
 static void find_cluster(const struct sg_launch *launch, const struct sg_kernel_info *info,
                          uint32_t ret_cluster[3])
 {

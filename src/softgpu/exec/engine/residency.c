@@ -5,7 +5,7 @@
 
 #include "lanes.h"
 
-/* What a block takes of an SM: registers and threads come by the warp, and one KiB of shared memory
+/* A block's part of an SM: registers and threads come by the warp, and one KiB of shared memory
  * is the system's, as on the hardware. */
 static struct share share_of(const struct sg_kernel_info *info, unsigned threads, size_t shared)
 {

@@ -20,7 +20,7 @@ static uint64_t address_of(struct warp *warp, const struct insn *insn, unsigned 
 
 /* ---- wmma.load and wmma.store ---- */
 
-/* Which element of the matrix the `part`-th in register `index` of a lane is. */
+/* The matrix element that is the `part`-th in register `index` of a lane. */
 static struct fragment_place element_place(const struct matrix_op *op, unsigned index,
                                            unsigned part, unsigned lane)
 {
@@ -40,7 +40,7 @@ static bool is_together(const struct matrix_op *op)
     return op->d.bits == 8 * op->d.word || op->column_major == (op->use == FRAGMENT_B);
 }
 
-/* What is accessed at a time: a register, or each of its elements. */
+/* The unit of an access: a register, or each of its elements. */
 static unsigned access_size(const struct matrix_op *op)
 {
     return is_together(op) ? op->d.word : op->d.bits / 8;

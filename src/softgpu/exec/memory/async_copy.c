@@ -79,7 +79,7 @@ static void copy_active(struct warp *warp, const struct insn *insn, unsigned val
     memcpy((void *)(uintptr_t)warp->address[lane], bytes, size);
 }
 
-/* Which lanes copy together with this one. */
+/* The lanes that copy together with this one. */
 static uint32_t companions(uint32_t lanes, unsigned first, const uint32_t *counts, unsigned size)
 {
     uint32_t count = counts[first], same = 0;

@@ -25,7 +25,7 @@ struct tex_axis tex_between(float at, uint32_t size, bool normalized, enum sg_ad
 int32_t tex_wrap(int64_t index, uint32_t size, enum sg_address_mode mode);
 /* 8 bits of fraction, rounded: 1 is possible. */
 float tex_weight(float fraction);
-/* Which face a direction meets (0 to 5), and where on it, from 0 to 1. */
+/* The face that a direction meets (0 to 5), and the place on it, from 0 to 1. */
 unsigned tex_face(const float direction[3], float ret_at[2]);
 
 struct tex_texel {

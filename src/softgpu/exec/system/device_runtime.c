@@ -230,7 +230,7 @@ void run_device_peek_at_last_error(struct warp *warp, const struct insn *insn)
     }
 }
 
-/* Those that the functions here return; the last is for all others. */
+/* The errors that the functions here return; the last is for all others. */
 static const struct error_text {
     uint32_t error;
     char name[44];

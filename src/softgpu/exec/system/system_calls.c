@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a kernel says: printf, and the message of a failed assert. And its heap.
+ * The output of a kernel: printf, and the message of a failed assert. And its heap.
  *
  * Formats and arguments are in memory that the kernel wrote, so every byte is looked up before it
  * is read.

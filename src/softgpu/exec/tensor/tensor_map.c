@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the calls were given, packed. */
+/* The arguments of the calls, packed. */
 #include "tensor_map.h"
 
 #include <string.h>
