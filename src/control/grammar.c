@@ -2,8 +2,8 @@
 /* See grammar.h. A grammar becomes a few slots; the words of a command then fill them. */
 #include "grammar.h"
 
-#include <ctype.h>
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
