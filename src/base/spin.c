@@ -9,7 +9,6 @@
 #include "cpus.h"
 #include "feature.h"
 
-#define MANY_CPUS 4
 #define LONG_SPIN_NS (50 * NS_PER_US)
 #define SHORT_SPIN_NS (2 * NS_PER_US)
 #define ROUNDS_PER_CHECK 8    /* of the clock */
@@ -19,7 +18,7 @@ static uint64_t work_out_budget(void)
 {
     if (feature_is_off(FEATURE_SPIN))
         return 0;
-    return cpus_available() > MANY_CPUS ? LONG_SPIN_NS : SHORT_SPIN_NS;
+    return cpus_available() > 1 ? LONG_SPIN_NS : SHORT_SPIN_NS;
 }
 
 /* Several threads may work out the same number, which stands for itself: relaxed. */
@@ -35,26 +34,22 @@ uint64_t spin_budget_ns(void)
     return budget;
 }
 
-static atomic_bool shortened;
+static _Atomic uint32_t most_ns; /* 0 = no bound */
 
-/* A hint that orders nothing: relaxed, as in is_shortened(). */
-void spin_shorten(bool shorten)
+/* A hint that orders nothing: relaxed, as in budget_now(). */
+void spin_limit(uint32_t ns)
 {
-    if (atomic_load_explicit(&shortened, memory_order_relaxed) != shorten)
-        atomic_store_explicit(&shortened, shorten, memory_order_relaxed);
+    if (atomic_load_explicit(&most_ns, memory_order_relaxed) != ns)
+        atomic_store_explicit(&most_ns, ns, memory_order_relaxed);
 }
 
-/* Partner spin_shorten(). */
-static bool is_shortened(void)
-{
-    return atomic_load_explicit(&shortened, memory_order_relaxed);
-}
-
+/* Partner spin_limit(). */
 static uint64_t budget_now(void)
 {
     uint64_t budget = spin_budget_ns();
+    uint32_t most = atomic_load_explicit(&most_ns, memory_order_relaxed);
 
-    return budget > SHORT_SPIN_NS && is_shortened() ? SHORT_SPIN_NS : budget;
+    return most && most < budget ? most : budget;
 }
 
 struct spin spin_begin(void)
@@ -62,7 +57,7 @@ struct spin spin_begin(void)
     return (struct spin){.budget = budget_now()};
 }
 
-bool spin_has_many_cpus(void)
+bool spin_has_several_cpus(void)
 {
     return spin_budget_ns() == LONG_SPIN_NS;
 }

@@ -3,7 +3,7 @@
  *
  * A wake-up through the kernel costs several microseconds and an answer often comes sooner, but a
  * spinning thread takes the core from the very process it waits for when cores are few. Hence the
- * budget: about 50 us with more than four CPUs for this process, 2 us with fewer, none with
+ * budget: about 50 us, 2 us with a single CPU for this process, none with
  * FUNNEL_OFF=spin in the environment.
  *
  *     struct spin spin = spin_begin();
@@ -47,15 +47,15 @@ struct spin spin_begin(void);
  * have it, and ends once one had it for long: then there are more threads than cores. */
 struct spin spin_begin_yielding(uint64_t yielding_ns);
 
-/* True: from now on all spins of this process are as short as with few CPUs, because there are
- * more threads at work on this machine than it has CPUs. */
-void spin_shorten(bool shorten);
+/* From now on no spin of this process is longer, because there are more threads at work on this
+ * machine than it has CPUs; 0 = there are not. */
+void spin_limit(uint32_t ns);
 
 /* Whether there are enough CPUs to poll more often than is needed. */
 bool spin_is_cheap(void);
 
-/* Whether this process may use more than a few CPUs, however many threads are at work on them. */
-bool spin_has_many_cpus(void);
+/* Whether this process may use more than one CPU, however many threads are at work on them. */
+bool spin_has_several_cpus(void);
 
 /* Pauses the core a moment; false once the budget is used up. */
 bool spin_more(struct spin *spin);

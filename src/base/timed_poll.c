@@ -6,7 +6,6 @@
 
 #include "clock.h"
 #include "feature.h"
-#include "spin.h"
 
 #define SHORTEST_NS (30 * NS_PER_US)
 #define PART_OF_WAIT 128
@@ -21,7 +20,7 @@ static bool is_switched_off(void)
 
 struct timed_poll timed_poll_begin(void)
 {
-    struct timed_poll poll = {.enabled = spin_has_many_cpus() && !is_switched_off()};
+    struct timed_poll poll = {.enabled = !is_switched_off()};
 
     if (!poll.enabled)
         return poll;

@@ -5,7 +5,6 @@
 #include "cleanup.h"
 #include "copy.h"
 #include "launch_record.h"
-#include "launch_slot.h"
 #include "server_life.h"
 #include "session_life.h"
 #include "spin.h"
@@ -17,8 +16,16 @@
 /* A client counts as busy until it has done nothing in so many rounds. */
 #define BUSY_SAMPLES 10u
 
-/* Threads of an active client that need a CPU: its own, and its worker. */
+/* Threads of an active client that need a CPU: its own, and that of its session. */
 #define THREADS 2u
+
+/* The same where its kernels run on a CPU. */
+#define SOFT_THREADS 3u
+
+/* The longest spins of a waiting thread while CPUs are short: where each client has a CPU, and
+ * where it has not. */
+#define SPIN_NS 10000u
+#define SHORT_SPIN_NS 2000u
 
 static bool copies_much(struct session *session)
 {
@@ -44,25 +51,41 @@ static bool is_busy(struct session *session)
     return load->busy_samples > 0;
 }
 
-static struct channel_load measure_locked(struct server *server)
+struct load {
+    unsigned copiers, at_work; /* clients */
+    bool lacks_cpus;           /* for a thread of each of their sessions */
+};
+
+static struct load measure_locked(struct server *server)
 {
-    unsigned copiers = 0, at_work = 0;
+    struct load load = {0};
 
     list_for_each (struct session, session, &server->sessions, link) {
-        copiers += copies_much(session);
-        at_work += is_busy(session);
+        load.copiers += copies_much(session);
+        load.at_work += is_busy(session);
     }
-    return (struct channel_load){
-        .copiers = server->life->no_copy_load ? 0 : copiers,
-        .lacks_cpus = !server->life->no_short_spin && THREADS * at_work > server->life->cpus,
-    };
+    unsigned threads = server->life->driver_kind == DRIVER_SOFT ? SOFT_THREADS : THREADS;
+    load.lacks_cpus = !server->life->no_short_spin && threads * load.at_work > server->life->cpus;
+    return load;
+}
+
+/* Of clients. */
+static uint32_t longest_spin(const struct server *server, const struct load *load)
+{
+    unsigned cpus = server->life->cpus, workers = worker_pool_active(server);
+
+    if (!load->lacks_cpus)
+        return 0;
+    if (!workers || load->at_work > cpus)
+        return SHORT_SPIN_NS;
+    return load->at_work + workers > cpus ? SPIN_NS : 0;
 }
 
 static void tell_client(struct session *session, struct channel_load load)
 {
     struct channel_load *told = &session->life->load.told;
 
-    if (!session->channel || (told->copiers == load.copiers && told->lacks_cpus == load.lacks_cpus))
+    if (!session->channel || (told->copiers == load.copiers && told->spin_ns == load.spin_ns))
         return;
     channel_server_put_load(session->channel, load);
     *told = load;
@@ -71,11 +94,14 @@ static void tell_client(struct session *session, struct channel_load load)
 void copy_load_update(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-    struct channel_load load = measure_locked(server);
+    const struct load load = measure_locked(server);
+    const struct channel_load told = {
+        .copiers = server->life->no_copy_load ? 0 : load.copiers,
+        .spin_ns = longest_spin(server, &load),
+    };
 
-    spin_shorten(load.lacks_cpus);
-    launch_slots_limit(server, load.lacks_cpus);
-    worker_pool_set_wanted_locked(server, load.lacks_cpus);
+    spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
+    worker_pool_update_locked(server, load.lacks_cpus);
     list_for_each (struct session, session, &server->sessions, link)
-        tell_client(session, load);
+        tell_client(session, told);
 }

@@ -20,8 +20,7 @@
 #include "spin.h"
 
 /* About 5 us. A longer spin gains nothing with enough CPUs. With too few, spinning threads take CPU
- * time from the thread that has the lock. At most as many threads as CPUs launch at a time
- * (launch_slot.h). */
+ * time from the thread that has the lock. Then only a few threads launch (worker_pool.h). */
 #define PAUSES_MAX 100u
 
 /* The most pauses between two checks, because a check takes the cache line from the thread that has
@@ -45,7 +44,7 @@ static lock_function *libc_lock(void)
 
 static bool spinning_pays(void)
 {
-    return spin_has_many_cpus() && !feature_is_off_once(FEATURE_LOCK_SPIN);
+    return spin_has_several_cpus() && !feature_is_off_once(FEATURE_LOCK_SPIN);
 }
 
 /* A check is cheaper than pthread_mutex_trylock(), but only glibc's layout is known. */

@@ -225,15 +225,10 @@ static void report_unknown_features(void)
         log_line("%s", message);
 }
 
-/* Without it each session is served by its own thread alone. */
 static int start_pool(struct server *server)
 {
-    unsigned count = number_from_environment("FUNNEL_POOL_WORKERS", 1, POOL_WORKERS_MAX, 0);
-
-    if (!count)
-        return 0;
-    log_line("%u workers serve launches while there are too few CPUs", count);
-    return worker_pool_start(server, count);
+    return worker_pool_start(
+        server, pool_size_for(server->life->cpus, devices_context_count(&server->devices)));
 }
 
 static void read_switches(struct server_life *life)

@@ -152,10 +152,12 @@ void worker_run(struct session *session)
         atomic_fetch_or(&session->limits.changed, CHANGED_LIMITS);
     if (worker_pool_is_wanted(session->server))
         atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
+    /* Only one wait may follow a kick, so `stop` is read before the next. */
+    follow_limits(session);
     while (!session->stop) {
-        follow_limits(session);
         stay_suspended(session);
         run_until_idle_once(session);
+        follow_limits(session);
     }
     launch_batch_flush(session);
     session_profile_close(session, session->life->profile);

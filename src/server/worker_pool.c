@@ -12,6 +12,7 @@
 #include "futex.h"
 #include "list.h"
 #include "lock.h"
+#include "pool_size.h"
 #include "run_message.h"
 #include "server_life.h"
 #include "stream.h"
@@ -41,12 +42,20 @@ struct pool_worker {
     struct list arrivals;         /* struct pool_seat, under the lock */
     _Atomic uint32_t arrived;     /* counts them; the worker sleeps on it */
     struct list seats;            /* struct pool_seat: the worker's own */
+    atomic_uint seated;           /* how many sessions it has, those that arrive included */
+    atomic_uint excess;           /* how many of them it gives back, for other workers */
+    _Atomic uint64_t visits;      /* to sessions, so far: the worker counts */
+    _Atomic uint64_t ready;       /* of them, to sessions with a command */
     const struct device *current; /* whose context the thread is in */
     const struct worker_pool *pool;
 };
 
+/* Also the watchdog's, of its last round. */
 struct worker_pool {
     atomic_bool wanted;
+    atomic_uint active; /* the first so many workers get sessions */
+    struct pool_size size;
+    struct pool_visits seen;
     unsigned count;
     struct pool_worker workers[];
 };
@@ -63,16 +72,27 @@ bool worker_pool_is_wanted(const struct server *server)
     return server->life->pool && is_wanted(server->life->pool);
 }
 
-/* Sessions are numbered one after the other, so the workers have equally many. */
-static struct pool_worker *worker_of(const struct session *session)
+static unsigned load_of(const struct pool_worker *worker)
 {
-    struct worker_pool *pool = session->server->life->pool;
+    return atomic_load_explicit(&worker->seated, memory_order_relaxed);
+}
 
-    return &pool->workers[session->id % pool->count];
+/* The one with the fewest sessions. */
+static struct pool_worker *choose_worker(struct worker_pool *pool)
+{
+    unsigned active = atomic_load_explicit(&pool->active, memory_order_relaxed);
+    struct pool_worker *least = &pool->workers[0];
+
+    for (unsigned i = 1; i < active; i++) {
+        if (load_of(&pool->workers[i]) < load_of(least))
+            least = &pool->workers[i];
+    }
+    return least;
 }
 
 static void arrive(struct pool_worker *worker, struct pool_seat *seat)
 {
+    atomic_fetch_add_explicit(&worker->seated, 1, memory_order_relaxed);
     lock_take(&worker->lock);
     list_append(&worker->arrivals, &seat->link);
     lock_give(&worker->lock);
@@ -95,7 +115,7 @@ bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
         return false;
     session->pooled = true;
     session_set_at_rest(session, true);
-    arrive(worker_of(session), &seat);
+    arrive(choose_worker(session->server->life->pool), &seat);
     while (!has_left(&seat))
         futex_wait(&seat.left, 0, 0);
     session_set_at_rest(session, false);
@@ -109,22 +129,23 @@ bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
 
 /* The seat is gone as soon as its thread has seen this, and then the wake has no effect. Partner:
  * has_left(). */
-static void leave(struct pool_seat *seat)
+static void leave(struct pool_worker *worker, struct pool_seat *seat)
 {
     list_remove(&seat->link);
+    atomic_fetch_sub_explicit(&worker->seated, 1, memory_order_relaxed);
     atomic_store_explicit(&seat->left, 1, memory_order_release);
     futex_wake(&seat->left, 1);
 }
 
-/* A launch of a kernel that prints or allocates, or with attributes, may take long. */
+/* A launch of a kernel that prints or allocates may wait. */
 static bool is_light_launch(const struct session *session, const struct ring_message *message)
 {
     struct wire_cuLaunchKernelEx in;
 
-    if (!decode_cuLaunchKernelEx(message, message->size, &in) || in.attributes_size)
+    if (!decode_cuLaunchKernelEx(message, message->size, &in))
         return false;
     const struct function *function = session_lookup(session, WIRE_FUNCTION, in.f);
-    return function && !function->uses && !function->has_own_attributes;
+    return function && !function->uses;
 }
 
 /* Whether the command waits neither for the GPU nor for another client. */
@@ -132,8 +153,20 @@ static bool is_light(const struct session *session, int size, const struct ring_
 {
     if (size < 0)
         return false;
-    uint32_t op = channel_kind_op(message->kind);
-    return op == WIRE_fnFence || (op == WIRE_cuLaunchKernelEx && is_light_launch(session, message));
+    switch (channel_kind_op(message->kind)) {
+    case WIRE_cuLaunchKernelEx:
+        return is_light_launch(session, message);
+    case WIRE_fnFence:
+    case WIRE_fnWake:
+    case WIRE_fnMemset:
+    case WIRE_cuMemcpyAsync:
+    case WIRE_cuMemcpyHtoDAsync_v2:
+    case WIRE_cuEventRecordWithFlags:
+    case WIRE_cuStreamWaitEvent:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool needs_its_thread(const struct session *session)
@@ -200,6 +233,33 @@ static bool note_idle(struct pool_seat *seat, uint64_t now)
     return seat->result.is_idle;
 }
 
+/* Partner: give_back(). */
+static bool takes_excess(struct pool_worker *worker)
+{
+    unsigned excess = atomic_load_explicit(&worker->excess, memory_order_relaxed);
+
+    return excess &&
+           atomic_compare_exchange_strong_explicit(&worker->excess, &excess, excess - 1,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Only this worker counts, so no atomic addition is needed. Partner: count_visits(). */
+static void count_one(_Atomic uint64_t *counter)
+{
+    uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, so_far + 1, memory_order_relaxed);
+}
+
+static bool is_ready(struct pool_worker *worker, const struct session *session)
+{
+    count_one(&worker->visits);
+    if (!channel_server_has_command(session->channel) && !launch_batch_is_pending(session))
+        return false;
+    count_one(&worker->ready);
+    return true;
+}
+
 /* One round. Whether there was something to do. */
 static bool serve_all(struct pool_worker *worker)
 {
@@ -207,9 +267,9 @@ static bool serve_all(struct pool_worker *worker)
     bool busy = false;
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
-        bool ready = channel_server_has_command(seat->session->channel) ||
-                     launch_batch_is_pending(seat->session);
-        bool leaves = !is_wanted(worker->pool) || needs_its_thread(seat->session);
+        bool ready = is_ready(worker, seat->session);
+        bool leaves =
+            !is_wanted(worker->pool) || needs_its_thread(seat->session) || takes_excess(worker);
 
         busy |= ready;
         if (leaves)
@@ -217,7 +277,7 @@ static bool serve_all(struct pool_worker *worker)
         else
             leaves = ready ? serve_commands(worker, seat) : note_idle(seat, now);
         if (leaves)
-            leave(seat);
+            leave(worker, seat);
     }
     return busy;
 }
@@ -255,15 +315,69 @@ static void *run_worker(void *context)
 
 /* ---- the pool ---- */
 
-void worker_pool_set_wanted_locked(struct server *server, bool wanted)
+static struct pool_visits count_visits(const struct worker_pool *pool)
 {
-    if (!server->life->pool || is_wanted(server->life->pool) == wanted)
-        return;
+    struct pool_visits sum = {0};
+
+    for (unsigned i = 0; i < pool->count; i++) {
+        sum.all += atomic_load_explicit(&pool->workers[i].visits, memory_order_relaxed);
+        sum.ready += atomic_load_explicit(&pool->workers[i].ready, memory_order_relaxed);
+    }
+    return sum;
+}
+
+/* What a worker has above an equal share goes to another one. Partner: takes_excess(). */
+static void give_back(struct worker_pool *pool, unsigned active)
+{
+    unsigned sessions = 0;
+
+    for (unsigned i = 0; i < pool->count; i++)
+        sessions += load_of(&pool->workers[i]);
+    for (unsigned i = 0; i < pool->count; i++) {
+        unsigned load = load_of(&pool->workers[i]);
+        unsigned share = i < active ? (sessions + active - 1) / active : 0;
+
+        atomic_store_explicit(&pool->workers[i].excess, load > share ? load - share : 0,
+                              memory_order_relaxed);
+    }
+}
+
+static void adapt(struct worker_pool *pool)
+{
+    struct pool_visits visits = count_visits(pool);
+    unsigned active = pool_size_adapt(
+        &pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed),
+        (struct pool_visits){visits.all - pool->seen.all, visits.ready - pool->seen.ready});
+
+    pool->seen = visits;
+    atomic_store_explicit(&pool->active, active, memory_order_relaxed);
+    give_back(pool, active);
+}
+
+static void set_wanted_locked(struct server *server, bool wanted)
+{
     atomic_store_explicit(&server->life->pool->wanted, wanted, memory_order_relaxed);
     if (!wanted)
         return;
     list_for_each (struct session, session, &server->sessions, link)
         atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
+}
+
+void worker_pool_update_locked(struct server *server, bool wanted)
+{
+    if (!server->life->pool)
+        return;
+    if (is_wanted(server->life->pool) != wanted)
+        set_wanted_locked(server, wanted);
+    if (wanted)
+        adapt(server->life->pool);
+}
+
+unsigned worker_pool_active(const struct server *server)
+{
+    return server->life->pool
+               ? atomic_load_explicit(&server->life->pool->active, memory_order_relaxed)
+               : 0;
 }
 
 static int start_worker(struct worker_pool *pool, struct pool_worker *worker)
@@ -274,16 +388,22 @@ static int start_worker(struct worker_pool *pool, struct pool_worker *worker)
     return -pthread_create(&worker->thread, NULL, run_worker, worker);
 }
 
-int worker_pool_start(struct server *server, unsigned count)
+int worker_pool_start(struct server *server, struct pool_size size)
 {
-    struct worker_pool *pool = calloc(1, sizeof(*pool) + count * sizeof(pool->workers[0]));
+    if (!size.most)
+        return 0;
+    struct worker_pool *pool = calloc(1, sizeof(*pool) + size.most * sizeof(pool->workers[0]));
     int error = pool ? 0 : -ENOMEM;
 
-    for (unsigned i = 0; !error && i < count; i++)
+    if (pool)
+        pool->size = size;
+    for (unsigned i = 0; !error && i < size.most; i++)
         error = start_worker(pool, &pool->workers[i]);
     /* Workers that have started use what is not freed then. */
     server->life->pool = error ? NULL : pool;
-    if (pool)
-        pool->count = count;
+    if (!pool)
+        return error;
+    pool->count = size.most;
+    atomic_store_explicit(&pool->active, size.least, memory_order_relaxed);
     return error;
 }

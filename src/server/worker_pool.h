@@ -18,18 +18,17 @@
  *   - when a stream of the session must wait for capacity, before the next command,
  *   - when the session is kicked, suspended, traced, given other limits, or to end,
  *   - when no command has come for POOL_IDLE_NS: its thread then sleeps on the ring as usual,
+ *   - when another worker has fewer sessions,
  *   - when CPUs are not short any more.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "pool_size.h"
 #include "session.h"
 
 struct worker_pool;
-
-/* Most workers that a pool may have. */
-#define POOL_WORKERS_MAX 16u
 
 struct pool_result {
     int size; /* of a command that the worker has taken, or the error of the ring; 0 = none */
@@ -37,13 +36,17 @@ struct pool_result {
     bool is_idle; /* no command has come for a while */
 };
 
-/* Starts `count` workers (1 .. POOL_WORKERS_MAX): 0, -ENOMEM or -EAGAIN. There is no end: the
- * threads live as long as the process. */
-int worker_pool_start(struct server *server, unsigned count);
+/* Starts as many workers as there may be; none = there is no pool: 0, -ENOMEM or -EAGAIN. There is
+ * no end: the threads live as long as the process. */
+int worker_pool_start(struct server *server, struct pool_size size);
 
-/* From a thread that holds the server's lock: whether CPUs are short. Tells the sessions when they
- * have become so. Nothing where the server has no pool. */
-void worker_pool_set_wanted_locked(struct server *server, bool wanted);
+/* The watchdog, with the server's lock: whether CPUs are short. Tells the sessions when they have
+ * become so, and adapts the number of workers to their load. Nothing where the server has no pool.
+ */
+void worker_pool_update_locked(struct server *server, bool wanted);
+
+/* How many workers serve while CPUs are short; 0 = the server has no pool. */
+unsigned worker_pool_active(const struct server *server);
 
 /* From any thread: whether there is a pool and CPUs are short. */
 bool worker_pool_is_wanted(const struct server *server);

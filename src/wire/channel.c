@@ -253,7 +253,7 @@ static void sleep_for_answer(struct reply_slot *slot)
 
 struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns)
 {
-    spin_shorten(channel_load(channel).lacks_cpus);
+    spin_limit(channel_load(channel).spin_ns);
     struct spin spin = spin_begin_yielding(yielding_ns);
     spin.cpus = ring_producer_cpus(&channel->region->ring);
     return spin;

@@ -180,14 +180,14 @@ static inline bool channel_has_output(const struct channel *channel)
 /* The server's hints for each client about all of its clients. A hint: the reader may be late. */
 struct channel_load {
     uint32_t copiers; /* how many are copying much, this one perhaps among them */
-    bool lacks_cpus;  /* the working clients have more threads than there are CPUs */
+    uint32_t spin_ns; /* longest spin of a waiting thread while CPUs are short; 0 = they are not */
 };
 
 static inline struct channel_load channel_load(const struct channel *channel)
 {
     return (struct channel_load){
         .copiers = atomic_load_explicit(&channel->region->copiers, memory_order_relaxed),
-        .lacks_cpus = atomic_load_explicit(&channel->region->lacks_cpus, memory_order_relaxed),
+        .spin_ns = atomic_load_explicit(&channel->region->spin_ns, memory_order_relaxed),
     };
 }
 

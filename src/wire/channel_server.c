@@ -184,5 +184,5 @@ void channel_server_set_traced(struct channel_server *server, bool traced)
 void channel_server_put_load(struct channel_server *server, struct channel_load load)
 {
     atomic_store_explicit(&server->region->copiers, load.copiers, memory_order_relaxed);
-    atomic_store_explicit(&server->region->lacks_cpus, load.lacks_cpus, memory_order_relaxed);
+    atomic_store_explicit(&server->region->spin_ns, load.spin_ns, memory_order_relaxed);
 }

@@ -67,11 +67,11 @@ struct region {
     _Atomic uint32_t
         deferred_error; /* server: sets a CUresult if it is 0; the client takes it out, once */
     _Atomic uint32_t
-        output_notifications;        /* server: how often it has written to an output area; wraps */
-    _Atomic uint32_t copiers;        /* server: how many clients are copying much */
-    _Atomic uint32_t lacks_cpus;     /* server: 1 = clients at work have more threads than CPUs */
-    _Atomic uint32_t move_wanted;    /* server: 1 = the client had better work in another context */
-    _Atomic uint32_t traced;         /* server: 1 = the client is traced, and reports its ranges */
+        output_notifications;     /* server: how often it has written to an output area; wraps */
+    _Atomic uint32_t copiers;     /* server: how many clients are copying much */
+    _Atomic uint32_t spin_ns;     /* server: longest spin while CPUs are short; 0 = they are not */
+    _Atomic uint32_t move_wanted; /* server: 1 = the client had better work in another context */
+    _Atomic uint32_t traced;      /* server: 1 = the client is traced, and reports its ranges */
     _Atomic uint32_t output_pending; /* server: 1 = kernels of the client may have printed what is
                                         not in an output area yet */
     unsigned char pad1[REGION_PAGE - 40];

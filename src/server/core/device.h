@@ -19,7 +19,6 @@
 struct batch_pause;
 struct capacity;
 struct gate;
-struct launch_slots;
 struct spare_events;
 
 struct device {
@@ -30,7 +29,6 @@ struct device {
     struct gate *gate;           /* these by exclusive_init(): gate.h, */
     struct spare_events *events; /* spare_events.h, */
     struct capacity *capacity;   /* capacity.h, */
-    struct launch_slots *slots;  /* launch_slot.h, */
     struct batch_pause *batch_pause; /* batch_pause.h */
     struct device_launch *launch;    /* The parts of subsystems, opaque to the others. */
     struct device_copies *copies;

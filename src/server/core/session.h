@@ -5,8 +5,9 @@
  * Its own thread does everything that may take long: it attaches the client, runs the client's
  * commands and releases what the client leaves behind. The main thread creates sessions, notices
  * that a client has hung up, and destroys the session when its thread is done. Members are the
- * session thread's unless they are atomic or their comment says otherwise. Each subsystem keeps its
- * own part, to which the session has a pointer that only the subsystem can look behind.
+ * session thread's unless they are atomic or their comment says otherwise. While the session is
+ * `pooled` its thread sleeps, and they are a worker's (worker_pool.h). Each subsystem keeps its own
+ * part, to which the session has a pointer that only the subsystem can look behind.
  */
 #pragma once
 

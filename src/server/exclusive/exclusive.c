@@ -8,7 +8,6 @@
 #include "capacity.h"
 #include "gate.h"
 #include "idle.h"
-#include "launch_slot.h"
 #include "log.h"
 #include "server.h"
 #include "session.h"
@@ -25,10 +24,8 @@ static bool create_parts(struct device *device)
     device->gate = gate_create();
     device->events = spare_events_create();
     device->capacity = capacity_create();
-    device->slots = launch_slots_create();
     device->batch_pause = batch_pause_create();
-    return device->gate && device->events && device->capacity && device->slots &&
-           device->batch_pause;
+    return device->gate && device->events && device->capacity && device->batch_pause;
 }
 
 /* A single gate needs no group. */
@@ -60,7 +57,6 @@ void exclusive_fini(struct devices *devices)
         struct device *device = &devices->device[i];
 
         batch_pause_destroy(device->batch_pause);
-        launch_slots_destroy(device->slots);
         capacity_destroy(device->capacity);
         spare_events_destroy(device->events);
         gate_destroy(device->gate);

@@ -11,7 +11,6 @@
 
 #include "fence_counter.h"
 #include "function.h"
-#include "launch_slot.h"
 #include "launch_state.h"
 #include "log.h"
 #include "own_kernel.h"
@@ -120,12 +119,8 @@ bool fence_kernel_behind(struct stream *stream, const struct launch *launch, uin
 {
     const struct params params = next_params(stream, seq);
     const struct launch both[] = {*launch, launch_with(stream->device, &params)};
-    bool slot = launch_slot_take(stream->device);
-    bool launched =
-        graph_batches_launch_fenced(&stream->launch->graph_batches, stream->driver, both);
 
-    launch_slot_give(stream->device, slot);
-    if (!launched)
+    if (!graph_batches_launch_fenced(&stream->launch->graph_batches, stream->driver, both))
         return false;
     stream->launch->fence_counter_value = seq;
     return true;

@@ -15,7 +15,6 @@
 #include "function.h"
 #include "launch.h"
 #include "launch_record.h"
-#include "launch_slot.h"
 #include "launch_state.h"
 #include "server_dispatch.h"
 #include "stream.h"
@@ -108,7 +107,6 @@ static void launch_all(struct session *session, struct stream *stream,
 {
     /* A node of a graph runs in the context that it was created for, and not in its stream's. */
     bool alone = stream_is_confined(stream) || batch_pause_is_on(stream->device);
-    bool slot = launch_slot_take(stream->device);
     unsigned done = 0;
 
     while (done < count) {
@@ -120,7 +118,6 @@ static void launch_all(struct session *session, struct stream *stream,
             launch_alone(session, stream, &launches[done++]);
         done += batched;
     }
-    launch_slot_give(stream->device, slot);
 }
 
 bool launch_batch_awaits_fence(struct session *session)

@@ -49,7 +49,7 @@ static bool child_finds(uint64_t (*budget)(void), uint64_t expected)
 /* Where the test has many CPUs; elsewhere spins are short anyway. */
 static uint64_t budget_while_shortened(void)
 {
-    spin_shorten(true);
+    spin_limit(2000);
     struct spin spin = spin_begin_yielding(NS_PER_SEC);
     return spin_is_cheap() || spin.yielding ? UINT64_MAX : spin.budget;
 }
@@ -57,8 +57,8 @@ static uint64_t budget_while_shortened(void)
 static uint64_t change_after_shortening(void)
 {
     uint64_t before = spin_begin().budget;
-    spin_shorten(true);
-    spin_shorten(false);
+    spin_limit(2000);
+    spin_limit(0);
     return spin_begin().budget - before;
 }
 

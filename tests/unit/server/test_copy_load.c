@@ -6,6 +6,7 @@
 #include "fake_driver.h"
 #include "launch_record.h"
 #include "server_life.h"
+#include "worker_pool.h"
 
 #define MUCH (64ull << 20)
 
@@ -53,9 +54,9 @@ static void clients_that_copy_little_do_not_count(void **state)
     assert_int_equal(told(*state), 0);
 }
 
-static bool lacks_cpus(const struct fixture *fixture)
+static uint32_t spin_of(const struct fixture *fixture)
 {
-    return fixture->session->channel->region->lacks_cpus;
+    return fixture->session->channel->region->spin_ns;
 }
 
 static void launch(struct fixture *fixture)
@@ -69,15 +70,28 @@ static void more_clients_than_cpus(void **state)
     struct fixture *fixture = *state;
 
     launch(fixture);
-    assert_false(lacks_cpus(fixture));
+    assert_int_equal(spin_of(fixture), 0);
     fixture->server.life->cpus = 0;
     launch(fixture);
-    assert_true(lacks_cpus(fixture));
+    assert_int_equal(spin_of(fixture), 2000);
     for (int looks = 1; looks < 10; looks++)
         copy_load_update(&fixture->server);
-    assert_true(lacks_cpus(fixture));
+    assert_int_equal(spin_of(fixture), 2000);
     copy_load_update(&fixture->server);
-    assert_false(lacks_cpus(fixture));
+    assert_int_equal(spin_of(fixture), 0);
+}
+
+/* The pool leaves the CPU to the client's thread, unless a worker needs it. */
+static void as_many_clients_as_cpus(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->server.life->cpus = 1;
+    launch(fixture);
+    assert_int_equal(spin_of(fixture), 2000);
+    assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
+    launch(fixture);
+    assert_int_equal(spin_of(fixture), 10000);
 }
 
 static void switched_off(void **state)
@@ -89,7 +103,7 @@ static void switched_off(void **state)
     copy(fixture, MUCH);
     launch(fixture);
     assert_int_equal(told(fixture), 0);
-    assert_false(lacks_cpus(fixture));
+    assert_int_equal(spin_of(fixture), 0);
 }
 
 int main(void)
@@ -100,6 +114,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(clients_that_copy_little_do_not_count, setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(more_clients_than_cpus, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(as_many_clients_as_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,83 +17,134 @@
 #include "worker.h"
 
 #define LAUNCHES 3000u
+#define CLIENTS 3u
 
-/* What the driver has seen. One thread at a time writes it. */
-static struct {
-    uint64_t launches;
+/* What the driver has seen of one client. One thread at a time writes it. */
+struct seen {
+    _Atomic uint64_t launches;
     bool out_of_order;
     pthread_t session_thread;
-    unsigned by_session_thread, events_elsewhere;
-} seen;
+    unsigned by_session_thread;
+};
 
-static _Atomic uint64_t launched;
+static struct seen seen[CLIENTS];
+static atomic_uint events_elsewhere;
+
+/* A launch has one parameter: the client's number, and how many it has made before. */
+#define PARAMETER(client, number) ((uint64_t)(client) << 32 | (number))
 
 static CUresult note_launch(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
-    uint64_t number;
+    uint64_t parameter;
 
-    memcpy(&number, extra[1], sizeof(number));
-    seen.out_of_order |= number != seen.launches;
-    seen.launches++;
-    seen.by_session_thread += pthread_equal(pthread_self(), seen.session_thread) != 0;
-    atomic_store(&launched, seen.launches);
+    memcpy(&parameter, extra[1], sizeof(parameter));
+    struct seen *client = &seen[parameter >> 32];
+    uint64_t launches = atomic_load(&client->launches);
+    client->out_of_order |= (uint32_t)parameter != launches;
+    client->by_session_thread += pthread_equal(pthread_self(), client->session_thread) != 0;
+    atomic_store(&client->launches, launches + 1);
     return CUDA_SUCCESS;
+}
+
+static bool is_session_thread(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        if (pthread_equal(pthread_self(), seen[i].session_thread))
+            return true;
+    }
+    return false;
 }
 
 static CUresult note_event(CUevent *ret_event, unsigned flags)
 {
-    seen.events_elsewhere += !pthread_equal(pthread_self(), seen.session_thread);
+    if (!is_session_thread())
+        atomic_fetch_add(&events_elsewhere, 1);
     *ret_event = (CUevent)(uintptr_t)1;
     return CUDA_SUCCESS;
 }
 
-static void *run_session(void *session)
-{
-    seen.session_thread = pthread_self();
-    worker_run(session);
-    return NULL;
-}
-
-/* A server with one worker, a session with a stream and a function, and the session's client. */
-struct scene {
-    struct fixture *fixture;
-    struct module module;
-    struct known_kernel known;
+/* A client and its session, with a stream and a function. */
+struct client {
+    unsigned number;
+    struct session *session;
     struct function *function;
-    struct channel client;
+    struct channel channel;
     int ends[2];
     pthread_t thread;
     bool ended;
 };
 
-static void make_function(struct scene *scene)
+struct scene {
+    struct fixture *fixture;
+    struct module module;
+    struct known_kernel known;
+    struct client clients[CLIENTS];
+};
+
+static void *run_session(void *context)
 {
-    scene->function = calloc(1, sizeof(*scene->function) + 8);
+    struct client *client = context;
+
+    seen[client->number].session_thread = pthread_self();
+    worker_run(client->session);
+    return NULL;
+}
+
+static void make_function(struct scene *scene, struct client *client)
+{
+    client->function = calloc(1, sizeof(*client->function) + 8);
     scene->module.device = &scene->fixture->server.devices.device[0];
-    scene->function->module = &scene->module;
-    scene->function->known = &scene->known;
-    scene->function->driver = (CUfunction)1;
-    scene->function->params_size = 8;
-    assert_int_equal(session_put(scene->fixture->session, WIRE_FUNCTION,
-                                 fixture_handle(WIRE_FUNCTION, 2), scene->function),
+    client->function->module = &scene->module;
+    client->function->known = &scene->known;
+    client->function->driver = (CUfunction)1;
+    client->function->params_size = 8;
+    assert_int_equal(session_put(client->session, WIRE_FUNCTION, fixture_handle(WIRE_FUNCTION, 2),
+                                 client->function),
                      CUDA_SUCCESS);
 }
 
-static void open_client(struct scene *scene)
+static void make_stream(struct scene *scene, struct client *client)
 {
-    assert_int_equal(sock_pair(scene->ends), 0);
-    assert_int_equal(channel_open(&scene->client,
-                                  channel_server_fd(scene->fixture->session->channel), REGION_SIZE,
-                                  REGION_RING_BYTES, scene->ends[0]),
-                     0);
+    struct session *first = scene->fixture->session;
+
+    scene->fixture->session = client->session;
+    fixture_stream(scene->fixture, 1, CU_STREAM_NON_BLOCKING);
+    scene->fixture->session = first;
 }
 
-/* The session is in no list. */
+/* The first client's session is the fixture's. */
+static void make_session(struct scene *scene, struct client *client)
+{
+    const struct server_client who = {.identity.pid = 4711 + client->number};
+
+    if (!client->number) {
+        client->session = scene->fixture->session;
+        return;
+    }
+    client->session = session_create(&scene->fixture->server, &who, 1 + client->number);
+    client->session->window = &scene->fixture->window;
+    assert_int_equal(channel_server_create(&client->session->channel), 0);
+}
+
+static void open_client(struct scene *scene, unsigned number)
+{
+    struct client *client = &scene->clients[number];
+
+    client->number = number;
+    make_session(scene, client);
+    make_stream(scene, client);
+    make_function(scene, client);
+    assert_int_equal(sock_pair(client->ends), 0);
+    assert_int_equal(channel_open(&client->channel, channel_server_fd(client->session->channel),
+                                  REGION_SIZE, REGION_RING_BYTES, client->ends[0]),
+                     0);
+    list_append(&scene->fixture->server.sessions, &client->session->link);
+}
+
+/* As the watchdog does. */
 static void set_wanted(struct scene *scene, bool wanted)
 {
-    worker_pool_set_wanted_locked(&scene->fixture->server, wanted);
-    if (wanted)
-        atomic_fetch_or(&scene->fixture->session->limits.changed, CHANGED_SERVICE);
+    worker_pool_update_locked(&scene->fixture->server, wanted);
 }
 
 static int setup(void **state)
@@ -103,30 +154,56 @@ static int setup(void **state)
 
     assert_int_equal(fixture_setup(&fixture), 0);
     scene->fixture = fixture;
-    memset(&seen, 0, sizeof(seen));
-    atomic_store(&launched, 0);
+    memset(seen, 0, sizeof(seen));
+    atomic_store(&events_elsewhere, 0);
     driver.cuLaunchKernelEx = note_launch;
     driver.cuEventCreate = note_event;
     driver.cuGraphCreate = NULL; /* each launch by itself */
-    fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
-    make_function(scene);
-    open_client(scene);
-    assert_int_equal(worker_pool_start(&scene->fixture->server, 1), 0);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        open_client(scene, i);
+    assert_int_equal(worker_pool_start(&scene->fixture->server, (struct pool_size){1, 2}), 0);
     set_wanted(scene, true);
-    assert_int_equal(pthread_create(&scene->thread, NULL, run_session, scene->fixture->session), 0);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        assert_int_equal(
+            pthread_create(&scene->clients[i].thread, NULL, run_session, &scene->clients[i]), 0);
     *state = scene;
     return 0;
 }
 
 /* What its thread has seen can be read then. */
-static void end_session(struct scene *scene)
+static void end_session(struct client *client)
 {
-    if (scene->ended)
+    if (client->ended)
         return;
-    scene->ended = true;
-    scene->fixture->session->stop = true;
-    session_kick(scene->fixture->session);
-    pthread_join(scene->thread, NULL);
+    client->ended = true;
+    client->session->stop = true;
+    session_kick(client->session);
+    pthread_join(client->thread, NULL);
+}
+
+static void drop_stream(struct client *client)
+{
+    struct stream *stream =
+        session_lookup(client->session, WIRE_STREAM, fixture_handle(WIRE_STREAM, 1));
+
+    list_remove(&stream->link);
+    stream_close(stream);
+    stream_destroy(stream);
+}
+
+static void close_client(struct client *client)
+{
+    list_remove(&client->session->link);
+    session_remove(client->session, WIRE_FUNCTION, fixture_handle(WIRE_FUNCTION, 2));
+    channel_close(&client->channel);
+    close(client->ends[0]);
+    close(client->ends[1]);
+    free(client->function);
+    if (!client->number)
+        return;
+    drop_stream(client);
+    client->session->window = NULL;
+    session_destroy(client->session);
 }
 
 static int teardown(void **state)
@@ -134,52 +211,51 @@ static int teardown(void **state)
     struct scene *scene = *state;
     void *fixture = scene->fixture;
 
-    end_session(scene);
-    session_remove(scene->fixture->session, WIRE_FUNCTION, fixture_handle(WIRE_FUNCTION, 2));
-    channel_close(&scene->client);
-    close(scene->ends[0]);
-    close(scene->ends[1]);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        end_session(&scene->clients[i]);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        close_client(&scene->clients[i]);
     int error = fixture_teardown(&fixture);
-    free(scene->function);
     free(scene);
     return error;
 }
 
-static void launch(struct scene *scene, uint64_t number)
+static void launch(struct client *client, uint32_t number)
 {
+    const uint64_t parameter = PARAMETER(client->number, number);
     const struct wire_cuLaunchKernelEx in = {.f = fixture_handle(WIRE_FUNCTION, 2),
                                              .hStream = fixture_handle(WIRE_STREAM, 1),
                                              .shape = {1},
-                                             .params_size = sizeof(number)};
+                                             .params_size = sizeof(parameter)};
     void *place;
 
-    channel_lock(&scene->client);
-    assert_int_equal(wire_cuLaunchKernelEx(&scene->client, &in, &place), CUDA_SUCCESS);
-    memcpy(place, &number, sizeof(number));
-    channel_commit(&scene->client);
-    channel_unlock(&scene->client);
+    channel_lock(&client->channel);
+    assert_int_equal(wire_cuLaunchKernelEx(&client->channel, &in, &place), CUDA_SUCCESS);
+    memcpy(place, &parameter, sizeof(parameter));
+    channel_commit(&client->channel);
+    channel_unlock(&client->channel);
 }
 
-static void fence(struct scene *scene, uint32_t seq)
+static void fence(struct client *client, uint32_t seq)
 {
     const struct wire_fnFence in = {.hStream = fixture_handle(WIRE_STREAM, 1), .seq = seq};
 
-    assert_int_equal(wire_fnFence(&scene->client, &in), CUDA_SUCCESS);
+    assert_int_equal(wire_fnFence(&client->channel, &in), CUDA_SUCCESS);
 }
 
 /* Commands that a worker does not make. */
-static void create_and_destroy_event(struct scene *scene)
+static void create_and_destroy_event(struct client *client)
 {
     const struct wire_cuEventCreate in = {.hEvent = fixture_handle(WIRE_EVENT, 3)};
     const struct wire_cuEventDestroy_v2 end = {.hEvent = in.hEvent};
 
-    assert_int_equal(wire_cuEventCreate(&scene->client, &in), CUDA_SUCCESS);
-    assert_int_equal(wire_cuEventDestroy_v2(&scene->client, &end), CUDA_SUCCESS);
+    assert_int_equal(wire_cuEventCreate(&client->channel, &in), CUDA_SUCCESS);
+    assert_int_equal(wire_cuEventDestroy_v2(&client->channel, &end), CUDA_SUCCESS);
 }
 
-static void await_launches(uint64_t count)
+static void await_launches(const struct client *client, uint64_t count)
 {
-    while (atomic_load(&launched) < count)
+    while (atomic_load(&seen[client->number].launches) < count)
         usleep(100);
 }
 
@@ -191,65 +267,127 @@ static void await_rest(const struct session *session)
 
 static void commands_are_made_once_and_in_order(void **state)
 {
-    struct scene *scene = *state;
+    struct client *client = &((struct scene *)*state)->clients[0];
 
-    for (uint64_t i = 0; i < LAUNCHES; i++) {
-        launch(scene, i);
+    for (uint32_t i = 0; i < LAUNCHES; i++) {
+        launch(client, i);
         if (i % 5 == 4)
-            fence(scene, (uint32_t)i);
+            fence(client, i);
         if (i % 100 == 50)
-            create_and_destroy_event(scene);
+            create_and_destroy_event(client);
     }
-    await_launches(LAUNCHES);
-    end_session(scene);
-    assert_false(seen.out_of_order);
-    assert_true(seen.by_session_thread < LAUNCHES);
-    assert_int_equal(seen.events_elsewhere, 0);
+    await_launches(client, LAUNCHES);
+    end_session(client);
+    assert_false(seen[0].out_of_order);
+    assert_true(seen[0].by_session_thread < LAUNCHES);
+    assert_int_equal(events_elsewhere, 0);
 }
 
 /* It sleeps on its ring, and its thread is woken by the next command. */
 static void a_session_that_rests_is_not_forgotten(void **state)
 {
-    struct scene *scene = *state;
+    struct client *client = &((struct scene *)*state)->clients[0];
 
-    for (uint64_t i = 0; i < 20; i++) {
-        launch(scene, i);
-        fence(scene, (uint32_t)i + 1);
-        await_launches(i + 1);
+    for (uint32_t i = 0; i < 20; i++) {
+        launch(client, i);
+        fence(client, i + 1);
+        await_launches(client, i + 1);
         usleep(1000);
-        await_rest(scene->fixture->session);
+        await_rest(client->session);
     }
 }
 
 static void a_suspended_session_makes_nothing(void **state)
 {
-    struct scene *scene = *state;
-    struct session *session = scene->fixture->session;
+    struct client *client = &((struct scene *)*state)->clients[0];
+    struct session *session = client->session;
 
-    launch(scene, 0);
-    await_launches(1);
+    launch(client, 0);
+    await_launches(client, 1);
     session->suspended.until = UINT64_MAX;
     atomic_fetch_add(&session->suspended.count, 1);
     await_rest(session);
-    launch(scene, 1);
+    launch(client, 1);
     usleep(10000);
-    assert_int_equal(atomic_load(&launched), 1);
+    assert_int_equal(atomic_load(&seen[0].launches), 1);
     atomic_fetch_sub(&session->suspended.count, 1);
-    await_launches(2);
+    await_launches(client, 2);
 }
 
 /* A program with an endless queue is served by its own thread again when CPUs are not short. */
 static void the_pool_can_be_left_and_entered(void **state)
 {
     struct scene *scene = *state;
+    struct client *client = &scene->clients[0];
 
-    for (uint64_t i = 0; i < LAUNCHES; i++) {
-        launch(scene, i);
+    for (uint32_t i = 0; i < LAUNCHES; i++) {
+        launch(client, i);
         set_wanted(scene, i % 64 < 32);
     }
-    await_launches(LAUNCHES);
-    end_session(scene);
-    assert_false(seen.out_of_order);
+    await_launches(client, LAUNCHES);
+    end_session(client);
+    assert_false(seen[0].out_of_order);
+}
+
+/* Returns how many launches each client has made. */
+static uint32_t launch_until_active(struct scene *scene, uint32_t from, unsigned workers)
+{
+    uint32_t i = from;
+
+    while (worker_pool_active(&scene->fixture->server) != workers || i - from < 100) {
+        for (unsigned c = 0; c < CLIENTS; c++)
+            launch(&scene->clients[c], i);
+        i++;
+        set_wanted(scene, true);
+    }
+    return i;
+}
+
+static void pause_until_active(struct scene *scene, unsigned workers)
+{
+    while (worker_pool_active(&scene->fixture->server) != workers) {
+        usleep(1000);
+        set_wanted(scene, true);
+    }
+}
+
+/* Endless queues want both workers, and pauses one, so that sessions move. */
+static void sessions_move_between_workers(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t made = 0;
+
+    for (unsigned round = 0; round < 10; round++) {
+        made = launch_until_active(scene, made, 2);
+        for (unsigned c = 0; c < CLIENTS; c++)
+            await_launches(&scene->clients[c], made);
+        pause_until_active(scene, 1);
+    }
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        end_session(&scene->clients[c]);
+        assert_false(seen[c].out_of_order);
+        assert_int_equal(seen[c].launches, made);
+    }
+}
+
+static void workers_follow_cpus_and_load(void **state)
+{
+    const struct pool_size pod = pool_size_for(4, 1), node = pool_size_for(16, 1),
+                           large = pool_size_for(128, 8);
+
+    assert_int_equal(pool_size_for(3, 1).most, 0);
+    assert_int_equal(pod.least, 1);
+    assert_int_equal(pod.most, 1);
+    assert_int_equal(node.least, 2);
+    assert_int_equal(node.most, 4);
+    assert_int_equal(large.least, 16);
+    assert_int_equal(large.most, 32);
+    assert_int_equal(pool_size_for(128, 1).most, 4);
+    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_visits){1000, 900}), 4);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_visits){1000, 300}), 4);
+    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_visits){1000, 300}), 2);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_visits){1000, 10}), 2);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_visits){0, 0}), 2);
 }
 
 int main(void)
@@ -259,6 +397,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_session_that_rests_is_not_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(a_suspended_session_makes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(the_pool_can_be_left_and_entered, setup, teardown),
+        cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
+        cmocka_unit_test(workers_follow_cpus_and_load),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,6 @@
 #include "function.h"
 #include "launch_batch.h"
 #include "launch_record.h"
-#include "launch_slot.h"
 #include "launch_state.h"
 #include "sm_share.h"
 #include "stream_state.h"
@@ -146,37 +145,6 @@ static void the_longest_graph_comes_first(void **state)
     assert_string_equal(run(scene, 13, 0), "graph s1 x2; set x1 f1 8; set x1 f1 9; set x1 f1 10; "
                                            "set x1 f1 11; graph s1 x1; launch s1 f1 0 8; ");
     assert_int_equal(launch_count(scene->fixture->session), 12 + 24 + 48 + 16 + 8 + 13);
-}
-
-/* Another thread calls the driver, and there is one CPU. */
-static void *launch_one(void *context)
-{
-    struct scene *scene = context;
-
-    launch(scene, 0, 0, 5);
-    launch_batch_flush(scene->fixture->session);
-    return NULL;
-}
-
-static void a_launch_waits_for_its_turn_where_cpus_are_few(void **state)
-{
-    struct scene *scene = *state;
-    struct launch_slots *slots = scene->module.device->slots;
-    pthread_t thread;
-
-    fair_semaphore_init(&slots->semaphore, 1);
-    launch_slots_limit(&scene->fixture->server, true);
-    bool taken = launch_slot_take(scene->module.device);
-    assert_true(taken);
-    assert_int_equal(pthread_create(&thread, NULL, launch_one, scene), 0);
-    usleep(10000);
-    assert_string_equal(fake_trace(), "");
-    launch_slot_give(scene->module.device, taken);
-    pthread_join(thread, NULL);
-    assert_string_not_equal(fake_trace(), "");
-    assert_int_equal(slots->semaphore.free, 1);
-    launch_slots_limit(&scene->fixture->server, false);
-    assert_false(launch_slot_take(scene->module.device));
 }
 
 static void more_than_a_batch_flushes_itself(void **state)
@@ -508,7 +476,6 @@ int main(void)
         CASE(a_graph_is_made_at_the_third_time),
         CASE(later_only_parameters_are_set),
         CASE(the_longest_graph_comes_first),
-        CASE(a_launch_waits_for_its_turn_where_cpus_are_few),
         CASE(more_than_a_batch_flushes_itself),
         CASE(another_stream_comes_after),
         CASE(kernels_that_may_print_go_together),

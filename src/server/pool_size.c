@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See pool_size.h. The figures are those of an H100 with 16 CPUs: docs/notes/performance-causes.md
+ */
+#include "pool_size.h"
+
+/* The programs need the others. */
+#define CPUS_PER_WORKER 4u
+
+/* More threads only contend for the driver's mutex. */
+#define WORKERS_PER_CONTEXT 4u
+
+/* So large a part of the workers is enough for programs that wait for their launches. */
+#define LEAST_PART 2u
+
+/* Workers are busy when so large a part of their visits finds a command, and idle when a smaller
+ * one does. */
+#define BUSY_PART 2u
+#define IDLE_PART 8u
+
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+struct pool_size pool_size_for(unsigned cpus, unsigned contexts)
+{
+    unsigned most = smaller(cpus / CPUS_PER_WORKER, WORKERS_PER_CONTEXT * contexts);
+
+    return (struct pool_size){.least = (most + LEAST_PART - 1) / LEAST_PART, .most = most};
+}
+
+unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_visits visits)
+{
+    if (visits.ready * BUSY_PART > visits.all)
+        return size->most;
+    return visits.ready * IDLE_PART <= visits.all ? size->least : active;
+}
