@@ -26,6 +26,17 @@ static void describe_share(const struct server_limits *limits, char *text, size_
                     limits->sm_centipercent % 100 / 10);
 }
 
+static void append_memory(char *text, const char *what, uint64_t limit, unsigned device)
+{
+    char part[64];
+
+    if (!limit)
+        return;
+    text_format(part, sizeof(part), ", %s %llu MiB of device %u", what,
+                (unsigned long long)(limit >> 20), device);
+    append(text, LIMITS_TEXT_MAX, part);
+}
+
 void limits_describe(const struct server_limits *limits, unsigned device_count,
                      char ret_text[LIMITS_TEXT_MAX])
 {
@@ -39,11 +50,8 @@ void limits_describe(const struct server_limits *limits, unsigned device_count,
         append(ret_text, LIMITS_TEXT_MAX, part);
     }
     for (unsigned i = 0; i < device_count && i < SERVER_MAX_DEVICES; i++) {
-        if (!limits->memory_limit[i])
-            continue;
-        text_format(part, sizeof(part), ", at most %llu MiB of device %u",
-                    (unsigned long long)(limits->memory_limit[i] >> 20), i);
-        append(ret_text, LIMITS_TEXT_MAX, part);
+        append_memory(ret_text, "at most", limits->memory_limit[i], i);
+        append_memory(ret_text, "a soft limit of", limits->memory_soft[i], i);
     }
     if (limits->may_borrow)
         append(ret_text, LIMITS_TEXT_MAX, ", may borrow SMs of others that rest");

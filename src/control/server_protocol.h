@@ -124,6 +124,8 @@ struct server_limits {
     uint32_t may_borrow;
     uint32_t borrow_chunk_sms;
     uint64_t borrow_chunks;
+    /* Soft limits: beyond them a client is the first to give memory up. 0 = none. */
+    uint64_t memory_soft[SERVER_MAX_DEVICES];
 };
 
 /* ---- daemon to server ---- */

@@ -120,10 +120,11 @@ def on_client(data, descriptor):
     identity = data[24:24 + wire.IDENTITY.size]
     limits = data[24 + wire.IDENTITY.size:][:wire.LIMITS.size]
     pid, uid = struct.unpack_from("<iI", identity)
-    share, priority, *memory, program_class, _, _, _ = wire.LIMITS.unpack(limits)
+    share, priority, *rest = wire.LIMITS.unpack(limits)
+    memory, soft, program_class = rest[:wire.DEVICES], rest[-wire.DEVICES:], rest[wire.DEVICES + 5]
     connection = socket.socket(fileno=descriptor)
     clients[connection] = (pid, number, limits)
-    log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2],
+    log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2], soft=soft[:2],
         number=number, program_class=program_class,
         command=wire.IDENTITY.unpack(identity)[6].split(b"\0")[0].decode())
     selector.register(connection, selectors.EVENT_READ)

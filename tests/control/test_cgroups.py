@@ -236,7 +236,8 @@ class Groups(harness.TestCase):
             path = next(line[3:].strip() for line in lines if line.startswith("0::"))
         kernel = os.path.join(self.root, "kernel")
         os.makedirs(kernel + path)
-        for name, text in (("dmem.capacity", ""), (path + "/dmem.max", f"x/{DEVICE}/vram0 4096\n")):
+        for name, text in (("dmem.capacity", ""), (path + "/dmem.max", f"x/{DEVICE}/vram0 4096\n"),
+                           (path + "/dmem.min", f"x/{DEVICE}/vram0 1024\n")):
             with open(os.path.join(kernel, name.lstrip("/")), "w") as file:
                 file.write(text)
         done = subprocess.run(["unshare", "--mount", "sh", "-c",
@@ -246,7 +247,8 @@ class Groups(harness.TestCase):
             self.skipTest(done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.client(memory=[1 << 30]).welcome(), (0, ""))
-        self.assertEqual(self.server_events("client")[-1]["memory"], [4096, 0])
+        event = self.server_events("client")[-1]
+        self.assertEqual((event["memory"], event["soft"]), ([4096, 0], [1024, 0]))
 
     # ---- groups of programs ----
 

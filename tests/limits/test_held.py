@@ -2,8 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many things of a kind a program may hold: quotas, and what the program is told beyond them.
 Run as: python3 test_held.py BUILD."""
+import os
+import subprocess
+import unittest
+
 import limits_harness
-from limits_harness import TestCase
+from limits_harness import MIB, TestCase, wait_until
+
+DEVICE = "GPU-46756e6e-656c-2073-6f66-742047505500"  # the software GPU's first
 
 OUT_OF_MEMORY = 2
 NOT_PERMITTED = 800
@@ -63,6 +69,39 @@ class Held(TestCase):
         self.assertGreater(len(lines), 0)
         self.assertLess(len(lines), few)
         self.assertIn("no more of its mistakes are logged for a while", lines[-1])
+
+
+class SoftLimit(TestCase):
+    @unittest.skipIf(os.geteuid(), "a mount namespace needs root")
+    def test_soft_limit(self):
+        """Where the kernel has soft limits of device memory, a program that has more is named."""
+        with open("/proc/self/cgroup") as lines:
+            path = next(line[3:].strip() for line in lines if line.startswith("0::"))
+        kernel = os.path.join(self.root, "kernel")
+        os.makedirs(kernel + path)
+        for name, text in (("dmem.capacity", ""),
+                           (path + "/dmem.min", f"x/{DEVICE}/vram0 {64 * MIB}\n")):
+            with open(os.path.join(kernel, name.lstrip("/")), "w") as file:
+                file.write(text)
+        done = subprocess.run(["unshare", "--mount", "sh", "-c",
+                               f"mount --bind {kernel} /sys/fs/cgroup && "
+                               f"exec {self.root}/bin/funneld -d --device soft"],
+                              env=self.environment, stderr=subprocess.PIPE, text=True)
+        if "unshare" in done.stderr or "mount" in done.stderr:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        program = self.begin("info", "fill=32", "drop", "fill=32", "wait")
+        program.answer()
+        self.assertGreater(program.answer()[0], 2)
+        program.answer()
+        program.answer()
+        wait_until(lambda: "more than its soft limit" in self.server_log())
+        self.assertEqual(self.server_log().count("more than its soft limit of 64 MiB of device 0"), 1)
+        device, = self.funnel_json("ps")[0]["devices"]
+        self.assertEqual(device["memory_soft"], 64 * MIB)
+        self.assertGreater(device["memory_used"], 64 * MIB)
+        self.assertIn("64 MiB     normal", self.funnel("limits").stdout)
+        self.assertIn("a soft limit of 64 MiB of device 0", self.control_log())
 
 
 if __name__ == "__main__":

@@ -138,11 +138,12 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
             continue;
         device_uuid_text(&server->devices[d], uuid);
         json_array_append_new(list,
-                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "ordinal", d,
-                                        "uuid", uuid, "sm_granted", row->sm_granted[d],
+                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "ordinal",
+                                        d, "uuid", uuid, "sm_granted", row->sm_granted[d],
                                         "memory_used", (json_int_t)row->memory_used[d],
                                         "memory_peak", (json_int_t)row->memory_peak[d],
                                         "memory_limit", limit_or_null(row->limits.memory_limit[d]),
+                                        "memory_soft", limit_or_null(row->limits.memory_soft[d]),
                                         "gpu_seconds", seconds_json(row->usage.gpu_ns[d]),
                                         "sm_seconds", seconds_json(row->usage.sm_ns[d])));
     }

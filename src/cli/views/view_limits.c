@@ -88,14 +88,16 @@ static void print_granted(const struct command_client *client, const struct comm
                           unsigned device)
 {
     const struct server_status_row *row = &client->row;
-    char sms[CELL], used[CELL], most[CELL] = "-";
+    char sms[CELL], used[CELL], most[CELL] = "-", soft[CELL] = "-";
 
     format_granted(client, server, device, sms);
     view_format_bytes(row->memory_used[device], used);
     if (row->limits.memory_limit[device])
         view_format_bytes(row->limits.memory_limit[device], most);
-    printf("%-8d %-12s %-7u %-20s %-10s %-10s %-13s %.*s\n", row->identity.pid, server->name,
-           device, sms, used, most, priority_name(row->limits.priority),
+    if (row->limits.memory_soft[device])
+        view_format_bytes(row->limits.memory_soft[device], soft);
+    printf("%-8d %-12s %-7u %-20s %-10s %-10s %-10s %-13s %.*s\n", row->identity.pid, server->name,
+           device, sms, used, most, soft, priority_name(row->limits.priority),
            (int)sizeof(row->identity.command), row->identity.command);
 }
 
@@ -145,8 +147,8 @@ void view_limits(const struct snapshot *snapshot)
     print_quotas(snapshot);
     if (snapshot->client_count == 0)
         return;
-    printf("\n%-8s %-12s %-7s %-20s %-10s %-10s %-13s %s\n", "PID", "SERVER", "DEVICE", "SMS",
-           "MEMORY", "LIMIT", "PRIORITY", "COMMAND");
+    printf("\n%-8s %-12s %-7s %-20s %-10s %-10s %-10s %-13s %s\n", "PID", "SERVER", "DEVICE", "SMS",
+           "MEMORY", "LIMIT", "SOFT", "PRIORITY", "COMMAND");
     for (unsigned i = 0; i < snapshot->client_count; i++)
         print_client(snapshot, &snapshot->clients[i]);
 }

@@ -38,23 +38,23 @@ static bool is_of_device(const char *region, const struct server_device *device)
     return (*address && strcasestr(region, address)) || strcasestr(region, uuid);
 }
 
-/* "max" is no number, and no limit. With 0 nothing may be held: a limit of 0 would be none. */
+/* "max" is no number, and no limit. */
 static void tighten_by_line(const char *region, const char *value, const struct server_ready *ready,
-                            struct server_limits *limits)
+                            uint64_t least, uint64_t limits[SERVER_MAX_DEVICES])
 {
     uint64_t bytes;
 
     if (text_to_u64(value, &bytes))
         return;
-    bytes = bytes ? bytes : 1;
-    for (unsigned i = 0; i < ready->device_count; i++)
-        if (is_of_device(region, &ready->devices[i]) &&
-            (!limits->memory_limit[i] || bytes < limits->memory_limit[i]))
-            limits->memory_limit[i] = bytes;
+    bytes = bytes ? bytes : least;
+    for (unsigned i = 0; bytes && i < ready->device_count; i++)
+        if (is_of_device(region, &ready->devices[i]) && (!limits[i] || bytes < limits[i]))
+            limits[i] = bytes;
 }
 
-static void tighten_by_file(const char *path, const struct server_ready *ready,
-                            struct server_limits *limits)
+/* `least` stands for a 0 in the file, since a limit of 0 is none. */
+static void tighten_by_file(const char *path, const struct server_ready *ready, uint64_t least,
+                            uint64_t limits[SERVER_MAX_DEVICES])
 {
     _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     char text[FILE_MAX], *rest = NULL;
@@ -67,7 +67,7 @@ static void tighten_by_file(const char *path, const struct server_ready *ready,
         if (!value)
             continue;
         *value++ = '\0';
-        tighten_by_line(line, value, ready, limits);
+        tighten_by_line(line, value, ready, least, limits);
     }
 }
 
@@ -79,8 +79,11 @@ static void tighten_by_groups(const char *root, const char *hierarchy, char *gro
 
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
         *end = '\0';
+        /* With a dmem.max of 0 nothing may be held; a dmem.min of 0 is as if it were not set. */
         if (text_format(path, sizeof(path), "%s%s%s/dmem.max", root, hierarchy, group))
-            tighten_by_file(path, ready, limits);
+            tighten_by_file(path, ready, 1, limits->memory_limit);
+        if (text_format(path, sizeof(path), "%s%s%s/dmem.min", root, hierarchy, group))
+            tighten_by_file(path, ready, 0, limits->memory_soft);
     }
 }
 

@@ -18,6 +18,7 @@ CLIENT_VALUE(sm, (double)row->usage.sm_ns[device] / 1e9)
 CLIENT_VALUE(memory, (double)row->memory_used[device])
 CLIENT_VALUE(memory_peak, (double)row->memory_peak[device])
 CLIENT_VALUE(memory_limit, (double)row->limits.memory_limit[device])
+CLIENT_VALUE(memory_soft, (double)row->limits.memory_soft[device])
 CLIENT_VALUE(sm_granted, row->sm_granted[device])
 CLIENT_VALUE(shared, (double)row->usage.shared_ns / 1e9)
 CLIENT_VALUE(copying, (double)row->usage.copy_ns / 1e9)
@@ -44,6 +45,8 @@ const struct client_family client_families[] = {
      true, memory_peak},
     {"funnel_client_memory_limit_bytes", "bytes", "Its limit of device memory; 0 = none.", false,
      true, memory_limit},
+    {"funnel_client_memory_soft_limit_bytes", "bytes", "Its soft limit of device memory; 0 = none.",
+     false, true, memory_soft},
     {"funnel_client_sm_granted", "", "Multiprocessors that the client may use.", false, true,
      sm_granted},
     {"funnel_client_shared_seconds", "seconds",

@@ -13,6 +13,8 @@ void session_limits_init(struct session_limits *limits, const struct server_limi
     limits->may_borrow = from->may_borrow;
     limits->borrow_chunk_sms = from->borrow_chunk_sms;
     limits->borrow_chunks = from->borrow_chunks;
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        limits->memory_soft[i] = from->memory_soft[i];
     session_limits_set(limits, from);
 }
 
@@ -43,8 +45,10 @@ struct server_limits session_limits_get(const struct session_limits *limits)
         .borrow_chunks = limits->borrow_chunks,
     };
 
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
         result.memory_limit[i] = limits->memory[i];
+        result.memory_soft[i] = limits->memory_soft[i];
+    }
     return result;
 }
 

@@ -2,7 +2,7 @@
 /*
  * What a client may use, in force now. The daemon may change the memory limits, the share of the
  * multiprocessors and the priority while the client works; its static partition, its class,
- * what totals show, and what it may borrow never change.
+ * what totals show, what it may borrow, and its soft limits never change.
  */
 #pragma once
 
@@ -29,6 +29,7 @@ struct session_limits {
     bool totals_show_limit, may_borrow;
     uint32_t borrow_chunk_sms;
     uint64_t borrow_chunks;
+    uint64_t memory_soft[SERVER_MAX_DEVICES]; /* bytes by device; 0 = none */
 };
 
 /* Before the session's thread starts: takes over all of them. */

@@ -7,6 +7,7 @@
 #include "device_granule.h"
 #include "host_memory.h"
 #include "ipc_memory.h"
+#include "log.h"
 #include "quota.h"
 #include "server_dispatch.h"
 
@@ -102,6 +103,20 @@ bool memory_is_reached(const struct session *session, const struct device *devic
     return true;
 }
 
+/* Once for each client and device, since a client may cross its limit as often as it likes. */
+static void warn_of_soft_limit(struct session *session, unsigned device)
+{
+    struct device_usage *usage = &session->memory->device[device];
+    uint64_t soft = session->limits.memory_soft[device];
+
+    if (!soft || usage->used <= soft || usage->is_over_soft)
+        return;
+    usage->is_over_soft = true;
+    log_line("Client " CLIENT_FORMAT " has more than its soft limit of %llu MiB of device %u "
+             "(dmem.min of its control group)",
+             CLIENT_ARGS(session), (unsigned long long)(soft >> 20), device);
+}
+
 /* Only the session's thread charges, so the limit needs no lock. */
 bool memory_charge(struct session *session, unsigned device, uint64_t size)
 {
@@ -120,6 +135,7 @@ bool memory_charge(struct session *session, unsigned device, uint64_t size)
     session->memory->device[device].used = used + size;
     if (used + size > session->memory->device[device].peak)
         session->memory->device[device].peak = used + size;
+    warn_of_soft_limit(session, device);
     return true;
 }
 

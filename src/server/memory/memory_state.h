@@ -31,6 +31,7 @@ struct device_usage {
     atomic_uint_fast64_t used, peak;    /* bytes */
     uint64_t given;                     /* bytes of memory whose descriptor the client has had */
     uint64_t raised[DEVICE_LIMITS_MAX]; /* limits of the context that it is charged for; or 0 */
+    bool is_over_soft;                  /* it has been, and the log says so */
     uint64_t reached_by; /* bit d: device d may access the client's memory of this one */
 };
 

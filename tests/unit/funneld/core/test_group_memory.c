@@ -97,6 +97,20 @@ static void test_groups_above(void **state)
     expect(tighten("0::/a\n", 0, 0), GIB, 0);
 }
 
+static void test_soft_limits(void **state)
+{
+    struct server_limits limits;
+
+    make_folder("a");
+    make_folder("a/b");
+    write_file("a/dmem.min", "drm/0000:03:00.0/vram0 1073741824\ndrm/0000:c1:00.0/vram0 9\n");
+    write_file("a/b/dmem.min", "drm/0000:03:00.0/vram0 4096\ndrm/0000:c1:00.0/vram0 0\n");
+    limits = tighten("0::/a/b\n", 0, 5);
+    expect(limits, 0, 5);
+    assert_int_equal(limits.memory_soft[0], 4096);
+    assert_int_equal(limits.memory_soft[1], 9);
+}
+
 static void test_beside_version_1(void **state)
 {
     make_folder("unified");
@@ -124,7 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_regions_of_devices), IN_FOLDER(test_nothing_allowed),
         IN_FOLDER(test_groups_above),       IN_FOLDER(test_beside_version_1),
-        IN_FOLDER(test_no_limits),
+        IN_FOLDER(test_no_limits),          IN_FOLDER(test_soft_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
