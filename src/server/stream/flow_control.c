@@ -41,6 +41,17 @@ void flow_control_init(struct flow_control *flow, bool is_unlimited)
 {
     set_limit(flow, is_unlimited ? FLOW_SUBMISSIONS_MAX : LIMIT_FIRST);
     flow->burst = LIMIT_MAX;
+    flow->in_flight_ns = FLOW_IN_FLIGHT_NS;
+}
+
+/* The next step is due at once: the last one was made for the other time. */
+void flow_control_set_time(struct flow_control *flow, uint64_t in_flight_ns)
+{
+    flow->in_flight_ns = in_flight_ns;
+    if (flow->submission_ns)
+        set_limit(flow, in_flight_ns / flow->submission_ns);
+    flow->step -= flow->left;
+    flow->left = 0;
 }
 
 void flow_control_clear(struct flow_control *flow)
@@ -64,7 +75,7 @@ static void learn_time(struct flow_control *flow, uint64_t submission_ns)
     uint64_t known = flow->submission_ns, most = 2 * (uint64_t)flow->limit;
 
     flow->submission_ns = known ? known - known / WEIGHT + submission_ns / WEIGHT : submission_ns;
-    uint64_t limit = FLOW_IN_FLIGHT_NS / (flow->submission_ns + 1);
+    uint64_t limit = flow->in_flight_ns / (flow->submission_ns + 1);
     set_limit(flow, limit < most ? limit : most);
 }
 
@@ -94,7 +105,7 @@ void flow_control_done_since_step(struct flow_control *flow, int32_t count, uint
     uint64_t took = now - flow->stepped_at;
 
     if (count && !flow->submission_ns &&
-        took < FLOW_IN_FLIGHT_NS / LIMIT_SUPPOSED * (uint64_t)count)
+        took < flow->in_flight_ns / LIMIT_SUPPOSED * (uint64_t)count)
         set_limit(flow, LIMIT_SUPPOSED);
 }
 
@@ -105,7 +116,7 @@ static void learn_wait(struct flow_control *flow, int32_t count, uint64_t waited
     if (waited < WAIT_NS_MIN || least <= flow->submission_ns)
         return;
     flow->submission_ns = least;
-    set_limit(flow, FLOW_IN_FLIGHT_NS / least);
+    set_limit(flow, flow->in_flight_ns / least);
 }
 
 bool flow_control_waited(struct flow_control *flow, int32_t count, uint64_t waited)

@@ -17,6 +17,7 @@
 #include "clock.h"
 
 #define FLOW_IN_FLIGHT_NS (40 * NS_PER_MS)
+#define FLOW_LENT_NS (1 * NS_PER_MS) /* on multiprocessors that the client has borrowed */
 #define FLOW_SUBMISSIONS_MAX 512
 #define FLOW_BATCH_MAX 16
 
@@ -30,10 +31,14 @@ struct flow_control {
                                        * this time, as far as is known, and the time before */
     uint64_t passed_after, passed_at; /* a checkpoint was reached between these; 0 = unknown */
     uint64_t stepped_at;              /* the last step */
+    uint64_t in_flight_ns;            /* that submissions in flight may take */
     uint64_t submission_ns;           /* the time of a submission, an average; 0 = unknown */
 };
 
 void flow_control_init(struct flow_control *flow, bool is_unlimited);
+
+/* Submissions in flight may take `in_flight_ns` from now on. */
+void flow_control_set_time(struct flow_control *flow, uint64_t in_flight_ns);
 
 /* The stream has done all that it was given. */
 void flow_control_clear(struct flow_control *flow);

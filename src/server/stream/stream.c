@@ -337,9 +337,11 @@ static CUresult stream_change_place(struct stream *stream)
         result = find_other(stream, &other);
     if (result == CUDA_SUCCESS)
         result = stream_continue_in(stream, other);
-    if (result == CUDA_SUCCESS)
+    if (result == CUDA_SUCCESS) {
         swap_driver(stream, other);
-    else if (other != stream->other)
+        flow_control_set_time(&stream->flow.control,
+                              stream->is_away ? FLOW_LENT_NS : FLOW_IN_FLIGHT_NS);
+    } else if (other != stream->other)
         drop_driver_stream(stream, other);
     return result;
 }

@@ -108,7 +108,7 @@ static bool may_be_given_more(const struct stream *stream)
 
     if (session->streams->has_host_waits)
         return control->in_flight < FLOW_SUBMISSIONS_MAX;
-    return flow_control_has_capacity(control, stream->sm_share->streams == 1 ||
+    return flow_control_has_capacity(control, stream->sm_share->streams == 1 || stream->is_away ||
                                                   idle_has_waiters(session->server));
 }
 

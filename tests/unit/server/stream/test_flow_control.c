@@ -34,6 +34,23 @@ static void the_limit_is_forty_milliseconds_of_work(void **state)
     assert_int_equal(flow.in_flight, 0);
 }
 
+/* On borrowed multiprocessors: from the next submission on, which counts those before. */
+static void the_time_in_flight_changes(void **state)
+{
+    run_timed(100 * NS_PER_US, 40);
+    assert_in_range(flow.limit, 395, 400);
+    flow_control_step(&flow, false);
+    flow.left -= 3;
+    flow_control_set_time(&flow, FLOW_LENT_NS);
+    assert_in_range(flow.limit, 9, 10);
+    assert_int_equal(flow.left, 0);
+    assert_int_equal(flow.step, 3);
+    run_timed(100 * NS_PER_US, 40);
+    assert_in_range(flow.limit, 9, 10);
+    flow_control_set_time(&flow, FLOW_IN_FLIGHT_NS);
+    assert_in_range(flow.limit, 395, 400);
+}
+
 static void the_limit_at_most_doubles_with_each_time(void **state)
 {
     int32_t before = flow.limit;
@@ -140,6 +157,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest tests[] = {
         CASE(the_limit_is_forty_milliseconds_of_work),
+        CASE(the_time_in_flight_changes),
         CASE(the_limit_at_most_doubles_with_each_time),
         CASE(long_submissions_come_two_at_a_time),
         CASE(bounds_around_the_average_teach_nothing),
