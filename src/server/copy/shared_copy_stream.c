@@ -30,7 +30,8 @@ bool shared_copy_stream_usable(const struct stream *stream)
 {
     const struct session *session = stream->session;
 
-    if (!stream->device->copies->shared_stream || !stream->driver || stream_is_confined(stream))
+    if (!stream->device->copies->shared_stream || !stream->driver || session->is_timed ||
+        stream_is_confined(stream))
         return false;
     list_for_each (struct stream, other, session_device_streams(session, stream->device), link) {
         if (fence_pending(session, other->word) && !(other == stream && follows_shared_copy(other)))

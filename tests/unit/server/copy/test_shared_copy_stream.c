@@ -100,6 +100,14 @@ static void not_in_a_partition(void **state)
     assert_true(shared_copy_stream_usable(stream));
 }
 
+static void not_where_work_is_timed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->session->is_timed = true;
+    assert_string_equal(copy_up(fixture, 4096, 1), "copy s1 4096; write s1 1; ");
+}
+
 static void nothing_outside_of_the_clients_memory(void **state)
 {
     assert_string_equal(copy_up(*state, OWN_SIZE + 1, 1), "write s1 1; ");
@@ -113,6 +121,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(not_before_other_work_is_done, setup, teardown),
         cmocka_unit_test_setup_teardown(not_beside_work_of_another_stream, setup, teardown),
         cmocka_unit_test_setup_teardown(not_in_a_partition, setup, teardown),
+        cmocka_unit_test_setup_teardown(not_where_work_is_timed, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_outside_of_the_clients_memory, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
