@@ -75,6 +75,7 @@ static void take_record(const struct trace_record *record, const struct profiler
         .value = record->value,
         .name = record->name,
         .dynamic_shared = record->shared_bytes,
+        .in_graph = record->in_graph != 0,
     };
 
     if (record->kind < TRACE_KERNEL || record->kind > TRACE_GRAPH)

@@ -60,6 +60,7 @@ struct profiler_work {
     const char *name; /* of a kernel; valid until the hook returns */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared, static_shared, local_per_thread, registers;
+    int in_graph; /* a node of a graph */
 };
 
 /* Called by the threads of the program. A hook may make calls of the driver, for which no hook is

@@ -359,10 +359,13 @@ static void append_graph(const struct profiler_work *work)
         cupti_buffer_append(&record);
 }
 
+/* As NVIDIA's: a graph has either one record, or one for each of its nodes. */
 static void take(const struct profiler_work *work)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&work_lock);
 
+    if (work->in_graph && cupti_kind_is_on(CUPTI_KIND_GRAPH_TRACE))
+        return;
     if (work->kind != PROFILER_COPY)
         finish_copy();
     if (work->kind == PROFILER_KERNEL)

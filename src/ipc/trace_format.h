@@ -46,6 +46,8 @@ struct trace_record {
     uint32_t shared_bytes;  /* dynamic shared memory of a kernel's block */
     uint32_t value;         /* of a memset */
     uint32_t grid[3], block[3];
+    uint32_t in_graph; /* 1: a node of a graph */
+    uint32_t reserved;
     char name[TRACE_NAME_MAX];
 };
 

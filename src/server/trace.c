@@ -11,10 +11,10 @@
 #include "channel.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "graph.h"
 #include "profile.h"
 #include "server_life.h"
 #include "session_life.h"
-#include "shared_copy_stream.h"
 #include "stream.h"
 #include "text.h"
 #include "trace_file.h"
@@ -53,6 +53,9 @@ struct session_trace {
     struct trace *trace;     /* the server's; NULL = the client profiles itself */
     struct trace_file *file; /* of either */
     uint32_t correlation;    /* of the commands that follow; 0 = none */
+    struct graph_timer timer;
+    uint64_t stream_handle;     /* of the command that runs */
+    struct traced_command node; /* of the graph that it launches */
     struct time_base bases[DEVICE_CONTEXTS_MAX];
     struct pending_work pending[PENDING_MAX]; /* a ring */
     unsigned first, count;
@@ -235,11 +238,9 @@ static CUevent record_event(const struct stream *stream)
 
 /* ---- commands ---- */
 
-/* A copy in the shared copy stream is not in the client's stream. */
 static bool can_be_timed(const struct session_trace *trace, const struct traced_command *command)
 {
-    return command->stream && command->stream->driver && trace->count < PENDING_MAX &&
-           !(command->op == WIRE_fnCopyUp && shared_copy_stream_usable(command->stream));
+    return command->stream && command->stream->driver && trace->count < PENDING_MAX;
 }
 
 /* A profiler asked for all work of its own client, so its launches wait for space, but not
@@ -257,13 +258,8 @@ static void make_capacity(struct session_trace *trace)
     }
 }
 
-void session_trace_before(struct session_trace *trace, const struct ring_message *message,
-                          struct traced_command *ret_command)
+static void begin_timing(struct session_trace *trace, struct traced_command *command)
 {
-    struct traced_command *command = ret_command;
-
-    *command = (struct traced_command){.op = channel_kind_op(message->kind)};
-    traced_command_describe(trace->session, message, command);
     make_capacity(trace);
     /* The stream waits for its predecessors first, so that these waits do not count as work. */
     if (can_be_timed(trace, command) && stream_begin_work(command->stream) == CUDA_SUCCESS &&
@@ -271,7 +267,16 @@ void session_trace_before(struct session_trace *trace, const struct ring_message
         command->before = record_event(command->stream);
     if (command->kind && !command->before)
         count_lost(trace);
-    command->begin_ns = clock_ns();
+}
+
+void session_trace_before(struct session_trace *trace, const struct ring_message *message,
+                          struct traced_command *ret_command)
+{
+    *ret_command = (struct traced_command){.op = channel_kind_op(message->kind)};
+    traced_command_describe(trace->session, message, ret_command);
+    begin_timing(trace, ret_command);
+    trace->stream_handle = ret_command->stream_handle;
+    ret_command->begin_ns = clock_ns();
 }
 
 static void add_pending(struct session_trace *trace, const struct traced_command *command,
@@ -296,6 +301,7 @@ static void add_pending(struct session_trace *trace, const struct traced_command
     work->record.stream_handle = command->stream_handle;
     work->record.object_handle = command->object_handle;
     work->record.shared_bytes = command->shared_bytes;
+    work->record.in_graph = command->in_graph;
     work->record.value = command->value;
     memcpy(work->record.grid, command->grid, sizeof(command->grid));
     memcpy(work->record.block, command->block, sizeof(command->block));
@@ -321,6 +327,26 @@ void session_trace_after(struct session_trace *trace, const struct traced_comman
         add_pending(trace, command, record.end_ns);
     if (trace->count >= PENDING_MAX / 2)
         session_trace_collect(trace);
+}
+
+/* ---- nodes of graphs ---- */
+
+static void before_node(void *context, struct stream *stream, const struct graph_node_work *work)
+{
+    struct session_trace *trace = context;
+
+    traced_command_describe_node(work, &trace->node);
+    trace->node.stream = stream;
+    trace->node.stream_handle = trace->stream_handle;
+    begin_timing(trace, &trace->node);
+}
+
+static void after_node(void *context)
+{
+    struct session_trace *trace = context;
+
+    if (trace->node.before)
+        add_pending(trace, &trace->node, clock_ns());
 }
 
 void session_trace_correlate(struct session_trace *trace, uint32_t number)
@@ -413,6 +439,10 @@ static struct session_trace *create_session_trace(struct session *session, struc
     made->trace = trace;
     made->file = file;
     session->life->tracing = made;
+    session->is_timed = true;
+    made->timer = (struct graph_timer){before_node, after_node, made};
+    if (!trace)
+        session_graphs_time(session, &made->timer);
     return made;
 }
 
@@ -461,6 +491,8 @@ void session_trace_end(struct session_trace *trace)
         if (trace->bases[i].event)
             driver.cuEventDestroy_v2(trace->bases[i].event);
     trace->session->life->tracing = NULL;
+    trace->session->is_timed = false;
+    session_graphs_time(trace->session, NULL);
     if (trace->trace)
         leave_trace(trace);
     else

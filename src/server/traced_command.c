@@ -7,6 +7,7 @@
 #include "channel.h"
 #include "copy_batch.h"
 #include "function.h"
+#include "graph.h"
 #include "text.h"
 #include "trace_format.h"
 
@@ -106,4 +107,25 @@ void traced_command_describe(struct session *session, const struct ring_message 
         describe_copy(session, up.hStream, up.dst, up.src, up.ByteCount, command);
     else if (command->op == WIRE_fnCopyBatch && decode_fnCopyBatch(message, message->size, &batch))
         describe_copy(session, batch.hStream, 0, 0, copy_batch_bytes(&batch), command);
+}
+
+void traced_command_describe_node(const struct graph_node_work *work,
+                                  struct traced_command *ret_command)
+{
+    static const char *const names[] = {[TRACE_COPY] = "copy", [TRACE_MEMSET] = "memset"};
+
+    *ret_command = (struct traced_command){.kind = work->kind,
+                                           .to = work->to,
+                                           .from = work->from,
+                                           .bytes = work->bytes,
+                                           .value = work->value,
+                                           .shared_bytes = work->shared_bytes,
+                                           .in_graph = true};
+    memcpy(ret_command->grid, work->grid, sizeof(work->grid));
+    memcpy(ret_command->block, work->block, sizeof(work->block));
+    if (work->function)
+        ret_command->object_handle = work->function->handle;
+    text_format(ret_command->name, sizeof(ret_command->name), "%.*s",
+                (int)sizeof(ret_command->name) - 1,
+                work->function ? work->function->name : names[work->kind]);
 }

@@ -4,6 +4,7 @@
 
 #include "session.h"
 
+struct graph_node_work;
 struct ring_message;
 struct stream;
 
@@ -18,6 +19,7 @@ struct traced_command {
     uint64_t to, from, stream_handle, object_handle;
     uint32_t shared_bytes, value;
     uint32_t grid[3], block[3];
+    bool in_graph; /* a node of a graph that the command launches */
     char name[128];
 };
 
@@ -25,3 +27,7 @@ struct traced_command {
  * is 0. */
 void traced_command_describe(struct session *session, const struct ring_message *message,
                              struct traced_command *command);
+
+/* Describes a node's work, apart from its stream. */
+void traced_command_describe_node(const struct graph_node_work *work,
+                                  struct traced_command *ret_command);

@@ -4,6 +4,7 @@
  * NVIDIA's library. It prints what the records say, and no time, address or id.
  *
  *     profiled work       each kind of record
+ *     profiled graph      nodes of a graph, or the graph as a whole
  *     profiled threads    that records of threads have the numbers of their own calls
  *     profiled many       more launches than any queue has space for
  *     profiled callbacks  the callback interface
@@ -241,6 +242,48 @@ static void test_work(void)
     printf("again: %u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
 
+static CUgraphExec make_graph(CUstream stream)
+{
+    void *parameters[] = {&memory};
+    CUgraph graph;
+    CUgraphExec exec;
+
+    MUST(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    MUST(cuLaunchKernel(long_kernel, 3, 2, 1, 32, 1, 1, 128, stream, parameters, NULL));
+    MUST(cuMemsetD8Async(memory, 5, 512, stream));
+    MUST(cuLaunchKernel(small_kernel, 1, 2, 1, 1, 1, 1, 0, stream, parameters, NULL));
+    MUST(cuStreamEndCapture(stream, &graph));
+    MUST(cuGraphInstantiate(&exec, graph, 0));
+    return exec;
+}
+
+static void launch_graph(CUgraphExec exec, CUstream stream)
+{
+    record_count = 0;
+    MUST(cuGraphLaunch(exec, stream));
+    MUST(cuStreamSynchronize(stream));
+    flush();
+}
+
+static void test_graph(void)
+{
+    CUgraphExec exec;
+    CUstream stream;
+
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    enable_all(1);
+    begin();
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    exec = make_graph(stream);
+    launch_graph(exec, stream);
+    for (unsigned i = 0; i < record_count; i++)
+        print_record(records[i]);
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
+    launch_graph(exec, stream);
+    printf("%u graphs, %u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_GRAPH_TRACE),
+           count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+}
+
 static void *launch_some(void *number)
 {
     CUcontext context;
@@ -411,9 +454,9 @@ static const struct {
     const char *name;
     void (*run)(void);
 } tests[] = {
-    {"work", test_work},           {"threads", test_threads}, {"many", test_many},
-    {"callbacks", test_callbacks}, {"clock", test_clock},     {"refused", test_refused},
-    {"moved", test_moved},
+    {"work", test_work},       {"graph", test_graph},         {"threads", test_threads},
+    {"many", test_many},       {"callbacks", test_callbacks}, {"clock", test_clock},
+    {"refused", test_refused}, {"moved", test_moved},
 };
 
 int main(int argc, char **argv)
@@ -423,6 +466,6 @@ int main(int argc, char **argv)
             tests[i].run();
             return 0;
         }
-    fprintf(stderr, "usage: profiled work|threads|many|callbacks|clock|refused|moved\n");
+    fprintf(stderr, "usage: profiled work|graph|threads|many|callbacks|clock|refused|moved\n");
     return 2;
 }

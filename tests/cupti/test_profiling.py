@@ -24,6 +24,14 @@ copy kind 2 of 5242880 from cuMemcpyDtoH_v2 in 77
 dropped 0
 again: 1 kernels
 """
+GRAPH = f"""dropped 0
+kernel {LONG_NAME} grid 3,2,1 block 32 shared 64+128 registers some from cuGraphLaunch in 0
+memset of 512 to 5 from cuGraphLaunch
+kernel small grid 1,2,1 block 1 shared 0+0 registers some from cuGraphLaunch in 0
+wait type 3 from cuStreamSynchronize
+dropped 0
+1 graphs, 0 kernels
+"""
 MANY = "dropped 0\n6000 kernels\n"
 THREADS = "dropped 0\n200 kernels, 200 with the number of their call\n"
 RUNTIME = """call cudaMemcpy_v3020
@@ -83,11 +91,17 @@ class Profiling(harness.TestCase):
         output, _ = process.communicate()
         self.assertEqual((output, process.returncode), (text, 0))
 
+    def assert_prints_lines(self, process, text):
+        """In any order: the call of a wait ends while the records of the work before it are on
+        their way."""
+        output, _ = process.communicate()
+        self.assertEqual(sorted(output.splitlines()), sorted(text.splitlines()))
+
     def test_work(self):
-        # A wait and the copy behind it are in one order or the other: the call of the wait ends
-        # while the records of the work before it are on their way.
-        output, _ = self.profiled("work").communicate()
-        self.assertEqual(sorted(output.splitlines()), sorted(WORK.splitlines()))
+        self.assert_prints_lines(self.profiled("work"), WORK)
+
+    def test_graph(self):
+        self.assert_prints_lines(self.profiled("graph"), GRAPH)
 
     def test_threads_and_many_launches_beside_each_other(self):
         many, threads = self.profiled("many"), self.profiled("threads")

@@ -229,6 +229,11 @@ void server_graphs_fini(struct server *server)
     free(server->graphs);
 }
 
+void session_graphs_time(struct session *session, const struct graph_timer *timer)
+{
+    session->graphs->timer = timer;
+}
+
 int session_graphs_init(struct session *session)
 {
     session->graphs = calloc(1, sizeof(*session->graphs));

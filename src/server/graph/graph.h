@@ -14,6 +14,29 @@
 #include "server.h"
 #include "session.h"
 
+struct function;
+struct stream;
+
+/* A node's work on the device. */
+struct graph_node_work {
+    unsigned kind;                   /* enum trace_kind */
+    const struct function *function; /* of a kernel */
+    uint32_t shared_bytes, value;
+    uint32_t grid[3], block[3];
+    uint64_t to, from, bytes;
+};
+
+/* Called around each node of a launch. */
+struct graph_timer {
+    void (*before)(void *context, struct stream *stream, const struct graph_node_work *work);
+    void (*after)(void *context);
+    void *context;
+};
+
+/* Launches graphs node by node from now on, except those with conditional nodes. The caller keeps
+ * the timer, until it sets NULL. */
+void session_graphs_time(struct session *session, const struct graph_timer *timer);
+
 /* Ends all graphs of a client, whose work is done. */
 void graphs_destroy_all(struct session *session);
 

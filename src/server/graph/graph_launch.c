@@ -62,10 +62,12 @@ CUresult serve_cuGraphInstantiateWithFlags(struct session *session,
 }
 
 /* A node runs in the context of its creation instead of in that of its stream. And a node that
- * needs several calls does not fit into the driver's graph. */
+ * needs several calls does not fit into the driver's graph. A profiler wants the times of each. */
 static bool goes_node_by_node(const struct graph *graph, const struct stream *stream)
 {
-    return graph->is_split || stream_is_confined(stream);
+    bool is_timed = graph->session->graphs->timer && !graph->conditions.count;
+
+    return graph->is_split || stream_is_confined(stream) || is_timed;
 }
 
 /* Conditional nodes need the driver's graph. */
@@ -107,7 +109,7 @@ CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphU
     return stream_end(hStream, 0, result);
 }
 
-static CUresult launch_graph(const struct graph *graph, const struct stream *stream)
+static CUresult launch_graph(const struct graph *graph, struct stream *stream)
 {
     if (goes_node_by_node(graph, stream))
         return graph_replay(graph, stream);

@@ -4,6 +4,6 @@
 
 #include "graph_state.h"
 
-/* Submits the nodes to a stream one by one, where the driver's graph cannot be used. Returns the
- * driver's result for the first node that fails. */
-CUresult graph_replay(const struct graph *graph, const struct stream *stream);
+/* Submits the nodes to a stream one by one, where the driver's graph cannot be used, or each node
+ * is timed. Returns the driver's result for the first node that fails. */
+CUresult graph_replay(const struct graph *graph, struct stream *stream);

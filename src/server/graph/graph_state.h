@@ -80,6 +80,7 @@ struct session_graphs {
     struct list list;    /* struct graph */
     struct list endings; /* struct graph_ending */
     unsigned ending_count;
+    const struct graph_timer *timer; /* NULL: launches are not timed node by node */
 };
 
 struct stream;
