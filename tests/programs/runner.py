@@ -22,6 +22,7 @@ class Result:
     seconds: float
     remark: str = ""
     cpu: float = 0  # seconds of CPU time of the program itself; a server's are not among them
+    output: str = ""
 
 
 def telling_line(output):
@@ -67,10 +68,10 @@ def run_command(command, folder, environment, timeout):
         text = output.read().decode(errors="replace")
     status = child.returncode
     if status == 0:
-        return Result("passed", seconds, cpu=cpu)
+        return Result("passed", seconds, cpu=cpu, output=text)
     verdict = "waived" if status == WAIVED else "failed"
     ended = f"signal {-status}: " if status < 0 else ""
-    return Result(verdict, seconds, ended + telling_line(text), cpu)
+    return Result(verdict, seconds, ended + telling_line(text), cpu, text)
 
 
 class Way:

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs of HeCBench, taken at random, natively and through Funnel, and compares.
+
+    git clone https://github.com/zjin-lcf/HeCBench /tmp/HeCBench
+    tests/programs/hecbench.py --source /tmp/HeCBench --seed 7 --count 40 --device cuda --clients 1,6
+
+The same seed takes the same programs of a checkout. Each is built by its own Makefile, and runs with
+the arguments that its `make run` has: alone on the GPU, or on the software GPU, and then through
+Funnel, as often at once as --clients says. A program passes when it ends as it did alone, with the
+same verdicts of its own (PASS, FAIL, errors, mismatches). The exit status is 0 when all agree.
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+import build
+import report
+import runner
+
+HERE = pathlib.Path(__file__).resolve().parent
+VERDICT = re.compile(r"\b(pass(?:ed)?|fail(?:ed|ure)?|success(?:ful)?|(?:in)?correct|mismatch\w*|errors?)\b",
+                     re.I)
+
+
+@dataclasses.dataclass
+class Program:
+    name: str
+    folder: pathlib.Path
+    command: list = dataclasses.field(default_factory=list)
+    verdicts: list = None  # of its first run
+    runs: dict = dataclasses.field(default_factory=dict)  # title of a way to run it -> Result
+
+
+class HecbenchWay(runner.Way):
+    """The first run is the measure of the verdicts."""
+
+    def run_once(self, program):
+        result = runner.run_command([*self.words, *program.command], program.folder,
+                                    self.environment, self.timeout(program))
+        verdicts = [word.lower() for word in VERDICT.findall(result.output)]
+        if result.verdict != "passed":
+            return result
+        if program.verdicts is None:
+            program.verdicts = verdicts
+        elif verdicts != program.verdicts:
+            result.verdict = "failed"
+            result.remark = f"verdicts {verdicts[:4]}, not {program.verdicts[:4]}"
+        return result
+
+
+def make(program, *words):
+    return subprocess.run(["make", "-C", program.folder, f"CC={build.find_nvcc()}",
+                           f"ARCH=sm_{options.architecture}", *words], capture_output=True,
+                          text=True, timeout=900, check=False)
+
+
+def command_of(program):
+    """What `make run` would run, without the compiler."""
+    lines = [line.strip() for line in make(program, "-n", "run").stdout.splitlines()]
+    commands = [line for line in lines if line.startswith("./")]
+    return shlex.split(re.split(r"[;&|<>]", commands[0])[0]) if commands else []
+
+
+def build_program(program):
+    done = make(program)
+    if done.returncode == 0:
+        program.command = command_of(program)
+    if not program.command:
+        remark = (done.stderr.strip().splitlines() or ["its Makefile has no run of ./"])[-1]
+        program.runs["build"] = runner.Result("not built", 0, remark[:200])
+    print(f"{'built' if program.command else 'not built':10} {program.name}", flush=True)
+    return bool(program.command)
+
+
+def choose():
+    names = sorted(path.name for path in (options.source / "src").glob("*-cuda"))
+    if not names:
+        sys.exit(f"{options.source}/src has no programs: {__doc__.splitlines()[4].strip()}")
+    chosen = random.Random(options.seed).sample(names, min(options.count, len(names)))
+    return [Program(name, options.source / "src" / name) for name in chosen
+            if re.search(options.only, name)]
+
+
+def run_all(programs, ways):
+    for way in ways:
+        for program in programs:
+            result = program.runs[way.title] = way.run(program)
+            print(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  {program.name}  "
+                  f"{result.remark}", flush=True)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--source", type=pathlib.Path, required=True, help="the checkout of HeCBench")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20, help="programs to take")
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
+                        help="Funnel's build folder")
+    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
+    parser.add_argument("--architecture", default="90", help="compute capability to compile for")
+    parser.add_argument("--clients", default="1,6", help="copies at once through Funnel")
+    parser.add_argument("--shares", type=runner.share_list, default=[],
+                        help="shares of the multiprocessors to run in as well, in percent: 10,25")
+    parser.add_argument("--timeout", type=int, default=12, help="seconds for each run")
+    parser.add_argument("--only", default="", help="of those taken, only names with this expression")
+    parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
+    parsed = parser.parse_args()
+    parsed.clients = [int(number) for number in parsed.clients.split(",")]
+    parsed.build, parsed.source = parsed.build.resolve(), parsed.source.resolve()
+    parsed.first_only = False
+    return parsed
+
+
+def main():
+    programs = choose()
+    built = [program for program in programs if build_program(program)]
+    with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
+        ways = list(runner.ways(options, pathlib.Path(scratch), HecbenchWay))
+        try:
+            run_all(built, ways)
+        finally:
+            runner.stop_daemon(options, scratch)
+    titles = [way.title for way in ways]
+    if options.table:
+        options.table.write_text(report.table(programs, titles))
+    print(report.summary(programs, titles))
+    return 1 if not built or report.differing(programs, titles) else 0
+
+
+if __name__ == "__main__":
+    options = parse_arguments()
+    os.environ.setdefault("MAKEFLAGS", "-j2")
+    sys.exit(main())
