@@ -194,6 +194,8 @@ typedef enum {
 #define CUDA_ARRAY3D_TEXTURE_GATHER 8
 
 /* How a texture object reads. */
+#define CU_TRSA_OVERRIDE_FORMAT 0x01u
+#define CU_PARAM_TR_DEFAULT (-1)
 #define CU_TRSF_READ_AS_INTEGER 0x01
 #define CU_TRSF_NORMALIZED_COORDINATES 0x02
 #define CU_TRSF_SRGB 0x10

@@ -13,6 +13,7 @@
 #include "page_lock.h"
 #include "server_life.h"
 #include "server_module.h"
+#include "server_reference.h"
 #include "sm_share.h"
 #include "stream.h"
 #include "switch.h"
@@ -97,6 +98,7 @@ static const struct {
     {server_arrays_init, server_arrays_fini},
     {init_launch, server_launch_fini},
     {server_graphs_init, server_graphs_fini},
+    {server_references_init, server_references_fini},
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))

@@ -36,7 +36,7 @@ DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_file
           "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green", "newer_names",
           "memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves",
           "managed_neighbors", "managed_large", "managed_peers", "managed_random",
-          "managed_threads", "managed_turns", "managed_variables", "peers", "retired"]
+          "managed_threads", "managed_turns", "managed_variables", "peers", "references", "retired"]
 # Kernels of these wait for the host, which needs the driver meanwhile, so nothing else may run beside
 # them: a call that waits for all kernels would never end.
 WAITING = [("managed_neighbors", "waits"), ("managed_threads", "waits"), ("managed_turns", "waits")]

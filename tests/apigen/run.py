@@ -28,7 +28,7 @@ COVERAGE = ROOT / "docs" / "api-coverage.md"
 PROTOCOL = ROOT / "docs" / "protocol.md"
 BEYOND = "opcodes.lock:8: number {} is not below 128, as CHANNEL_OPS in src/wire/channel.h demands; " \
     "raise both"
-GROUPS = ("cuda", "wire", "graph", "client", "server", "driver", "softgpu", "map", "protocol")
+GROUPS = ("cuda", "wire", "graph", "reference", "client", "server", "driver", "softgpu", "map", "protocol")
 
 
 def apigen(*arguments):

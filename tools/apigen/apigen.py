@@ -15,7 +15,7 @@ import check
 import emit_dispatch
 import emit_docs
 import emit_entry
-import emit_graph
+import emit_models
 import emit_protocol
 import emit_tables
 import emit_wire
@@ -25,12 +25,12 @@ from parser import parse_folder
 GROUPS = {
     "cuda": (emit_tables.emit_cuda,),
     "wire": (emit_wire.emit,),
-    "graph": (emit_graph.emit_model,),
-    "client": (emit_entry.emit_client, emit_graph.emit_client, emit_tables.emit_passthrough,
+    **{model: (emit_models.prototypes_of(model),) for model in emit_models.MODELS},
+    "client": (emit_entry.emit_client, emit_models.emit_client, emit_tables.emit_passthrough,
                emit_tables.emit_entry_points),
     "server": (emit_dispatch.emit,),
     "driver": (emit_tables.emit_driver,),
-    "softgpu": (emit_entry.emit_soft, emit_graph.emit_soft, emit_tables.emit_entry_points),
+    "softgpu": (emit_entry.emit_soft, emit_models.emit_soft, emit_tables.emit_entry_points),
     "map": (emit_tables.emit_map,),
     "protocol": (emit_protocol.emit_layout,),
 }

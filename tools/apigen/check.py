@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refuses an incomplete or contradictory description. Every rule names file and line."""
 
+from emit_models import MODELS
 from model import WORDS, ApiError
 from layout import MESSAGE_MAX, REPLY_MAX, layout_message, layout_reply
 
-TAGS = {"early", "alias", "soft", "driver", "ptsz", "ptds", "error", "lock", "graph"}
+TAGS = {"early", "alias", "soft", "driver", "ptsz", "ptds", "error", "lock", *MODELS}
 LENGTHS = {"one", "string", "opaque", "count", "size", "user"}
 
 
@@ -89,10 +90,11 @@ def tag_rules(api, call):
         yield ApiError(call.where, f"{call.name}: early, but unsupported")
     if "lock" in call.tags and "soft" not in call.tags:
         yield ApiError(call.where, f"{call.name}: lock, but the software GPU does not carry it")
-    if "graph" in call.tags and (call.alias or call.cls == "unsupported"
-                                 or "soft" not in call.tags):
-        yield ApiError(call.where, f"{call.name}: graph, but client and software GPU do not both "
-                                   "carry it")
+    for model in MODELS:
+        if model in call.tags and (call.alias or call.cls == "unsupported"
+                                   or "soft" not in call.tags):
+            yield ApiError(call.where, f"{call.name}: {model}, but client and software GPU do not "
+                                       "both carry it")
 
 
 def pointer_rules(call, param):

@@ -1,32 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that src/graph answers: prototypes of its functions, and the functions of the client
-and of the software GPU that do nothing but call them."""
+"""The calls that a model answers, a folder that client and software GPU share: prototypes of its
+functions, and the functions of the client and of the software GPU that do nothing but call them."""
 
 from ctext import head, header, prototype, wrap
 
-
-def graph_calls(api):
-    return [call for call in api.calls if "graph" in call.tags]
+MODELS = ("graph", "reference")  # src/graph, src/reference
 
 
-def emit_model(api):
-    body = "\n".join(prototype(call, f"graph_{call.name}") for call in graph_calls(api))
-    return {"graph_prototypes.h": header(['"cuda_abi.h"'], body + "\n")}
+def model_calls(api, model):
+    return [call for call in api.calls if model in call.tags]
+
+
+def prototypes_of(model):
+    def emit(api):
+        body = "\n".join(prototype(call, f"{model}_{call.name}")
+                         for call in model_calls(api, model))
+        return {f"{model}_prototypes.h": header(['"cuda_abi.h"'], body + "\n")}
+    return emit
 
 
 def emit_client(api):
-    return {"client_graph_calls.c": forwarders(api, "client")}
+    return {f"client_{model}_calls.c": forwarders(api, model, "client") for model in MODELS}
 
 
 def emit_soft(api):
-    return {"soft_graph_calls.c": forwarders(api, "soft")}
+    return {f"soft_{model}_calls.c": forwarders(api, model, "soft") for model in MODELS}
 
 
-def forwarders(api, prefix):
-    text = head(f'"{prefix}_prototypes.h"', '"graph_prototypes.h"')
-    return text + "\n".join(forwarder(call, prefix) for call in graph_calls(api))
+def forwarders(api, model, prefix):
+    text = head(f'"{prefix}_prototypes.h"', f'"{model}_prototypes.h"')
+    return text + "\n".join(forwarder(call, model, prefix) for call in model_calls(api, model))
 
 
-def forwarder(call, prefix):
-    answer = wrap(f"    return graph_{call.name}(", [p.name for p in call.params], ");")
+def forwarder(call, model, prefix):
+    answer = wrap(f"    return {model}_{call.name}(", [p.name for p in call.params], ");")
     return f"{prototype(call, f'{prefix}_{call.name}', '')}\n{{\n{answer}\n}}\n"

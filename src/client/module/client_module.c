@@ -13,6 +13,7 @@
 #include "client_variable.h"
 #include "module_function.h"
 #include "recovery_hook.h"
+#include "reference.h"
 #include "wire_calls.h"
 
 #define LOG_MAX 4096
@@ -115,6 +116,7 @@ static struct module *module_create(struct context *context, struct library *lib
     list_init(&module->functions);
     list_init(&module->prefetched);
     list_init(&module->globals);
+    list_init(&module->references);
     list_init(&module->managed);
     list_init(&module->link);
     module->image.fd = -1;
@@ -197,6 +199,7 @@ static void forget_functions(struct module *module)
 static void forget_contents(struct module *module)
 {
     forget_functions(module);
+    references_free(&module->references);
     list_for_each_safe (struct global, global, &module->globals, link) {
         variable_remove(global->variable.address);
         free(global);

@@ -20,8 +20,9 @@ struct module {
     _Atomic uint32_t
         next_kernel; /* of the kernels, the first that the server has not described yet */
     struct list globals;
-    struct list managed; /* of managed variables */
-    struct list link;    /* context->modules, or library->resting */
+    struct list references; /* reference.h */
+    struct list managed;    /* of managed variables */
+    struct list link;       /* context->modules, or library->resting */
 };
 
 /* Loads an image, of the library if there is one, on the context's device. `options` may be NULL

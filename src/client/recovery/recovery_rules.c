@@ -50,6 +50,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnGranuleCreate:
     case WIRE_fnHostGranuleCreate:
     case WIRE_fnImageFind:
+    case WIRE_fnReferenceFind:
     case WIRE_fnReason:
     case WIRE_fnTensorMap:
     case WIRE_fnShareAsk:
@@ -110,6 +111,8 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_cuMipmappedArrayCreate:
     case WIRE_cuMipmappedArrayGetLevel:
     case WIRE_fnArraySurface:
+    case WIRE_fnArrayReference:
+    case WIRE_fnMemoryReference:
     case WIRE_cuLinkCreate_v2:
     case WIRE_cuLinkAddData_v2:
     case WIRE_cuLinkComplete:

@@ -13,7 +13,7 @@ static bool is_of_module(const struct ptx_symbol *symbol)
 /* The state of managed memory, textures and surfaces is not in their bytes. */
 static bool is_plain(const struct ptx_variable *variable)
 {
-    return !variable->is_managed && variable->type != PTX_OPAQUE;
+    return !variable->is_managed && !ptx_type_is_reference(variable->type);
 }
 
 /* The driver places a variable at a multiple of its alignment. */

@@ -32,6 +32,20 @@ void array_destroy_driver(struct session *session, const struct array *array);
 
 /* ---- texture.c ---- */
 
+/* Memory of a texture: `height` rows of `width` elements, or, where height is 0, `width` bytes. */
+struct texture_memory {
+    uint64_t address;
+    uint32_t format, channels;
+    uint64_t width, height, pitch;
+};
+
+/* What the driver is told of an array, or of memory. The second is CUDA_ERROR_INVALID_VALUE, and
+ * logged for `call`, unless all of the memory is the client's. */
+CUDA_RESOURCE_DESC texture_describe_array(const struct array *array);
+CUresult texture_describe_memory(struct session *session, const char *call,
+                                 const struct texture_memory *memory,
+                                 CUDA_RESOURCE_DESC *ret_resource);
+
 /* Ends an object that is not in the handle table any more. */
 void texture_destroy(struct session *session, struct texture *texture);
 

@@ -92,7 +92,7 @@ static CUresult create_texture(struct session *session, uint64_t handle, struct 
 
 /* ---- on arrays ---- */
 
-static CUDA_RESOURCE_DESC describe_array(const struct array *array)
+CUDA_RESOURCE_DESC texture_describe_array(const struct array *array)
 {
     if (array->mipmap)
         return (CUDA_RESOURCE_DESC){
@@ -109,7 +109,7 @@ CUresult serve_fnArrayTexture(struct session *session, const struct wire_fnArray
                               struct array *array, struct wire_fnArrayTexture_reply *ret_out)
 {
     struct texture like = {.device = array->device, .array = array};
-    const CUDA_RESOURCE_DESC resource = describe_array(array);
+    const CUDA_RESOURCE_DESC resource = texture_describe_array(array);
     bool has_view = in->description_size == sizeof(struct cuda_texture_words);
     struct cuda_texture_words words = {0};
     CUresult result = read_words(session, in->description, in->description_size, &words);
@@ -127,7 +127,7 @@ CUresult serve_fnArraySurface(struct session *session, const struct wire_fnArray
                               struct array *array, struct wire_fnArraySurface_reply *ret_out)
 {
     struct texture like = {.is_surface = true, .device = array->device, .array = array};
-    const CUDA_RESOURCE_DESC resource = describe_array(array);
+    const CUDA_RESOURCE_DESC resource = texture_describe_array(array);
     CUresult result = check_object_count(session);
     CUsurfObject object;
 
@@ -149,47 +149,59 @@ CUresult serve_fnArraySurface(struct session *session, const struct wire_fnArray
 
 /* ---- on memory ---- */
 
-static bool check_memory(struct session *session, const struct wire_fnMemoryTexture *in)
+static bool memory_is_own(struct session *session, const struct texture_memory *memory)
 {
-    uint64_t texel = cuda_texel_size((CUarray_format)in->format, in->channels), row, span;
+    uint64_t texel = cuda_texel_size((CUarray_format)memory->format, memory->channels), row, span;
 
-    if (!in->height)
+    if (!memory->height)
         texel = texel ? 1 : 0;
-    if (texel && in->width && !__builtin_mul_overflow(in->width, texel, &row) &&
-        copy_span(in->pitch, 1, row, in->height ? in->height : 1, 1, &span) &&
-        (!in->height || in->pitch >= row) && memory_covers(session, in->address, span))
-        return true;
-    session_log_error(session, "fnMemoryTexture: the memory at %#llx is not all the client's",
-                      (unsigned long long)in->address);
-    return false;
+    return texel && memory->width && !__builtin_mul_overflow(memory->width, texel, &row) &&
+           copy_span(memory->pitch, 1, row, memory->height ? memory->height : 1, 1, &span) &&
+           (!memory->height || memory->pitch >= row) &&
+           memory_covers(session, memory->address, span);
 }
 
-static CUDA_RESOURCE_DESC describe_memory(const struct wire_fnMemoryTexture *in)
+CUresult texture_describe_memory(struct session *session, const char *call,
+                                 const struct texture_memory *memory,
+                                 CUDA_RESOURCE_DESC *ret_resource)
 {
-    if (!in->height)
-        return (CUDA_RESOURCE_DESC){
-            .resType = CU_RESOURCE_TYPE_LINEAR,
-            .res.linear = {in->address, (CUarray_format)in->format, in->channels, in->width},
+    CUarray_format format = (CUarray_format)memory->format;
+
+    if (!memory_is_own(session, memory)) {
+        session_log_error(session, "%s: the memory at %#llx is not all the client's", call,
+                          (unsigned long long)memory->address);
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (memory->height)
+        *ret_resource = (CUDA_RESOURCE_DESC){
+            .resType = CU_RESOURCE_TYPE_PITCH2D,
+            .res.pitch2D = {memory->address, format, memory->channels, memory->width,
+                            memory->height, memory->pitch},
         };
-    return (CUDA_RESOURCE_DESC){
-        .resType = CU_RESOURCE_TYPE_PITCH2D,
-        .res.pitch2D = {in->address, (CUarray_format)in->format, in->channels, in->width,
-                        in->height, in->pitch},
-    };
+    else
+        *ret_resource = (CUDA_RESOURCE_DESC){
+            .resType = CU_RESOURCE_TYPE_LINEAR,
+            .res.linear = {memory->address, format, memory->channels, memory->width},
+        };
+    return CUDA_SUCCESS;
 }
 
 CUresult serve_fnMemoryTexture(struct session *session, const struct wire_fnMemoryTexture *in,
                                struct wire_fnMemoryTexture_reply *ret_out)
 {
     struct texture like = {.device = session_place(session, "fnMemoryTexture", in->device)};
-    const CUDA_RESOURCE_DESC resource = describe_memory(in);
+    const struct texture_memory memory = {in->address, in->format, in->channels,
+                                          in->width,   in->height, in->pitch};
     struct cuda_texture_words words = {0};
+    CUDA_RESOURCE_DESC resource;
 
     if (!like.device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!check_memory(session, in) || in->description_size != sizeof(words.texture))
+    if (in->description_size != sizeof(words.texture))
         return CUDA_ERROR_INVALID_VALUE;
-    CUresult result = read_words(session, in->description, in->description_size, &words);
+    CUresult result = texture_describe_memory(session, "fnMemoryTexture", &memory, &resource);
+    if (result == CUDA_SUCCESS)
+        result = read_words(session, in->description, in->description_size, &words);
     if (result != CUDA_SUCCESS)
         return result;
     return create_texture(session, in->texture, &like, &resource, &words.texture, NULL,

@@ -47,6 +47,7 @@ struct server {
     struct server_printf *printf;
     struct server_launch *launch;
     struct server_graphs *graphs;
+    struct server_references *references;
     struct server_life *life;
 };
 

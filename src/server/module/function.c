@@ -53,6 +53,7 @@ static CUresult enter_function(struct session *session, struct module *module, u
     function->handle = handle;
     function->uses = uses_of(module_library(module), known->facts.name);
     function->params_size = known->facts.params_size;
+    function->not_batchable = module->has_references;
     memcpy(function->attributes, known->facts.attributes, sizeof(function->attributes));
     memcpy(function->name, known->facts.name, name_size);
 

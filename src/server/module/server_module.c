@@ -68,6 +68,7 @@ static struct module *module_create(const struct device *device)
         return NULL;
     module->device = device;
     list_init(&module->functions);
+    list_init(&module->bindings);
     return module;
 }
 

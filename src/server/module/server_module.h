@@ -14,6 +14,8 @@ struct module {
     uint64_t charged;              /* bytes of its variables, against the client's memory limit */
     struct print_formats *formats; /* of what its kernels may print: NULL = unknown */
     struct list functions;         /* struct function */
+    struct list bindings;          /* of its texture references: server/reference */
+    bool has_references;           /* the client has asked for one */
 };
 
 /* The module's library. */

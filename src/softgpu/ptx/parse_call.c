@@ -37,7 +37,7 @@ static const char *move_opcode(struct parser *parser, const char *name, enum ptx
 
 static bool is_supported(struct parser *parser, enum ptx_type type)
 {
-    if (type != PTX_PRED && type != PTX_OPAQUE && ptx_type_size(type) <= 8)
+    if (type != PTX_PRED && !ptx_type_is_reference(type) && ptx_type_size(type) <= 8)
         return true;
     if (type == PTX_B128)
         lexer_unsupported(&parser->lexer, "parameters of 128 bits in registers");

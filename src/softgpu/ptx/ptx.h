@@ -41,7 +41,9 @@ enum ptx_type {
     PTX_BF16X2,
     PTX_F32,
     PTX_F64,
-    PTX_OPAQUE, /* .texref, .samplerref, .surfref */
+    PTX_TEXREF,
+    PTX_SAMPLERREF,
+    PTX_SURFREF,
     PTX_TYPE_COUNT,
 };
 
@@ -194,4 +196,6 @@ struct ptx_module *ptx_parse_declarations(const char *text, size_t size,
 void ptx_module_destroy(struct ptx_module *module);
 
 unsigned ptx_type_size(enum ptx_type type);
+/* A texture, sampler or surface reference. */
+bool ptx_type_is_reference(enum ptx_type type);
 enum ptx_type ptx_type_from_name(const char *name, size_t length);

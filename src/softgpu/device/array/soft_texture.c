@@ -123,7 +123,7 @@ struct texture_removal {
     struct texture *texture; /* NULL: the context has ended, and the object with it */
 };
 
-static void free_locked(struct texture *texture)
+void texture_free_locked(struct texture *texture)
 {
     sg_space_remove_texture(texture->context->space, texture->number);
     list_remove(&texture->in_context);
@@ -139,7 +139,7 @@ static bool removal_start_locked(struct operation *operation)
     struct texture_removal *removal = (struct texture_removal *)operation;
 
     if (removal->texture)
-        free_locked(removal->texture);
+        texture_free_locked(removal->texture);
     return true;
 }
 
@@ -178,5 +178,5 @@ CUresult texture_destroy_locked(uint64_t number, bool is_surface)
 void textures_drop_context_locked(struct context *context)
 {
     list_for_each_safe (struct texture, texture, &context->textures, in_context)
-        free_locked(texture);
+        texture_free_locked(texture);
 }

@@ -7,21 +7,19 @@
 #include "soft_context.h"
 #include "soft_texture.h"
 
-CUresult soft_cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
+CUresult surface_create_locked(struct context *context, const CUDA_RESOURCE_DESC *resource,
+                               struct texture **ret_surface)
 {
-    struct context *context;
-    SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
+    struct texture *surface;
+    CUresult result;
 
-    if (result)
-        return result;
-    if (pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
+    if (resource->resType != CU_RESOURCE_TYPE_ARRAY)
         return CUDA_ERROR_INVALID_VALUE;
-    struct texture *surface = calloc(1, sizeof(*surface));
+    surface = calloc(1, sizeof(*surface));
     if (!surface)
         return CUDA_ERROR_OUT_OF_MEMORY;
     surface->unit.is_surface = true;
-    result = texture_use_resource_locked(pResDesc, surface);
+    result = texture_use_resource_locked(resource, surface);
     if (!result && !(surface->array->descriptor.Flags & CUDA_ARRAY3D_SURFACE_LDST))
         result = CUDA_ERROR_INVALID_VALUE;
     if (!result)
@@ -29,6 +27,20 @@ CUresult soft_cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_
     if (result)
         free(surface);
     else
+        *ret_surface = surface;
+    return result;
+}
+
+CUresult soft_cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
+{
+    struct context *context;
+    struct texture *surface;
+    SOFT_LOCKED;
+    CUresult result = context_use_locked(&context);
+
+    if (!result)
+        result = surface_create_locked(context, pResDesc, &surface);
+    if (!result)
         *pSurfObject = surface->number;
     return result;
 }

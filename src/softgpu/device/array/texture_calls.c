@@ -94,29 +94,41 @@ static CUresult use_description(const CUDA_TEXTURE_DESC *description, struct tex
 
 /* ---- calls ---- */
 
-CUresult soft_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
-                                const CUDA_TEXTURE_DESC *pTexDesc,
-                                const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
+CUresult texture_create_locked(struct context *context, const CUDA_RESOURCE_DESC *resource,
+                               const CUDA_TEXTURE_DESC *description,
+                               const CUDA_RESOURCE_VIEW_DESC *view, struct texture **ret_texture)
 {
-    struct context *context;
-    SOFT_LOCKED;
-    CUresult result = context_use_locked(&context);
-
-    if (result)
-        return result;
     struct texture *texture = calloc(1, sizeof(*texture));
+    CUresult result;
+
     if (!texture)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    result = texture_use_resource_locked(pResDesc, texture);
+    result = texture_use_resource_locked(resource, texture);
     if (!result)
-        result = use_view(pResViewDesc, texture);
+        result = use_view(view, texture);
     if (!result)
-        result = use_description(pTexDesc, texture);
+        result = use_description(description, texture);
     if (!result)
         result = texture_enter_locked(context, texture);
     if (result)
         free(texture);
     else
+        *ret_texture = texture;
+    return result;
+}
+
+CUresult soft_cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc,
+                                const CUDA_TEXTURE_DESC *pTexDesc,
+                                const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
+{
+    struct context *context;
+    struct texture *texture;
+    SOFT_LOCKED;
+    CUresult result = context_use_locked(&context);
+
+    if (!result)
+        result = texture_create_locked(context, pResDesc, pTexDesc, pResViewDesc, &texture);
+    if (!result)
         *pTexObject = texture->number;
     return result;
 }

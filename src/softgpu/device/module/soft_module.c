@@ -229,6 +229,7 @@ static CUresult module_create_locked(struct library *library, struct context *co
         return CUDA_ERROR_OUT_OF_MEMORY;
     module->library = library;
     module->context = context;
+    list_init(&module->references);
     list_append(&library->modules, &module->in_library);
     list_append(&context->modules, &module->in_context);
     module->instance = sg_instance_create(library->code);
@@ -274,6 +275,7 @@ void module_free_locked(struct module *module)
     for (unsigned i = 0; module->functions && i < module->library->kernel_count; i++)
         handles_remove(&soft_handles, SOFT_FUNCTION, module->functions[i].handle);
     handles_remove(&soft_handles, SOFT_MODULE, module->handle);
+    module_drop_references_locked(module);
     list_remove(&module->in_library);
     list_remove(&module->in_context);
     if (module->instance)
@@ -334,6 +336,8 @@ CUresult module_variable_locked(struct module *module, const char *name, bool ma
     variable = sg_module_variable(module->library->code, index);
     if (managed_only && !variable->is_managed)
         return CUDA_ERROR_NOT_FOUND;
+    if (variable->reference)
+        return CUDA_ERROR_INVALID_VALUE;
     *ret_address = sg_instance_address(module->instance, index);
     *ret_size = variable->size;
     return CUDA_SUCCESS;

@@ -55,6 +55,7 @@ struct module {
     struct sg_instance *instance;
     struct memory *variables; /* all of them, side by side */
     struct function *functions;
+    struct list references; /* reference.h */
     struct list in_library;
     struct list in_context;
 };
@@ -82,6 +83,8 @@ void library_free_managed_locked(struct library *library);
 CUresult library_module_locked(struct library *library, struct context *context,
                                struct module **ret_module);
 void module_free_locked(struct module *module);
+/* Frees its texture references and their objects: none of its kernels runs. */
+void module_drop_references_locked(struct module *module);
 void modules_drop_context_locked(struct context *context);
 
 /* Address and size in bytes of a variable; CUDA_ERROR_NOT_FOUND. */

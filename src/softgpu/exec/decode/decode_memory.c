@@ -92,8 +92,8 @@ bool decode_access(struct builder *builder, const struct tokens *tokens, unsigne
             return false;
         }
     }
-    if (access.type == PTX_NO_TYPE || access.type == PTX_PRED || access.type == PTX_OPAQUE ||
-        access.width * ptx_type_size(access.type) > 16) {
+    if (access.type == PTX_NO_TYPE || access.type == PTX_PRED ||
+        ptx_type_is_reference(access.type) || access.width * ptx_type_size(access.type) > 16) {
         decode_unsupported(builder);
         return false;
     }

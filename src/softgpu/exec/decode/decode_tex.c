@@ -56,6 +56,14 @@ bool tex_is_layered(int shape)
     return shape == SG_1D_LAYERED || shape == SG_2D_LAYERED || shape == SG_CUBE_LAYERED;
 }
 
+bool tex_is_object(struct builder *builder, const struct ptx_operand *operand)
+{
+    bool is_variable = operand->kind == PTX_OPERAND_SYMBOL && operand->symbol->kind == PTX_VARIABLE;
+
+    return is_variable ? ptx_type_is_reference(operand->symbol->variable.type)
+                       : is_register(builder, operand, false);
+}
+
 /* How many coordinates a shape has, with the layer and without padding. */
 static unsigned coordinate_count(int shape)
 {
@@ -69,7 +77,7 @@ bool tex_place(struct builder *builder, const struct ptx_operand *place, int sha
                enum ptx_type type, uint32_t *ret_object, uint32_t ret_at[4])
 {
     if (place->kind != PTX_OPERAND_ADDRESS || place->count != 2 || place->bits ||
-        !is_register(builder, &place->elements[0], false)) {
+        !tex_is_object(builder, &place->elements[0])) {
         decode_unsupported(builder);
         return false;
     }

@@ -10,6 +10,8 @@
 /* The geometry in the opcode, or -1. */
 int tex_shape(const struct tokens *tokens);
 bool tex_is_layered(int shape);
+/* Whether an operand can be an object: a register, or the name of a reference. */
+bool tex_is_object(struct builder *builder, const struct ptx_operand *operand);
 /* [object, {coordinates}]: coordinates that are not there are NO_OPERAND. */
 bool tex_place(struct builder *builder, const struct ptx_operand *place, int shape,
                enum ptx_type type, uint32_t *ret_object, uint32_t ret_at[4]);

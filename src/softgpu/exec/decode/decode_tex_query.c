@@ -3,7 +3,7 @@
  * txq and suq: questions about objects. Those whose answers are numbers of a language's
  * enumerations are not carried.
  */
-#include "decode.h"
+#include "decode_tex.h"
 #include "operand.h"
 #include "tex_run.h"
 
@@ -36,7 +36,7 @@ void decode_tex_query(struct builder *builder, const struct tokens *tokens)
     if (tokens->count != (has_level ? 4 : 3) || attribute < 0 || last_type(tokens) != PTX_B32 ||
         attribute > (has_level ? QUERY_DEPTH : last) || (has_level && is_surface) ||
         place->kind != PTX_OPERAND_ADDRESS || place->count != 1 || place->bits ||
-        !is_register(builder, &place->elements[0], false)) {
+        !tex_is_object(builder, &place->elements[0])) {
         decode_unsupported(builder);
         return;
     }

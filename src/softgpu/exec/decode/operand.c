@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "address_space.h"
+#include "load_store.h"
 #include "moves.h"
 #include "special.h"
 
@@ -206,6 +207,22 @@ static uint32_t widened(struct builder *builder, uint32_t narrow)
     return wide;
 }
 
+/* A texture reference stands for the object that it is bound to. */
+static uint32_t reference_source(struct builder *builder, const struct ptx_symbol *symbol)
+{
+    uint32_t object = builder_temporary(builder, true);
+    uint32_t address = operand_constant(builder, global_address(builder, symbol), true);
+    struct insn *insn = builder_emit(builder, access_handlers(ACCESS_B64)->load.run);
+
+    insn->d = object;
+    insn->b = insn->c = insn->p = NO_OPERAND;
+    insn->a = address;
+    insn->space = PTX_GLOBAL;
+    insn->flags = INSN_WIDE_ADDRESS;
+    insn->width = 1;
+    return object;
+}
+
 static uint32_t symbol_source(struct builder *builder, const struct ptx_operand *from, bool is_wide)
 {
     const struct ptx_symbol *symbol = from->symbol;
@@ -215,6 +232,8 @@ static uint32_t symbol_source(struct builder *builder, const struct ptx_operand 
         decode_malformed(builder, "a label is not a value");
         return 0;
     }
+    if (ptx_type_is_reference(symbol->variable.type) && is_wide)
+        return reference_source(builder, symbol);
     switch (symbol->variable.space) {
     case PTX_GLOBAL:
     case PTX_CONST:

@@ -18,6 +18,13 @@
 
 /* ---- Loading ---- */
 
+static enum sg_reference reference_of(enum ptx_type type)
+{
+    return type == PTX_TEXREF    ? SG_TEXTURE_REFERENCE
+           : type == PTX_SURFREF ? SG_SURFACE_REFERENCE
+                                 : SG_NO_REFERENCE;
+}
+
 /* Every variable of a list gets its place in variable_of, those that are not the device's too. */
 static void collect_list(struct sg_module *module, struct ptx_symbol *const *list, uint32_t count,
                          uint32_t *variable_of)
@@ -34,6 +41,7 @@ static void collect_list(struct sg_module *module, struct ptx_symbol *const *lis
             .size = symbol->variable.size,
             .align = symbol->variable.align,
             .space = symbol->variable.space == PTX_CONST ? SG_VARIABLE_CONST : SG_VARIABLE_GLOBAL,
+            .reference = reference_of(symbol->variable.type),
             .is_extern = symbol->variable.is_extern,
             .is_managed = symbol->variable.is_managed,
         };

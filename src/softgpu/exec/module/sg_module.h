@@ -18,13 +18,20 @@ enum sg_variable_space {
     SG_VARIABLE_CONST,
 };
 
+enum sg_reference {
+    SG_NO_REFERENCE,
+    SG_TEXTURE_REFERENCE,
+    SG_SURFACE_REFERENCE,
+};
+
 struct sg_variable {
     const char *name;
     uint64_t size;
     uint32_t align;
     enum sg_variable_space space;
-    bool is_extern;  /* declared, not defined: bind it to another module's variable */
-    bool is_managed; /* .attribute(.managed): host and device share it */
+    enum sg_reference reference; /* a reference's 8 bytes are the number of its object, or 0 */
+    bool is_extern;              /* declared, not defined: bind it to another module's variable */
+    bool is_managed;             /* .attribute(.managed): host and device share it */
 };
 
 /*
