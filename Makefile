@@ -8,6 +8,7 @@
 #   make uninstall  what install has put there      make deb        Debian packages, in build-deb/
 #   make test-fleet packages in clean systems       make clean      what builds have made
 #   make experiments  n-body, LeNet and stopped programs, natively, under MPS and through Funnel
+#   make test-runtimes  the API programs, built with each CUDA toolkit that is found
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
 #
 BUILD ?= build
@@ -33,6 +34,10 @@ test-gpu: all
 # Packages in clean systems; needs root, mmdebstrap and a mirror of Debian. SCENES=packages runs one.
 test-fleet: all
 	@tests/fleet/run.py $(SCENES)
+
+# TOOLKITS="FOLDER ..." names further toolkits; DEVICE=cuda runs the programs on a GPU.
+test-runtimes: all
+	@tests/api/runtimes.py --build $(BUILD) --device $(or $(DEVICE),soft) $(TOOLKITS:%=--toolkit %)
 
 demo: all
 	@examples/demo --build $(BUILD)
@@ -75,4 +80,4 @@ format:
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz build-deb build-fleet
 
-.PHONY: all test test-gpu test-fleet demo bench install uninstall deb asan tsan format clean
+.PHONY: all test test-gpu test-fleet test-runtimes demo bench install uninstall deb asan tsan format clean

@@ -69,11 +69,11 @@ def variants_of(name):
 
 
 class RuntimeProgram:
-    def __init__(self, name, folder):
+    def __init__(self, name, folder, sources=SOURCES):
         self.name, self.folder = name, folder
-        source = SOURCES / f"{name}.cu"
+        source = sources / f"{name}.cu"
         # A folder of its name holds further sources, compiled separately.
-        self.units = [source, *sorted((SOURCES / name).glob("*.cu"))]
+        self.units = [source, *sorted((sources / name).glob("*.cu"))]
         separate = len(self.units) > 1 or name in DEVICE_RUNTIME
         self.common = ["-std=c++17", "--extended-lambda", *(["-rdc=true"] if separate else [])]
         self.libraries = ["-Xlinker", "-rpath=$ORIGIN",
