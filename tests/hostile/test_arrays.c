@@ -381,14 +381,136 @@ static void views_of_what_is_not_there(void **state)
     peer_leave(&peer);
 }
 
+/* ---- references of modules ---- */
+
+static const char reference_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+                                    ".global .texref sampled;\n.global .surfref drawn;\n"
+                                    ".visible .entry none()\n{\nret;\n}\n";
+static const CUDA_TEXTURE_DESC reference_description = {.flags = 1};
+
+static uint64_t load_references(struct peer *peer)
+{
+    uint64_t module;
+
+    assert_int_equal(peer_load_module(peer, reference_ptx, sizeof(reference_ptx), &module), 0);
+    return module;
+}
+
+static CUresult bind_array(struct peer *peer, uint64_t module, uint64_t array, const char *name,
+                           uint32_t size)
+{
+    const struct wire_fnArrayReference in = {.library = module,
+                                             .array = array,
+                                             .description = &reference_description,
+                                             .description_size = size,
+                                             .name = name};
+
+    return wire_fnArrayReference(&peer->channel, &in);
+}
+
+static CUresult bind_memory(struct peer *peer, uint64_t module, uint64_t address, uint64_t width,
+                            uint64_t height, uint64_t pitch)
+{
+    const struct wire_fnMemoryReference in = {.library = module,
+                                              .address = address,
+                                              .format = CU_AD_FORMAT_UNSIGNED_INT32,
+                                              .channels = 1,
+                                              .width = width,
+                                              .height = height,
+                                              .pitch = pitch,
+                                              .description = &reference_description,
+                                              .description_size = sizeof(reference_description),
+                                              .name = "sampled"};
+
+    return wire_fnMemoryReference(&peer->channel, &in);
+}
+
+static void references_that_are_none(void **state)
+{
+    const uint32_t size = sizeof(reference_description);
+    struct peer peer;
+
+    (void)state;
+    hostile_attach(&peer);
+    uint64_t module = load_references(&peer), array = make_array(&peer);
+
+    assert_int_equal(bind_array(&peer, module + 1, array, "sampled", size),
+                     CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(bind_array(&peer, array, array, "sampled", size), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(bind_array(&peer, module, module, "sampled", size), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(bind_array(&peer, module, array, "none", size), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(bind_array(&peer, module, array, "drawn", size), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(bind_array(&peer, module, array, "sampled", size - 4),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bind_array(&peer, module, array, "sampled", 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bind_array(&peer, module, array, "sampled", size), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
+static void references_on_memory_of_others(void **state)
+{
+    const uint64_t size = 2u << 20;
+    struct peer peer;
+    uint64_t own;
+
+    (void)state;
+    hostile_attach(&peer);
+    uint64_t module = load_references(&peer);
+    assert_int_equal(peer_make_granule(&peer, size, &own), CUDA_SUCCESS);
+    const uint64_t foreign[] = {0, 4096, hostile.witness.memory, own + size};
+
+    for (unsigned i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        assert_int_equal(bind_memory(&peer, module, foreign[i], 512, 0, 0),
+                         CUDA_ERROR_INVALID_VALUE);
+        assert_int_equal(bind_memory(&peer, module, foreign[i], 8, 8, 32),
+                         CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_int_equal(bind_memory(&peer, module, own, size + 4, 0, 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bind_memory(&peer, module, own, 128, UINT64_MAX, UINT64_MAX),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(bind_memory(&peer, module, own, size, 0, 0), CUDA_SUCCESS);
+    peer_leave(&peer);
+}
+
+/* The array of a reference ends with the module, or when the reference is bound anew. */
+static void references_to_arrays_that_go_first(void **state)
+{
+    const uint32_t size = sizeof(reference_description);
+    struct wire_cuArrayDestroy end;
+    struct peer peer;
+
+    (void)state;
+    hostile_attach(&peer);
+    uint64_t module = load_references(&peer);
+    for (unsigned i = 0; i < 3; i++) {
+        end.hArray = make_array(&peer);
+        assert_int_equal(bind_array(&peer, module, end.hArray, "sampled", size), CUDA_SUCCESS);
+        assert_int_equal(bind_array(&peer, module, end.hArray, "sampled", size), CUDA_SUCCESS);
+        channel_lock(&peer.channel);
+        wire_cuArrayDestroy(&peer.channel, &end);
+        channel_unlock(&peer.channel);
+        assert_int_equal(hostile_deferred(&peer), CUDA_SUCCESS);
+    }
+    assert_int_equal(bind_array(&peer, module, end.hArray, "sampled", size),
+                     CUDA_ERROR_INVALID_HANDLE);
+    peer_leave(&peer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(arrays_that_cannot_be), HOSTILE_CASE(handles_that_are_none),
-        HOSTILE_CASE(copies_out_of_bounds),  HOSTILE_CASE(memory_of_others),
-        HOSTILE_CASE(arrays_that_go_first),  HOSTILE_CASE(mipmaps_that_cannot_be),
-        HOSTILE_CASE(mipmaps_are_no_arrays), HOSTILE_CASE(views_of_what_is_not_there),
+        HOSTILE_CASE(arrays_that_cannot_be),
+        HOSTILE_CASE(handles_that_are_none),
+        HOSTILE_CASE(copies_out_of_bounds),
+        HOSTILE_CASE(memory_of_others),
+        HOSTILE_CASE(arrays_that_go_first),
+        HOSTILE_CASE(mipmaps_that_cannot_be),
+        HOSTILE_CASE(mipmaps_are_no_arrays),
+        HOSTILE_CASE(views_of_what_is_not_there),
         HOSTILE_CASE(arrays_come_empty),
+        HOSTILE_CASE(references_that_are_none),
+        HOSTILE_CASE(references_on_memory_of_others),
+        HOSTILE_CASE(references_to_arrays_that_go_first),
     };
 
     return HOSTILE_MAIN(tests);
