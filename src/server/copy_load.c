@@ -16,6 +16,11 @@
 /* A client counts as busy until it has done nothing in so many rounds. */
 #define BUSY_SAMPLES 10u
 
+/* A client is served by its own thread when more than one in so many of its launches comes alone,
+ * and not any more when one in so many does. */
+#define LONE_PART 2u
+#define FEW_LONE_PART 4u
+
 /* Threads of an active client that need a CPU: its own, and that of its session. */
 #define THREADS 2u
 
@@ -51,6 +56,23 @@ static bool is_busy(struct session *session)
     return load->busy_samples > 0;
 }
 
+/* A program that computes between its launches, and does not wait for them, needs the CPUs that
+ * workers would poll on: trainings of LeNet lost a fifth by the pool. Its session's thread sleeps.
+ */
+static bool launches_one_by_one(struct session *session)
+{
+    struct session_load *load = &session->life->load;
+    uint64_t launches = launch_count(session) - load->launches;
+    uint64_t lone = launch_lone_count(session) - load->lone;
+    bool before = atomic_load_explicit(&session->unpooled, memory_order_relaxed);
+
+    load->launches += launches;
+    load->lone += lone;
+    if (!launches)
+        return before;
+    return lone * (before ? FEW_LONE_PART : LONE_PART) > launches;
+}
+
 struct load {
     unsigned copiers, at_work; /* clients */
     bool lacks_cpus;           /* for a thread of each of their sessions */
@@ -63,6 +85,7 @@ static struct load measure_locked(struct server *server)
     list_for_each (struct session, session, &server->sessions, link) {
         load.copiers += copies_much(session);
         load.at_work += is_busy(session);
+        worker_pool_exempt_locked(session, launches_one_by_one(session));
     }
     unsigned threads = server->life->driver_kind == DRIVER_SOFT ? SOFT_THREADS : THREADS;
     load.lacks_cpus = !server->life->no_short_spin && threads * load.at_work > server->life->cpus;
@@ -85,6 +108,8 @@ static void tell_client(struct session *session, struct channel_load load)
 {
     struct channel_load *told = &session->life->load.told;
 
+    if (load.spin_ns && atomic_load_explicit(&session->unpooled, memory_order_relaxed))
+        load.spin_ns = SHORT_SPIN_NS;
     if (!session->channel || (told->copiers == load.copiers && told->spin_ns == load.spin_ns))
         return;
     channel_server_put_load(session->channel, load);

@@ -24,6 +24,10 @@
 /* Commands of one session in a row: as many as a launch batch has launches. */
 #define POOL_BURST 16u
 
+/* A worker keeps one part in so many above its share of the sessions, because a session that moves
+ * waits for its thread to wake. */
+#define TOLERATED_PART 4u
+
 /* Rounds without a command before the worker lets other threads have its CPU. */
 #define POOL_SPIN_ROUNDS 64u
 
@@ -72,6 +76,11 @@ bool worker_pool_is_wanted(const struct server *server)
     return server->life->pool && is_wanted(server->life->pool);
 }
 
+static bool is_exempt(const struct session *session)
+{
+    return atomic_load_explicit(&session->unpooled, memory_order_relaxed);
+}
+
 static unsigned load_of(const struct pool_worker *worker)
 {
     return atomic_load_explicit(&worker->seated, memory_order_relaxed);
@@ -111,7 +120,7 @@ bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
     const struct device *current = session->current;
     struct pool_seat seat = {.session = session};
 
-    if (!worker_pool_is_wanted(session->server))
+    if (!worker_pool_is_wanted(session->server) || is_exempt(session))
         return false;
     session->pooled = true;
     session_set_at_rest(session, true);
@@ -268,8 +277,8 @@ static bool serve_all(struct pool_worker *worker)
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
         bool ready = is_ready(worker, seat->session);
-        bool leaves =
-            !is_wanted(worker->pool) || needs_its_thread(seat->session) || takes_excess(worker);
+        bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
+                      needs_its_thread(seat->session) || takes_excess(worker);
 
         busy |= ready;
         if (leaves)
@@ -337,7 +346,9 @@ static void give_back(struct worker_pool *pool, unsigned active)
         unsigned load = load_of(&pool->workers[i]);
         unsigned share = i < active ? (sessions + active - 1) / active : 0;
 
-        atomic_store_explicit(&pool->workers[i].excess, load > share ? load - share : 0,
+        bool much = load > share + share / TOLERATED_PART;
+
+        atomic_store_explicit(&pool->workers[i].excess, much ? load - share : 0,
                               memory_order_relaxed);
     }
 }
@@ -371,6 +382,15 @@ void worker_pool_update_locked(struct server *server, bool wanted)
         set_wanted_locked(server, wanted);
     if (wanted)
         adapt(server->life->pool);
+}
+
+void worker_pool_exempt_locked(struct session *session, bool exempt)
+{
+    if (is_exempt(session) == exempt)
+        return;
+    atomic_store_explicit(&session->unpooled, exempt, memory_order_relaxed);
+    if (!exempt)
+        atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
 }
 
 unsigned worker_pool_active(const struct server *server)

@@ -18,7 +18,7 @@
  *   - when a stream of the session must wait for capacity, before the next command,
  *   - when the session is kicked, suspended, traced, given other limits, or to end,
  *   - when no command has come for POOL_IDLE_NS: its thread then sleeps on the ring as usual,
- *   - when another worker has fewer sessions,
+ *   - when another worker has fewer sessions, or the session is exempt,
  *   - when CPUs are not short any more.
  */
 #pragma once
@@ -45,6 +45,9 @@ int worker_pool_start(struct server *server, struct pool_size size);
  */
 void worker_pool_update_locked(struct server *server, bool wanted);
 
+/* The watchdog, with the server's lock: whether the session's own thread serves it all the time. */
+void worker_pool_exempt_locked(struct session *session, bool exempt);
+
 /* How many workers serve while CPUs are short; 0 = the server has no pool. */
 unsigned worker_pool_active(const struct server *server);
 
@@ -52,5 +55,5 @@ unsigned worker_pool_active(const struct server *server);
 bool worker_pool_is_wanted(const struct server *server);
 
 /* Session thread: has the pool serve the session, and sleeps meanwhile. False, at once, when there
- * is no pool or when CPUs are not short. */
+ * is no pool, when CPUs are not short, or when the session is exempt. */
 bool worker_pool_serve(struct session *session, struct pool_result *ret_result);

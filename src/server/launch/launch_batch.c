@@ -196,6 +196,15 @@ static bool launch_with_fence(struct session *session, struct stream *stream, ui
     return true;
 }
 
+/* Only this thread writes it, so this need not be one step. Partner: launch_lone_count(). */
+static void count_lone(struct session *session, int change)
+{
+    struct session_launch *launch = session->launch;
+    uint_fast64_t so_far = atomic_load_explicit(&launch->lone, memory_order_relaxed);
+
+    atomic_store_explicit(&launch->lone, so_far + (uint_fast64_t)change, memory_order_relaxed);
+}
+
 bool launch_batch_is_pending(const struct session *session)
 {
     return session->launch->batch.count > 0;
@@ -220,8 +229,10 @@ bool launch_batch_flush(struct session *session)
         session_async_failed(session, "cuLaunchKernelEx", result);
     stream_count_more(batch->stream, count - 1);
     stream_end(batch->stream, 0, result);
-    if (count == 1)
+    if (count == 1) {
         batch->stream->launch->lone_work = batch->stream->work;
+        count_lone(session, 1);
+    }
     return true;
 }
 
@@ -230,6 +241,8 @@ CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
 {
     if (launch_with_fence(session, hStream, in->seq))
         return CUDA_SUCCESS;
+    if (session->launch->batch.count == 1)
+        count_lone(session, -1); /* it has a fence */
     launch_batch_flush(session);
     return stream_end(hStream, in->seq, stream_begin(hStream));
 }

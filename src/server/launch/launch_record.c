@@ -25,6 +25,11 @@ uint64_t launch_count(const struct session *session)
     return session->launch->count;
 }
 
+uint64_t launch_lone_count(const struct session *session)
+{
+    return session->launch->lone;
+}
+
 void launch_last_kernel(struct session *session, char *ret_name, size_t size)
 {
     struct session_launch *launch = session->launch;

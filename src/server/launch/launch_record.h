@@ -14,5 +14,8 @@ void launch_record(struct session *session, unsigned count, uint64_t function, c
 /* From any thread: how many launches the client has made. */
 uint64_t launch_count(const struct session *session);
 
+/* From any thread: how many of them came alone, with neither another launch nor a fence behind. */
+uint64_t launch_lone_count(const struct session *session);
+
 /* From any thread: the name of the kernel that was launched last, or "(none)". */
 void launch_last_kernel(struct session *session, char *ret_name, size_t size);

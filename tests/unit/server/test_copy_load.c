@@ -5,6 +5,7 @@
 #include "copy.h"
 #include "fake_driver.h"
 #include "launch_record.h"
+#include "launch_state.h"
 #include "server_life.h"
 #include "worker_pool.h"
 
@@ -94,6 +95,29 @@ static void as_many_clients_as_cpus(void **state)
     assert_int_equal(spin_of(fixture), 10000);
 }
 
+static void launch_alone(struct fixture *fixture, unsigned lone, unsigned all)
+{
+    atomic_fetch_add(&fixture->session->launch->lone, lone);
+    launch_record(fixture->session, all, 0, "kernel");
+    copy_load_update(&fixture->server);
+}
+
+static void a_program_that_computes_between_launches_is_not_pooled(void **state)
+{
+    struct fixture *fixture = *state;
+
+    launch_alone(fixture, 40, 100);
+    assert_false(fixture->session->unpooled);
+    launch_alone(fixture, 60, 100);
+    assert_true(fixture->session->unpooled);
+    launch_alone(fixture, 0, 0);
+    assert_true(fixture->session->unpooled);
+    launch_alone(fixture, 40, 100);
+    assert_true(fixture->session->unpooled);
+    launch_alone(fixture, 20, 100);
+    assert_false(fixture->session->unpooled);
+}
+
 static void switched_off(void **state)
 {
     struct fixture *fixture = *state;
@@ -115,6 +139,8 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(more_clients_than_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(as_many_clients_as_cpus, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_program_that_computes_between_launches_is_not_pooled,
+                                        setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

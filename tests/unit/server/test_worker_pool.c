@@ -329,6 +329,21 @@ static void the_pool_can_be_left_and_entered(void **state)
     assert_false(seen[0].out_of_order);
 }
 
+static void an_exempt_session_is_served_by_its_thread(void **state)
+{
+    struct client *client = &((struct scene *)*state)->clients[0];
+
+    worker_pool_exempt_locked(client->session, true);
+    await_rest(client->session);
+    for (uint32_t i = 0; i < LAUNCHES; i++)
+        launch(client, i);
+    await_launches(client, LAUNCHES);
+    worker_pool_exempt_locked(client->session, false);
+    end_session(client);
+    /* A worker that had the session has made one burst at most. */
+    assert_true(seen[0].by_session_thread >= LAUNCHES - 16);
+}
+
 /* Returns how many launches each client has made. */
 static uint32_t launch_until_active(struct scene *scene, uint32_t from, unsigned workers)
 {
@@ -397,6 +412,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_session_that_rests_is_not_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(a_suspended_session_makes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(the_pool_can_be_left_and_entered, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_exempt_session_is_served_by_its_thread, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
         cmocka_unit_test(workers_follow_cpus_and_load),
     };
