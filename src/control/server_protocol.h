@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 8
+#define SERVER_PROTOCOL_VERSION 9
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -62,6 +62,7 @@
     X(CLAIMS, 10, claims, server_claims)                              \
     X(RESUME, 11, resume, server_resume)                              \
     X(CLIENT_NOTED, 12, client_noted, server_client_noted)            \
+    X(MOVE_CLIENT, 13, move_client, server_move_client)               \
     /* server to daemon */                                            \
     X(READY, 64, ready, server_ready)                                 \
     X(FAILED, 65, failed, server_failed)                              \
@@ -118,7 +119,7 @@ struct server_limits {
     uint32_t fixed_count;
     uint32_t fixed_only; /* 1 = devices are divided by such partitions alone: nothing outside it */
     uint32_t totals_show_limit; /* 1 = totals of memory show the limit, not the device's memory */
-    uint32_t class;             /* enum client_class, never CLASS_UNSET; never changes */
+    uint32_t class;             /* enum client_class, never CLASS_UNSET */
     /* 1 = may run on multiprocessors of clients that rest; in a static partition on those chunks:
      * bit c = the chunk of borrow_chunk_sms multiprocessors that is number c. */
     uint32_t may_borrow;
@@ -165,6 +166,14 @@ struct server_set_limits {
     int32_t pid;
     uint32_t id; /* 0 = every client of that pid */
     struct server_limits limits;
+};
+
+/* The client is to attach to the server of another lane, which is ready. Answered by RESULT when it
+ * has left or refuses, however late. */
+struct server_move_client {
+    struct server_header header;
+    uint32_t id;
+    uint32_t withdrawn; /* 1 = not any more; not answered */
 };
 
 /* Carries one descriptor: the file to write to (trace_format.h). Not answered: a server that is
@@ -336,10 +345,11 @@ struct server_status_end {
     struct server_sensors sensors[SERVER_MAX_DEVICES];
 };
 
-/* Answer to TERMINATE_CLIENT and SET_LIMITS: CUresult; 201 = there is no such client. */
+/* Answer to TERMINATE_CLIENT, SET_LIMITS and MOVE_CLIENT: CUresult; 201 = there is no such client.
+ */
 struct server_result {
     struct server_header header;
-    int32_t status;
+    int32_t status; /* of MOVE_CLIENT: 0 = it has left; why it stays (enum move_obstacle); 201 */
     uint32_t reserved;
 };
 

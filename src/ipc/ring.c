@@ -305,6 +305,13 @@ void ring_release(struct ring *ring)
         prefetch_next(ring);
 }
 
+void ring_make_exact(struct ring *ring)
+{
+    ring->peer = ring_cursor(ring);
+    store_seen(ring->shared, ring_cursor(ring));
+    publish_head(ring);
+}
+
 /* Partner ring_kick(). */
 static bool kicked(const struct ring *ring)
 {

@@ -144,6 +144,9 @@ int ring_next(struct ring *ring, void *buffer, uint32_t capacity);
 /* Gives the place of the message back to the producer, at the latest with the last of a burst. */
 void ring_release(struct ring *ring);
 
+/* Between two messages: ring_unread() is exact until the next ring_next(). */
+void ring_make_exact(struct ring *ring);
+
 /* Whether there is something for ring_next() to return. */
 bool ring_has_message(const struct ring *ring);
 

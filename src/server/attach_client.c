@@ -392,7 +392,7 @@ bool attach_client(struct session *session)
     log_limits(session);
     channel_server_close_fd(session->channel);
     session_log(session, " connected%s",
-                session->life->hello.window_base ? ", coming from a server that has ended" : "");
+                session->life->hello.window_base ? ", coming from another server" : "");
     log_devices(devices);
     log_line("Status of client " CLIENT_FORMAT " is ACTIVE", CLIENT_ARGS(session));
     return true;

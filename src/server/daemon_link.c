@@ -20,6 +20,7 @@
 #include "memory.h"
 #include "next_daemon.h"
 #include "sensor_watch.h"
+#include "session_leave.h"
 #include "session_life.h"
 #include "sm_share.h"
 #include "sock.h"
@@ -398,6 +399,35 @@ static void set_limits(struct server *server, const struct server_set_limits *or
     answer_request(server, order->header.request, status);
 }
 
+/* ---- moves to another lane ---- */
+
+static void move_one(struct server *server, const struct server_move_client *order)
+{
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (session->id != order->id || session->phase != SESSION_SERVING)
+            continue;
+        if (order->withdrawn)
+            session_leave_withdraw(session);
+        else
+            session_leave_order(session, order->header.request);
+        return;
+    }
+    if (!order->withdrawn)
+        answer_request(server, order->header.request, CUDA_ERROR_INVALID_CONTEXT);
+}
+
+void daemon_link_client_stays(struct server *server, uint32_t request, uint32_t obstacle)
+{
+    answer_request(server, request, (CUresult)obstacle);
+}
+
+void daemon_link_move_ends(struct server *server, const struct session *session)
+{
+    if (session->life->leave_ordered)
+        answer_request(server, session->life->leave_request,
+                       session->life->leaves ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+}
+
 /* ---- another daemon ---- */
 
 /* The old table stays mapped, because threads of sessions may be reading it. */
@@ -463,6 +493,9 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_SET_LIMITS:
         set_limits(server, &order->set_limits);
+        break;
+    case SERVER_MOVE_CLIENT:
+        move_one(server, &order->move_client);
         break;
     case SERVER_TRACE:
         if (!order->trace.seconds)

@@ -23,6 +23,11 @@ void daemon_link_client_gone(struct server *server, const struct session *sessio
 void daemon_link_client_refused(struct server *server, uint32_t id, CUresult status,
                                 const char *text);
 
+/* An order to move the client to another lane is answered: it stays; or it has ended, by moving or
+ * otherwise, and then nothing is sent where there was no order. */
+void daemon_link_client_stays(struct server *server, uint32_t request, uint32_t obstacle);
+void daemon_link_move_ends(struct server *server, const struct session *session);
+
 /* The server ends and still has clients. It reports each as gone with `status`, so that the daemon
  * can account for its usage. Any thread; the sessions must not change meanwhile. */
 void daemon_link_clients_lost(struct server *server, CUresult status);

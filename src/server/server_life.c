@@ -18,6 +18,7 @@
 #include "fd.h"
 #include "limits_text.h"
 #include "log.h"
+#include "session_leave.h"
 #include "session_life.h"
 #include "sock.h"
 #include "text.h"
@@ -51,16 +52,21 @@ static void reap(struct server *server, struct session *session)
     log_debug("Session %u is over", session->id);
     pthread_join(session->life->thread, NULL);
     remove_session(server, session);
+    daemon_link_move_ends(server, session);
     daemon_link_client_gone(server, session);
     session_destroy(session);
 }
 
 static void update_session(struct server *server, struct session *session)
 {
+    uint32_t request, obstacle;
+
     if (!session->life->announced && session->life->attached) {
         session->life->announced = true;
         daemon_link_client_attached(server, session);
     }
+    if (session_leave_answer(session, &request, &obstacle))
+        daemon_link_client_stays(server, request, obstacle);
     if (is_over(session))
         reap(server, session);
 }

@@ -105,12 +105,14 @@ int session_start(struct session *session)
     return -pthread_create(&session->life->thread, NULL, session_thread, session);
 }
 
-/* Keeps the claim after a fault, because the client moves to the next server. */
+/* Keeps the claim after a fault, and for a planned move, because the client moves to another
+ * server.
+ */
 static void give_claim_up(const struct session *session)
 {
     const struct server *server = session->server;
 
-    if (session->window && !server->faulted)
+    if (session->window && !server->faulted && !session->life->leaves)
         window_claim_drop(server->life->claims, &session->life->hello, session->window->base);
 }
 

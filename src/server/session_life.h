@@ -35,6 +35,7 @@ struct session_life {
     bool announced;         /* the daemon knows that it has attached */
     uint64_t reported_work; /* at the last report to the daemon; 0 = never */
     struct session_call call;
+    uint32_t leave_request; /* session_leave.h: the daemon's order, to be answered */
 
     /* The session's thread's. */
     struct trace_file *profile;    /* profile.h; NULL = no profiler */
@@ -45,6 +46,8 @@ struct session_life {
     atomic_bool abandoned;  /* it has ended, but a kernel of it still runs */
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol */
+    atomic_bool leave_ordered; /* the client is to move to another server */
+    atomic_bool leaves;        /* it may, and is about to hang up */
 
     /* The watchdog's, under the server's lock. */
     struct session_load load;

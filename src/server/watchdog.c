@@ -14,6 +14,7 @@
 #include "copy_load.h"
 #include "cuda_error.h"
 #include "lending.h"
+#include "session_leave.h"
 #include "upkeep.h"
 
 #define PERIOD_NS (20 * NS_PER_MS)
@@ -56,6 +57,7 @@ static void *watchdog_thread(void *context)
         abort_launches_of_the_gone(server);
         channel_groups_apply();
         lending_watch(server);
+        session_leave_watch(server);
         upkeep_run(server, &upkeep);
         nanosleep(&period, NULL);
     }

@@ -10,6 +10,7 @@
 #include "lending.h"
 #include "profile.h"
 #include "run_message.h"
+#include "session_leave.h"
 #include "session_life.h"
 #include "stream.h"
 #include "trace.h"
@@ -85,6 +86,8 @@ static bool take_change(struct session *session)
         streams_follow_limits(session);
     if (changed & CHANGED_LENDING)
         lending_follow(session);
+    if (changed & CHANGED_LEAVE)
+        session_leave_follow(session);
     return true;
 }
 
@@ -94,7 +97,8 @@ static void run_traced(struct session *session)
     struct session_trace *trace = session_trace_begin(session);
 
     while (trace && !session->stop && session_trace_goes_on(trace)) {
-        take_change(session);
+        if (take_change(session) && session->stop)
+            break;
         stay_suspended(session);
         if (run_one_traced(session, trace))
             continue;
@@ -137,7 +141,8 @@ static void run_pooled(struct session *session)
 }
 
 /* A trace begins in this way, too, so that the loop checks nothing else. A command of the pool may
- * be such a change, before the next command. */
+ * be such a change, before the next command. The caller reads `stop` before it takes that: those in
+ * the ring may have gone with the client. */
 static void follow_limits(struct session *session)
 {
     while (has_changed(session) && !session->stop && take_change(session)) {

@@ -202,6 +202,29 @@ static inline bool channel_move_wanted(const struct channel *channel)
     return atomic_load_explicit(&channel->region->move_wanted, memory_order_relaxed);
 }
 
+/* The word of enum leave_state, 0 most of the time. */
+static inline uint32_t channel_leave(const struct channel *channel)
+{
+    return atomic_load_explicit(&channel->region->leave, memory_order_acquire);
+}
+
+/* Changes that word, unless it is not `from` any more. */
+static inline bool channel_leave_change(struct channel *channel, uint32_t from, uint32_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&channel->region->leave, &from, to,
+                                                   memory_order_acq_rel, memory_order_acquire);
+}
+
+/* Whether a call that begins has something to do first: channel_error(), or a planned move. */
+static inline bool channel_needs_attention(const struct channel *channel)
+{
+    const struct region *region = channel->region;
+
+    return (atomic_load_explicit(&region->sticky_error, memory_order_acquire) |
+            atomic_load_explicit(&region->leave, memory_order_relaxed) |
+            atomic_load_explicit(&channel->gone, memory_order_relaxed)) != 0;
+}
+
 /* Whether the client is being traced. A hint, too. */
 static inline bool channel_traced(const struct channel *channel)
 {
@@ -247,6 +270,10 @@ void channel_server_close_fd(struct channel_server *server);
  * protocol. Valid until the next call. Its place in the ring is already the client's again. */
 int channel_server_next(struct channel_server *server, const struct ring_message **ret_message);
 
+/* Between two commands: what the client finds unread then has not been taken, until the next
+ * channel_server_next(). */
+void channel_server_make_exact(struct channel_server *server);
+
 /* Spins a little, then sleeps, until there seems to be a command, channel_server_kick(), or
  * `timeout_ns` (0 = no limit) is over. */
 void channel_server_wait(struct channel_server *server, uint64_t timeout_ns);
@@ -289,6 +316,11 @@ void channel_server_set_output_pending(struct channel_server *server, bool pendi
 
 /* Sets the word that channel_move_wanted() reads. From any thread. */
 void channel_server_want_move(struct channel_server *server, bool wanted);
+
+/* The word of enum leave_state, as the client has left it: it may be anything. And changing it,
+ * unless it is not `from` any more. From any thread. */
+uint32_t channel_server_leave(const struct channel_server *server);
+bool channel_server_leave_change(struct channel_server *server, uint32_t from, uint32_t to);
 
 /* Sets the word that channel_traced() reads. From any thread. */
 void channel_server_set_traced(struct channel_server *server, bool traced);

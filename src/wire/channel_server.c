@@ -79,6 +79,11 @@ int channel_server_next(struct channel_server *server, const struct ring_message
     return size;
 }
 
+void channel_server_make_exact(struct channel_server *server)
+{
+    ring_make_exact(&server->ring);
+}
+
 void channel_server_wait(struct channel_server *server, uint64_t timeout_ns)
 {
     ring_wait_message(&server->ring, timeout_ns);
@@ -174,6 +179,19 @@ void channel_server_set_output_pending(struct channel_server *server, bool pendi
 void channel_server_want_move(struct channel_server *server, bool wanted)
 {
     atomic_store_explicit(&server->region->move_wanted, wanted, memory_order_relaxed);
+}
+
+/* Partner: channel_leave_change(). */
+uint32_t channel_server_leave(const struct channel_server *server)
+{
+    return atomic_load_explicit(&server->region->leave, memory_order_acquire);
+}
+
+/* Partner: channel_leave(). */
+bool channel_server_leave_change(struct channel_server *server, uint32_t from, uint32_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&server->region->leave, &from, to,
+                                                   memory_order_acq_rel, memory_order_acquire);
 }
 
 void channel_server_set_traced(struct channel_server *server, bool traced)

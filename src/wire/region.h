@@ -52,6 +52,21 @@ struct reply_slot {
 
 _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed");
 
+/* The planned move to another server. NONE -> WANTED: server. WANTED -> ASKED: client, when its
+ * other threads are outside the library. ASKED -> GRANTED: server, when it reads no more commands
+ * and the work of those that it has read is done. The client then attaches to the other server, and
+ * hangs up. ASKED -> WANTED: server, work is not done in time; the client asks again later.
+ * WANTED, ASKED, GRANTED -> REFUSED: client, which stays. REFUSED -> NONE: server. */
+enum leave_state {
+    LEAVE_NONE = 0,
+    LEAVE_WANTED = 1,
+    LEAVE_ASKED = 2,
+    LEAVE_GRANTED = 3,
+    LEAVE_REFUSED = 4, /* with the enum move_obstacle in the bits above */
+};
+
+#define LEAVE_OBSTACLE_SHIFT 8
+
 /* Where device output leaves the client. */
 enum region_output {
     OUTPUT_STDOUT = 0, /* standard output: printf */
@@ -74,7 +89,8 @@ struct region {
     _Atomic uint32_t traced;      /* server: 1 = the client is traced, and reports its ranges */
     _Atomic uint32_t output_pending; /* server: 1 = kernels of the client may have printed what is
                                         not in an output area yet */
-    unsigned char pad1[REGION_PAGE - 40];
+    _Atomic uint32_t leave; /* both, in turn: enum leave_state; from bit 8 on an obstacle */
+    unsigned char pad1[REGION_PAGE - 44];
     struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
     struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */
     struct ring_shared ring;                 /* see ring.h */

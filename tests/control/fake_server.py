@@ -4,7 +4,8 @@
 can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
 silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
 lie about its clients (liar), to forget them when a daemon takes it over (forgetful), to flood its log
-(flood), to have another process speak for it (puppet),
+(flood), to have another process speak for it (puppet), to have clients that
+cannot move (arrays),
 to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), to have contexts of some size
 (FUNNEL_FAKE_OWN_MIB), a first device with these values of sensors (FUNNEL_FAKE_SENSORS), and to have clients that keep on average so many multiprocessors busy
 (FUNNEL_FAKE_SMS). It writes one JSON line to its log for each message."""
@@ -36,6 +37,7 @@ RUDE = b"\033[2J\xc2\x9b31m\xe2\x80\xae\xff" if how == "rude" else b""
 GPU_NAME = b"Test GPU" + RUDE
 since = {}  # number of a client -> when it was first seen
 clients = {}  # socket -> (pid, id, limits)
+moving = {}  # number of a client -> the order to move it
 stopping = False
 alone = False  # its daemon has died
 
@@ -242,6 +244,8 @@ def on_status(request):
 
 def drop(connection, status=0):
     _, number, _ = clients.pop(connection)
+    if number in moving:
+        send(wire.RESULT, struct.pack("<iI", 0, 0), moving.pop(number))
     selector.unregister(connection)
     connection.close()
     for _ in range(100 if how == "liar" else 1):
@@ -265,6 +269,20 @@ def on_set_limits(body, request):
     for connection in found:
         clients[connection] = (*clients[connection][:2], body[8:8 + wire.LIMITS.size])
     send(wire.RESULT, struct.pack("<iI", 0 if found else 201, 0), request)
+
+
+def on_move(body, request):
+    """A client moves by leaving. One of a server of arrays stays, for enum move_obstacle's reason."""
+    number, withdrawn = struct.unpack_from("<II", body)
+    log(event="move", number=number, withdrawn=withdrawn)
+    if withdrawn:
+        moving.pop(number, None)
+    elif how == "arrays":
+        send(wire.RESULT, struct.pack("<iI", 10, 0), request)
+    elif any(number == one for _, one, _ in clients.values()):
+        moving[number] = request
+    else:
+        send(wire.RESULT, struct.pack("<iI", 201, 0), request)
 
 
 def leave_if_done():
@@ -311,6 +329,8 @@ def on_control():
         on_terminate(data[16:], request)
     elif kind == wire.SET_LIMITS:
         on_set_limits(data[16:], request)
+    elif kind == wire.MOVE_CLIENT:
+        on_move(data[16:], request)
     elif kind == wire.SET_QUOTAS:
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
     elif kind == wire.SET_TIMESLICE:

@@ -3,6 +3,7 @@
 time slice, and ends when it is idle."""
 import os
 import signal
+import subprocess
 
 import harness
 import wire
@@ -276,13 +277,129 @@ class Operators(TestCase):
         done = self.funnel("limit", "--group", "blue", "--class", "fast")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(expected, done.stdout + done.stderr)
-        self.enter()
-        done = self.funnel("limit", "--client", str(os.getpid()), "--class", "batch")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("class of a program that runs cannot change", done.stdout + done.stderr)
         done = self.funnel("run", "--class", "fast", "--", "true")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--class is critical, normal or batch, not fast", done.stderr)
+
+
+class Moves(TestCase):
+    """Of running programs: the server is asked, and the program comes back with its token."""
+    token, other_token = bytes(range(16)), bytes(range(1, 17))
+
+    def order(self, program_class, *selection):
+        selection = selection or ("--client", str(os.getpid()))
+        return subprocess.Popen(
+            [os.path.join(self.root, "bin/funnel"), "limit", *selection, "--class", program_class],
+            env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def moves(self):
+        return [(event["number"], event["withdrawn"]) for event in self.server_events("move")]
+
+    def follow(self, client, token, expected):
+        self.followed = getattr(self, "followed", 0) + 1
+        wait_until(lambda: len(self.moves()) == self.followed, "the order to the server")
+        self.assertEqual(self.moves()[-1], (expected, 0))
+        after = self.enter(token=token, window_base=1)
+        client.close()
+        return after
+
+    def said(self, ordered):
+        return ordered.communicate(timeout=harness.TIMEOUT)[0]
+
+    def test_there_and_back(self):
+        client = self.enter(token=self.token)
+        since = {row["id"]: row["since"] for row in self.funnel_json("ps")}
+        for program_class, lane in (("batch", "batch"), ("normal", "main"), ("batch", "batch")):
+            ordered = self.order(program_class)
+            client = self.follow(client, self.token, 1)
+            self.said(ordered)
+            self.assertEqual(self.placed(), [(program_class, lane)])
+        self.assertEqual({row["id"]: row["since"] for row in self.funnel_json("ps")}, since)
+
+    def test_the_program_stays_in_its_lane_after_the_end_of_its_server(self):
+        client = self.enter(token=self.token)
+        ordered = self.order("batch")
+        client = self.follow(client, self.token, 1)
+        self.assertIn("Client %d: class batch, in its lane" % os.getpid(), self.said(ordered))
+        batch = self.lanes()[self.user + ":batch"]
+        os.kill(batch, signal.SIGKILL)
+        wait_until(lambda: not alive(batch), "the end of the lane")
+        client.close()
+        self.enter(token=self.token, window_base=1)
+        self.assertEqual(self.placed(), [("batch", "batch")])
+        self.enter(token=self.other_token)
+        self.assertEqual(self.placed()[-1], ("normal", "main"))
+
+    def test_the_next_daemon_knows(self):
+        client = self.enter(token=self.token)
+        ordered = self.order("batch")
+        client = self.follow(client, self.token, 1)
+        self.said(ordered)
+        daemon, batch = self.daemon_pid(), self.lanes()[self.user + ":batch"]
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon), "the end of the daemon")
+        self.start("--device", "soft")
+        os.kill(batch, signal.SIGKILL)
+        wait_until(lambda: not alive(batch), "the end of the lane")
+        client.close()
+        self.enter(token=self.token, window_base=1)
+        self.assertEqual(self.placed(), [("batch", "batch")])
+
+    def test_a_class_of_the_same_lane(self):
+        self.enter(token=self.token)
+        self.said(self.order("critical"))
+        self.assertEqual(self.placed(), [("critical", "main")])
+        self.assertEqual(self.moves(), [])
+
+    def test_another_order_withdraws_the_first(self):
+        client = self.enter(token=self.token)
+        first = self.order("batch")
+        wait_until(lambda: self.moves() == [(1, 0)], "the order to the server")
+        self.said(self.order("normal"))
+        self.assertIn("stays in its lane: another order came", self.said(first))
+        self.assertEqual(self.moves(), [(1, 0), (1, 1)])
+        client.close()
+        self.enter(token=self.token, window_base=1)
+        self.assertEqual(self.placed(), [("normal", "main")])
+
+    def test_one_that_leaves_instead(self):
+        client = self.enter(token=self.token)
+        ordered = self.order("batch")
+        wait_until(lambda: self.moves() == [(1, 0)], "the order to the server")
+        os.kill(self.servers()[0], signal.SIGKILL)
+        self.assertIn("stays in its lane: it has ended", self.said(ordered))
+        client.close()
+
+    def test_of_a_user(self):
+        client = self.enter(token=self.token)
+        ordered = self.order("batch", "--user", str(os.getuid()))
+        client = self.follow(client, self.token, 1)
+        self.said(ordered)
+        self.assertEqual(ordered.returncode, 0)
+        self.assertEqual(self.placed(), [("batch", "batch")])
+        client.close()
+
+    def test_limits_go_with_the_program(self):
+        client = self.enter(token=self.token)
+        self.funnel("limit", "--client", str(os.getpid()), "--sm", "25", "--memory", "2G")
+        ordered = self.order("batch")
+        client = self.follow(client, self.token, 1)
+        self.said(ordered)
+        self.assertEqual((self.told()["share"], self.told()["memory"]), (2500, [2 << 30, 2 << 30]))
+        client.close()
+
+
+class Unmovable(TestCase):
+    fake = "arrays"
+
+    def test_the_reason_is_said(self):
+        self.enter(token=bytes(range(16)))
+        done = self.funnel("limit", "--client", str(os.getpid()), "--class", "batch")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("keeps its class, and stays in its lane: it has an array",
+                      done.stdout + done.stderr)
+        self.assertEqual(self.placed(), [("normal", "main")])
+        self.assertIn("it has an array", self.control_log())
 
 
 class Ahead(TestCase):

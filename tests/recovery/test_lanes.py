@@ -83,6 +83,100 @@ class Lanes(TestCase):
                    "the message")
 
 
+class Moves(TestCase):
+    """Of running programs, ordered by an operator."""
+
+    def order(self, probe, program_class):
+        return self.funnel("limit", "--client", str(probe.process.pid), "--class", program_class)
+
+    def row(self, probe):
+        row, = [client for client in self.state("ps") if client["pid"] == probe.process.pid]
+        return row
+
+    def follow(self, probe, program_class, lane):
+        """The program has its idle point in the next call that it makes."""
+        ordered = subprocess.Popen(
+            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
+             "--class", program_class], env=self.environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        with ordered:
+            while ordered.poll() is None:
+                self.assertEqual(probe.ask("synchronize"), FINE, probe.said() + self.logs())
+            said = ordered.stdout.read()
+        self.assertEqual(ordered.returncode, 0, said + probe.said() + self.logs())
+        self.assertEqual(self.lane_of(probe), [lane], said)
+        self.assertEqual(self.row(probe)["class"], program_class)
+
+    def test_there_and_back(self):
+        probe, neighbor = self.enter("main"), self.enter("main")
+        number = self.row(probe)["id"]
+        for program_class, lane in (("batch", "batch"), ("critical", "main"), ("normal", "main"),
+                                    ("batch", "batch")):
+            with self.subTest(program_class):
+                self.follow(probe, program_class, lane)
+                self.assertEqual(self.row(probe)["id"], number)
+                for word in ("look", "round", "graph", "callback", "managed", "pinned", "allocate",
+                             "threads", "module", "round", "look"):
+                    self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+        self.assertEqual(neighbor.ask("round"), FINE)
+        self.assertEqual(self.lane_of(neighbor), ["main"])
+
+    def test_with_work_in_flight(self):
+        """It is waited for, and what the server has not read goes with the program."""
+        probe = self.enter("main")
+        self.assertEqual(probe.ask("hold"), FINE)
+        for _ in range(60):
+            self.assertEqual(probe.ask("launch"), FINE)
+        ordered = subprocess.Popen(
+            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
+             "--class", "batch"], env=self.environment, text=True, stdout=subprocess.PIPE)
+        wait_until(lambda: "batch" in self.servers(), "the batch lane")
+        for _ in range(3):
+            self.assertEqual(probe.ask("launch"), FINE, "the wait for the work has a bound")
+        self.assertEqual(self.lane_of(probe), ["main"])
+        self.assertEqual(probe.ask("release"), FINE)
+        wait_until(lambda: probe.ask("synchronize") == FINE and self.lane_of(probe) == ["batch"],
+                   "the move")
+        ordered.communicate()
+        for word in ("look", "round"):
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said())
+
+    def test_comes_back_in_its_lane(self):
+        probe = self.enter("main")
+        self.follow(probe, "batch", "batch")
+        batch = self.servers()["batch"]
+        os.kill(batch, signal.SIGKILL)
+        self.end_server("batch", batch)
+        for word in ("look", "round"):
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said())
+        self.assertEqual(self.lane_of(probe), ["batch"])
+
+    def test_what_cannot_move_stays(self):
+        probe = self.enter("main")
+        self.assertEqual(probe.ask("array"), FINE)
+        ordered = subprocess.Popen(
+            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
+             "--class", "batch"], env=self.environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        with ordered:
+            while ordered.poll() is None:
+                self.assertEqual(probe.ask("look"), FINE)
+            said = ordered.stdout.read()
+        self.assertEqual(ordered.returncode, 1, said)
+        self.assertIn("keeps its class, and stays in its lane: it has an array", said)
+        self.assertEqual(self.lane_of(probe), ["main"])
+        self.assertEqual(self.row(probe)["class"], "normal")
+        self.assertEqual(probe.ask("round"), FINE)
+        why = self.funnel("why", "--client", str(probe.process.pid)).stdout
+        self.assertIn("it has an array", why)
+
+    def test_limits_go_with_the_program(self):
+        probe = self.enter("main")
+        self.funnel("limit", "--client", str(probe.process.pid), "--priority", "1")
+        self.follow(probe, "batch", "batch")
+        self.assertEqual(self.row(probe)["priority"], 1)
+
+
 class Fate(TestCase):
     def check_fault(self, lane):
         idle, offender = self.enter(lane), self.enter(lane, program=self.other_program())

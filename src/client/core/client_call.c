@@ -99,10 +99,16 @@ void call_enter_slowly(void)
      */
     if (recovery_error_slowly() != CUDA_SUCCESS)
         printf_output_write();
-    if (is_closed()) {
-        call_park();
-        call_unpark_when_open();
-    }
+    recovery_consider_leaving();
+    call_park_while_closed();
+}
+
+void call_park_while_closed(void)
+{
+    if (!is_closed())
+        return;
+    call_park();
+    call_unpark_when_open();
 }
 
 void call_park(void)

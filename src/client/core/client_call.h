@@ -37,7 +37,7 @@ static inline void call_begin(void)
 
     atomic_exchange_explicit(&place->depth, place->depth + 1, memory_order_seq_cst);
     if (__builtin_expect(atomic_load_explicit(&call_closed, memory_order_seq_cst) ||
-                             channel_error(&client->channel) != CUDA_SUCCESS,
+                             channel_needs_attention(&client->channel),
                          0))
         call_enter_slowly();
 }
@@ -55,6 +55,9 @@ void call_unpark(void);
 
 /* Ends a wait that began with call_park(): stays parked while the library is closed. */
 void call_unpark_when_open(void);
+
+/* The same, where it may change, in one: returns at once while the library is open. */
+void call_park_while_closed(void);
 
 /* Whether the calling thread is inside. The client's own threads are outside until they call
  * call_begin(). */

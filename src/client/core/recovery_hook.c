@@ -6,6 +6,8 @@ CUresult (*recovery_hook)(void);
 
 void (*recovery_move_hook)(void);
 
+void (*recovery_leave_hook)(void);
+
 CUresult recovery_error_slowly(void)
 {
     return recovery_hook ? recovery_hook() : channel_error(&client->channel);

@@ -14,6 +14,9 @@ extern CUresult (*recovery_hook)(void);
 /* Set together with it; see recovery_consider_move(). */
 extern void (*recovery_move_hook)(void);
 
+/* Set together with it; see recovery_consider_leaving(). */
+extern void (*recovery_leave_hook)(void);
+
 /* What is wrong with the server, after another one was tried where that is possible: CUDA_SUCCESS
  * when nothing is, or not any more. For places where a thread may wait: it changes nothing that
  * other threads inside might need, and the caller reads everything anew afterwards. */
@@ -35,4 +38,12 @@ static inline void recovery_consider_move(void)
         recovery_error_slowly();
     else if (channel_move_wanted(&client->channel) && recovery_move_hook)
         recovery_move_hook();
+}
+
+/* Where a thread may wait, as for recovery_error(): when the daemon has ordered a move to another
+ * server, the client moves here, if that is possible now. It waits for what is in flight. */
+static inline void recovery_consider_leaving(void)
+{
+    if (channel_leave(&client->channel) && recovery_leave_hook)
+        recovery_leave_hook();
 }

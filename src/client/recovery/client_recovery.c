@@ -14,18 +14,14 @@
 #include "cleanup.h"
 #include "client_attach.h"
 #include "client_call.h"
-#include "client_event.h"
 #include "client_log.h"
-#include "client_module.h"
-#include "client_printf.h"
-#include "client_stream.h"
 #include "clock.h"
 #include "cuda_error.h"
 #include "feature.h"
 #include "recovery_hook.h"
 #include "recovery_rules.h"
+#include "recovery_snapshot.h"
 #include "replay.h"
-#include "vmm_replay.h"
 #include "wire_calls.h"
 
 /* A server that has reported a fault ends at once, but its driver may take a while. */
@@ -40,149 +36,24 @@
 /* After a move to another context was not possible, or was made, the next is not tried so soon. */
 #define MOVE_PAUSE_NS (200 * NS_PER_MS)
 
+/* For how long the first planned move waits for the work that the server has read; each further one
+ * waits twice as long. Other threads may have to call the library for that work to end, so there is
+ * as long a pause between two. */
+#define LEAVE_TIMEOUT_NS NS_PER_SEC
+#define LEAVE_TIMEOUT_MAX_NS (64 * NS_PER_SEC)
+#define LEAVE_POLL_NS (500 * NS_PER_US)
+#define LEAVE_PAUSE_NS (50 * NS_PER_MS)
+
 static struct recovery {
     pthread_mutex_t lock;
     pthread_t mover;    /* valid while moving */
     atomic_bool moving; /* atomic */
     bool off;
     bool hopeless;
-    uint64_t next_move; /* clock_ns() */
+    uint64_t next_move, next_leave; /* clock_ns() */
+    uint64_t leave_timeout_ns;
     struct recovery_asked asked;
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* The state in which the last server has left this client. */
-struct recovery_snapshot {
-    uint64_t read; /* channel.sent up to which it may have read */
-    unsigned char *messages;
-    uint32_t size;
-    struct recovery_slots slots;
-    CUresult error, deferred;
-    const char *obstacle;
-};
-
-/* ---- may it be moved? ---- */
-
-static void add_obstacle(struct recovery_snapshot *snapshot, const char *obstacle)
-{
-    if (!snapshot->obstacle)
-        snapshot->obstacle = obstacle;
-}
-
-static void check_object(void *context, uint64_t handle, void *object)
-{
-    struct recovery_snapshot *snapshot = context;
-
-    switch (handle_type(handle)) {
-    case WIRE_STREAM:
-        if (stream_lost_work(object, snapshot->read))
-            add_obstacle(snapshot, "it had work in flight");
-        break;
-    case WIRE_MODULE:
-        if (((const struct module *)object)->has_state)
-            add_obstacle(snapshot, "it has a module with variables");
-        break;
-    case WIRE_EVENT:
-    case WIRE_FUNCTION:
-    case WIRE_GRAPH:
-    case CLIENT_LIBRARY:
-    case CLIENT_KERNEL:
-    case CLIENT_POOL:
-    case CLIENT_CONTEXT:
-    case CLIENT_GREEN:
-    case CLIENT_RESOURCE:
-        break;
-    case WIRE_ALLOCATION:
-        if (!vmm_physical_can_move(object))
-            add_obstacle(snapshot, "it has physical memory without a descriptor");
-        break;
-    default:
-        add_obstacle(snapshot, "it has an array, a texture or a linking job");
-    }
-}
-
-static void check_work(void *context, uint64_t handle, void *object)
-{
-    if (handle_type(handle) == WIRE_STREAM)
-        check_object(context, handle, object);
-}
-
-/* A server that runs on for a while can only read more. */
-static bool is_lost_already(struct recovery_snapshot *snapshot)
-{
-    const unsigned char *unread;
-
-    snapshot->read = client->channel.sent - channel_unread(&client->channel, &unread);
-    handles_for_each(&client->handles, check_work, snapshot);
-    return snapshot->obstacle != NULL;
-}
-
-static uint32_t busy_slots(void)
-{
-    return atomic_load_explicit(&client->channel.busy_slots, memory_order_acquire);
-}
-
-/* Appends behind the unread messages: no call waits for another thread's call. */
-static bool append_message(struct recovery_snapshot *snapshot, const void *message,
-                           const struct ring_message *header)
-{
-    unsigned char *messages = realloc(snapshot->messages, snapshot->size + header->size);
-
-    if (!messages)
-        return false;
-    memcpy(messages + snapshot->size, message, header->size);
-    memcpy(messages + snapshot->size, header, sizeof(*header));
-    snapshot->messages = messages;
-    snapshot->size += header->size;
-    return true;
-}
-
-/* The server may have read the call that waits in this slot; its answer has not come. */
-static bool ask_again(struct recovery_snapshot *snapshot, int slot)
-{
-    struct ring_message header;
-    const void *message = channel_asked(&client->channel, slot, &header);
-    enum recovery_rule rule =
-        message ? recovery_rule(channel_kind_op(header.kind)) : RECOVERY_BINDS;
-
-    if (rule == RECOVERY_REPEATS)
-        snapshot->slots.repeated |= 1u << slot;
-    else if (rule == RECOVERY_ASKS && append_message(snapshot, message, &header))
-        snapshot->slots.sent_again |= 1u << slot;
-    else
-        return false;
-    return true;
-}
-
-/* Whether every slot in use belongs to a thread that will get its answer, and no other does. */
-static bool answers_will_come(struct recovery_snapshot *snapshot)
-{
-    struct recovery_slots *slots = &snapshot->slots;
-    uint32_t left = busy_slots() & ~(slots->sent_again | slots->repeated);
-
-    if (left && !recovery_may_ask_again(&recovery.asked, clock_ns()))
-        return false;
-    for (; left; left &= left - 1) {
-        if (!ask_again(snapshot, __builtin_ctz(left)))
-            return false;
-    }
-    return busy_slots() == (slots->sent_again | slots->repeated);
-}
-
-static void check_all(struct recovery_snapshot *snapshot)
-{
-    if (!attach_is_whole())
-        add_obstacle(snapshot, "its descriptors were closed");
-    if (!recovery_allows(client->channel.used))
-        add_obstacle(snapshot, "it has shared something");
-    if (!replay_has_memory())
-        add_obstacle(snapshot, "it has a memory limit, and memory that only its server held");
-    if (!fence_orphans_passed() || cuda_error_is_fatal(snapshot->deferred))
-        add_obstacle(snapshot, "it had work in flight");
-    if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, &snapshot->slots) ||
-        !answers_will_come(snapshot))
-        add_obstacle(snapshot, "it was in the middle of a call");
-    handles_for_each(&client->handles, check_object, snapshot);
-}
 
 /* Partner: channel_break(). */
 static bool client_is_broken(void)
@@ -190,7 +61,7 @@ static bool client_is_broken(void)
     return atomic_load_explicit(&client->channel.broken, memory_order_relaxed);
 }
 
-/* ---- obstacles to a move ---- */
+/* ---- the end of the last server ---- */
 
 static bool has_ended(void)
 {
@@ -202,21 +73,6 @@ static bool has_ended(void)
             return false;
         nanosleep(&interval, NULL);
     }
-    return true;
-}
-
-static bool take_snapshot(struct recovery_snapshot *snapshot)
-{
-    const unsigned char *unread;
-
-    snapshot->size = channel_unread(&client->channel, &unread);
-    snapshot->read = client->channel.sent - snapshot->size;
-    snapshot->messages = malloc(snapshot->size + 1);
-    if (!snapshot->messages)
-        return false;
-    memcpy(snapshot->messages, unread, snapshot->size);
-    snapshot->deferred = channel_take_deferred_error(&client->channel);
-    printf_output_take();
     return true;
 }
 
@@ -261,7 +117,7 @@ static CUresult stay(const struct recovery_snapshot *snapshot)
 {
     client_log_to_file(snapshot->error,
                        "the server has ended, and this client cannot be moved to another: %s",
-                       snapshot->obstacle);
+                       move_obstacle_text(snapshot->obstacle));
     return snapshot->error;
 }
 
@@ -269,14 +125,27 @@ static CUresult move_if_allowed(struct recovery_snapshot *snapshot)
 {
     CUresult result;
 
-    if (!is_lost_already(snapshot)) {
-        if (!has_ended() || !take_snapshot(snapshot))
+    if (!recovery_snapshot_lost_work(snapshot)) {
+        if (!has_ended() || !recovery_snapshot_take(snapshot))
             return snapshot->error;
-        check_all(snapshot);
+        recovery_snapshot_check(snapshot, &recovery.asked);
     }
     result = snapshot->obstacle ? stay(snapshot) : move_client(snapshot);
     free(snapshot->messages);
     return result;
+}
+
+/* After call_close(). */
+static void begin_move(void)
+{
+    recovery.mover = pthread_self();
+    atomic_store_explicit(&recovery.moving, true, memory_order_release);
+}
+
+static void end_move(void)
+{
+    atomic_store_explicit(&recovery.moving, false, memory_order_release);
+    call_open();
 }
 
 static CUresult try_to_move(CUresult error)
@@ -287,13 +156,11 @@ static CUresult try_to_move(CUresult error)
     if (recovery.off || (!gone && !recovery_is_possible(error)) || client_is_broken() ||
         !call_close(CLOSE_TIMEOUT_NS))
         return error;
-    recovery.mover = pthread_self();
-    atomic_store_explicit(&recovery.moving, true, memory_order_release);
+    begin_move();
     error = move_if_allowed(&snapshot);
-    atomic_store_explicit(&recovery.moving, false, memory_order_release);
     if (error != CUDA_SUCCESS)
         channel_give_up(&client->channel, error);
-    call_open();
+    end_move();
     return error;
 }
 
@@ -331,33 +198,6 @@ static CUresult find_another_server(void)
 
 /* ---- to another context of the same server ---- */
 
-static void check_for_move(void *context, uint64_t handle, void *object)
-{
-    struct recovery_snapshot *snapshot = context;
-
-    /* Of work in flight the server knows. */
-    if (handle_type(handle) == WIRE_STREAM)
-        return;
-    if (handle_type(handle) == WIRE_EVENT && event_has_time(object))
-        add_obstacle(snapshot, "it has recorded an event with a time");
-    if (handle_type(handle) == CLIENT_CONTEXT && ((const struct context *)object)->share)
-        add_obstacle(snapshot, "it has a context with multiprocessors of its own");
-    check_object(context, handle, object);
-}
-
-/* Nothing has been lost, so a client that cannot be moved stays. */
-static const char *find_obstacle(void)
-{
-    struct recovery_snapshot snapshot = {0};
-
-    if (!attach_is_whole() || !recovery_allows(client->channel.used) || vmm_is_used())
-        add_obstacle(&snapshot, "it has shared or reserved something");
-    if (busy_slots())
-        add_obstacle(&snapshot, "it is in the middle of a call");
-    handles_for_each(&client->handles, check_for_move, &snapshot);
-    return snapshot.obstacle;
-}
-
 /* The client makes its objects again, or is lost. */
 static void make_again(void)
 {
@@ -378,10 +218,11 @@ static void make_again(void)
 static void move_to_other_context(void)
 {
     const struct wire_fnMove in = {.handles = handles_count(&client->handles)};
-    const char *obstacle = find_obstacle();
+    enum move_obstacle obstacle = recovery_find_obstacle(true);
 
     if (obstacle)
-        client_log_to_file(CUDA_SUCCESS, "stays in its context, beside long kernels: %s", obstacle);
+        client_log_to_file(CUDA_SUCCESS, "stays in its context, beside long kernels: %s",
+                           move_obstacle_text(obstacle));
     else if (wire_fnMove(&client->channel, &in) == CUDA_SUCCESS)
         make_again();
     else
@@ -395,11 +236,9 @@ static void try_other_context(void)
         !call_is_outermost())
         return;
     if (call_close(CLOSE_BRIEFLY_NS)) {
-        recovery.mover = pthread_self();
-        atomic_store_explicit(&recovery.moving, true, memory_order_release);
+        begin_move();
         move_to_other_context();
-        atomic_store_explicit(&recovery.moving, false, memory_order_release);
-        call_open();
+        end_move();
     }
     recovery.next_move = clock_ns() + MOVE_PAUSE_NS;
 }
@@ -418,6 +257,105 @@ static void consider_other_context(void)
         find_another_server();
 }
 
+/* ---- to another server, as the daemon has ordered it ---- */
+
+/* The server waits for the work that it has read, and then reads no more. */
+static bool await_grant(void)
+{
+    const struct timespec interval = {.tv_nsec = LEAVE_POLL_NS};
+    struct channel *channel = &client->channel;
+    uint64_t timeout = recovery.leave_timeout_ns, until = clock_ns() + timeout;
+
+    while (channel_leave(channel) == LEAVE_ASKED && channel_alive(channel) &&
+           channel_error(channel) == CUDA_SUCCESS) {
+        if (clock_ns() > until && channel_leave_change(channel, LEAVE_ASKED, LEAVE_WANTED)) {
+            recovery.next_leave = clock_ns() + timeout;
+            recovery.leave_timeout_ns = timeout < LEAVE_TIMEOUT_MAX_NS ? 2 * timeout : timeout;
+            return false;
+        }
+        nanosleep(&interval, NULL);
+    }
+    return channel_leave(channel) == LEAVE_GRANTED;
+}
+
+static void refuse_to_leave(uint32_t state, enum move_obstacle obstacle)
+{
+    if (move_obstacle_passes(obstacle) && obstacle != OBSTACLE_SERVER)
+        channel_leave_change(&client->channel, state, LEAVE_WANTED);
+    else
+        channel_leave_change(&client->channel, state,
+                             LEAVE_REFUSED | (uint32_t)obstacle << LEAVE_OBSTACLE_SHIFT);
+    client_log_to_file(CUDA_SUCCESS, "does not move to another server now: %s",
+                       move_obstacle_text(obstacle));
+}
+
+/* Until the other server has offered the client its place, the client has lost nothing. */
+static void leave_with(struct recovery_snapshot *snapshot)
+{
+    char why[512] = "";
+
+    if (recovery_snapshot_take(snapshot))
+        recovery_snapshot_check(snapshot, &recovery.asked);
+    else
+        snapshot->obstacle = OBSTACLE_CALL;
+    if (!snapshot->obstacle && !attach_again(why, sizeof(why))) {
+        client_log_to_file(CUDA_SUCCESS, "another server does not take the client: %s", why);
+        snapshot->obstacle = OBSTACLE_SERVER;
+    }
+    if (snapshot->obstacle) {
+        if (snapshot->deferred != CUDA_SUCCESS)
+            channel_defer_error(&client->channel, snapshot->deferred);
+        refuse_to_leave(LEAVE_GRANTED, snapshot->obstacle);
+        return;
+    }
+    snapshot->error = replay_and_resend(snapshot);
+    recovery.leave_timeout_ns = LEAVE_TIMEOUT_NS;
+    if (snapshot->error == CUDA_SUCCESS) {
+        client_log("has moved to another server, with all that it had");
+        return;
+    }
+    client_log_to_file(snapshot->error, "not everything could be made again with another server");
+    channel_give_up(&client->channel, snapshot->error);
+    recovery.hopeless = true;
+}
+
+static void leave(void)
+{
+    struct recovery_snapshot snapshot = {.is_planned = true};
+    enum move_obstacle obstacle = recovery.off ? OBSTACLE_OFF : recovery_find_obstacle(false);
+
+    if (obstacle)
+        refuse_to_leave(LEAVE_WANTED, obstacle);
+    else if (channel_leave_change(&client->channel, LEAVE_WANTED, LEAVE_ASKED) && await_grant())
+        leave_with(&snapshot);
+    free(snapshot.messages);
+}
+
+static void try_to_leave(void)
+{
+    if (recovery.hopeless || clock_ns() < recovery.next_leave || client_is_broken() ||
+        channel_leave(&client->channel) != LEAVE_WANTED)
+        return;
+    recovery.next_leave = clock_ns() + LEAVE_PAUSE_NS;
+    if (!call_close(CLOSE_BRIEFLY_NS))
+        return;
+    begin_move();
+    leave();
+    end_move();
+}
+
+/* A thread that finds another one at it comes to rest in call_park_while_closed(). */
+static void consider_leaving(void)
+{
+    if (!call_is_inside() || is_mover() || pthread_mutex_trylock(&recovery.lock))
+        return;
+    call_park();
+    if (channel_error(&client->channel) == CUDA_SUCCESS)
+        try_to_leave();
+    call_unpark();
+    pthread_mutex_unlock(&recovery.lock);
+}
+
 static bool revive(void)
 {
     return find_another_server() == CUDA_SUCCESS;
@@ -427,8 +365,10 @@ void recovery_init(void)
 {
     pthread_mutex_init(&recovery.lock, NULL);
     recovery.moving = recovery.hopeless = false;
+    recovery.leave_timeout_ns = LEAVE_TIMEOUT_NS;
     recovery.off = feature_is_off(FEATURE_RECOVERY);
     recovery_hook = find_another_server;
     recovery_move_hook = consider_other_context;
+    recovery_leave_hook = consider_leaving;
     client->channel.revive = revive;
 }

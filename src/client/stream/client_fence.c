@@ -9,6 +9,7 @@
 
 #include "cleanup.h"
 #include "client.h"
+#include "client_call.h"
 #include "client_printf.h"
 #include "client_ranges.h"
 #include "clock.h"
@@ -158,6 +159,14 @@ static void sleep_once(struct fence fence, uint32_t value, bool woken, struct ti
         nanosleep(&interval, NULL);
 }
 
+/* The client moves to another server while the thread waits, here or by another thread. */
+static void leave_meanwhile(void)
+{
+    recovery_consider_leaving();
+    if (call_is_inside())
+        call_park_while_closed();
+}
+
 /* A server that was killed reports no error; only its socket tells. `now` is clock_ns(), or 0 while
  * the clock has not been read. */
 static void ask_for_life_sign(uint64_t now, uint64_t *asked)
@@ -168,6 +177,8 @@ static void ask_for_life_sign(uint64_t now, uint64_t *asked)
         return;
     channel_alive(&client->channel);
     *asked = now;
+    if (channel_leave(&client->channel))
+        leave_meanwhile();
 }
 
 /* The server's wake is a function that the GPU's driver calls behind the fence, and each such call

@@ -65,7 +65,8 @@ static void choose_lane(const struct daemon *daemon, const struct server_identit
 
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,
                         const struct client_program *program, const struct hello *hello,
-                        struct mps_namespace **space, struct client_routes *ret_routes)
+                        const struct lane_choice *choice, struct mps_namespace **space,
+                        struct client_routes *ret_routes)
 {
     struct client_routes routes = {.changes = 0};
     uid_t uid = daemon->multiuser ? daemon->server_uid : identity->uid;
@@ -74,11 +75,13 @@ void client_routes_find(const struct daemon *daemon, const struct server_identit
 
     routes.first =
         *space ? service_route((*space)->service) : service_route_of_user(daemon, uid, gid, space);
-    routes.class = limit_rules_class(&daemon->rules, identity,
-                                     *space ? (*space)->change.class : CLASS_UNSET, hello->class);
+    routes.class = choice->class ? choice->class
+                                 : limit_rules_class(&daemon->rules, identity,
+                                                     *space ? (*space)->change.class : CLASS_UNSET,
+                                                     hello->class);
     text_copy(service, sizeof(service), routes.first.name);
-    const struct fate_wish wish = {service, routes.class, service_isolation(daemon, *space),
-                                   hello->isolation};
+    const struct fate_wish wish = {service, choice->wish == LANE_BATCH ? CLASS_BATCH : routes.class,
+                                   service_isolation(daemon, *space), hello->isolation};
     choose_lane(daemon, identity, program, &wish, &routes);
     *ret_routes = routes;
 }

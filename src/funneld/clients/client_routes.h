@@ -25,10 +25,12 @@ struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const 
 
 /* Of a program that connected to the namespace `*space`, or to the daemon's own socket if that is
  * NULL; then it becomes the namespace that the program belongs to, or stays NULL. `hello` has the
- * class and the isolation that it asks for. */
+ * class and the isolation that it asks for, and `choice` is what has been chosen for it since it
+ * came. */
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,
                         const struct client_program *program, const struct hello *hello,
-                        struct mps_namespace **space, struct client_routes *ret_routes);
+                        const struct lane_choice *choice, struct mps_namespace **space,
+                        struct client_routes *ret_routes);
 
 /* The server of the first route cannot be started: the main lane takes its place, or else another
  * lane that is there. A device that one process at a time may use has no second server, so all

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_record.h"
 #include "client_routes.h"
 #include "clock.h"
 #include "connection.h"
@@ -213,8 +214,25 @@ static void place_after_fault(struct pending_client *client)
 
 static void find_routes(struct pending_client *client)
 {
-    client_routes_find(client->daemon, &client->identity, &client->program, &client->hello,
+    const struct lane_choice choice =
+        lane_choice_find(&client->daemon->lane_choices, client->hello.token);
+
+    client_routes_find(client->daemon, &client->identity, &client->program, &client->hello, &choice,
                        &client->space, &client->routes);
+}
+
+static void log_return(const struct pending_client *client)
+{
+    const struct client_record *record =
+        client_record_find_token(client->daemon, client->hello.token);
+
+    if (record && !record->server->stopping)
+        journal("Client %d of user %u comes from the server %s", client->identity.pid,
+                client->identity.uid, record->server->name);
+    else
+        journal_with(LOG_EVENT(client->identity.pid, 0),
+                     "Client %d of user %u has lost its server, and moves to the next",
+                     client->identity.pid, client->identity.uid);
 }
 
 static bool daemon_serves(const struct daemon *daemon, uid_t uid)
@@ -277,9 +295,7 @@ static void admit_program(struct pending_client *client)
                (unsigned)service->uid, (unsigned)uid);
     else {
         if (client->hello.window_base)
-            journal_with(LOG_EVENT(client->identity.pid, 0),
-                         "Client %d of user %u has lost its server, and moves to the next",
-                         client->identity.pid, uid);
+            log_return(client);
         find_routes(client);
         place_after_fault(client);
     }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * limit: changes the limits of clients that run. It queries the servers for their clients, and
- * sends them the new limits of those that are selected; the answer has a line for each.
+ * sends them the new limits of those that are selected; the answer has a line for each. A client
+ * whose class belongs to another lane is moved there first (lane_move.h).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_class.h"
+#include "client_record.h"
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "journal.h"
+#include "lane_move.h"
 #include "limits_text.h"
 #include "pending_request.h"
 #include "server_process.h"
@@ -18,6 +23,7 @@
 #include "text.h"
 
 #define LIMIT_TIMEOUT_S 10
+#define MOVE_TIMEOUT_S 10 /* then the front end is told that the move goes on */
 
 struct limit_command {
     struct console *console;
@@ -29,11 +35,12 @@ struct limit_command {
 };
 
 struct limited_client {
-    struct limit_command *command;
+    struct limit_command *command; /* NULL = its front end is not waiting any more */
     pid_t server;
     pid_t pid; /* or its ID where the process id is not known */
     struct server_limits limits;
     unsigned device_count; /* of its server */
+    struct event *timeout; /* of a move */
 };
 
 static void finish_one(struct limit_command *command)
@@ -77,6 +84,96 @@ static void on_limited(void *context, int status, const struct server_status_end
     finish_one(command);
 }
 
+/* ---- to another lane ---- */
+
+static void free_moved(struct limited_client *one)
+{
+    if (one->timeout)
+        event_free(one->timeout);
+    free(one);
+}
+
+/* The move goes on when the front end is told the rest. */
+static void on_move_timeout(evutil_socket_t fd, short what, void *context)
+{
+    struct limited_client *one = context;
+    struct limit_command *command = one->command;
+
+    console_print(command->console,
+                  "Client %d will be of class %s: it has had no idle point yet, and moves to the "
+                  "other lane at the next one; server.log says when",
+                  (int)one->pid, client_class_name(one->limits.class));
+    one->command = NULL;
+    command->changed++;
+    finish_one(command);
+}
+
+static void on_moved(void *context, int result)
+{
+    struct limited_client *one = context;
+    struct limit_command *command = one->command;
+
+    if (command && result == LANE_MOVED)
+        console_print(command->console, "Client %d: class %s, in its lane", (int)one->pid,
+                      client_class_name(one->limits.class));
+    else if (command)
+        console_print(command->console, "Client %d keeps its class, and stays in its lane: %s",
+                      (int)one->pid, lane_move_text(result));
+    free_moved(one);
+    if (!command)
+        return;
+    command->changed++;
+    command->status = result == LANE_MOVED ? command->status : COMMAND_FAILED;
+    finish_one(command);
+}
+
+static void move_one(struct limit_command *command, struct client_record *record,
+                     const struct server_limits *limits)
+{
+    const struct timeval timeout = {.tv_sec = MOVE_TIMEOUT_S};
+    struct limited_client *one = calloc(1, sizeof(*one));
+
+    if (!one) {
+        command->status = COMMAND_FAILED;
+        return;
+    }
+    *one = (struct limited_client){.command = command,
+                                   .pid = record->identity.pid ? record->identity.pid
+                                                               : (pid_t)record->id,
+                                   .limits = *limits};
+    command->outstanding++;
+    one->timeout = evtimer_new(command->console->daemon->base, on_move_timeout, one);
+    if (one->timeout)
+        evtimer_add(one->timeout, &timeout);
+    journal_with(LOG_EVENT(record->identity.pid, 0),
+                 "Client %d moves to another lane at its next idle point: its class is to be %s",
+                 (int)record->identity.pid, client_class_name(limits->class));
+    lane_move_order(record, limits->class, LANE_OF_CLASS, on_moved, one);
+}
+
+/* Whether the client has to move for its class. One that is there already keeps it for the time
+ * after the end of its server. */
+static bool follow_class(struct limit_command *command, struct server_process *server,
+                         const struct server_status_row *row, struct server_limits *limits)
+{
+    struct client_record *record = client_record_find(server, row->id);
+
+    limits->class = client_class_bound(limits->class, command->change.class);
+    if (grammar_given(&command->values, GRAMMAR_CLIENT))
+        limits->class = command->change.class;
+    if (!record)
+        return false;
+    if (!lane_move_is_there(record, limits->class, LANE_OF_CLASS)) {
+        move_one(command, record, limits);
+        return true;
+    }
+    lane_move_withdraw(record);
+    lane_move_choose(record, limits->class, LANE_OF_CLASS);
+    return false;
+}
+
+/* ---- the clients ---- */
+
 static bool is_selected(const struct limit_command *command, const struct server_status_row *row)
 {
     const struct server_identity *identity = &row->identity;
@@ -100,6 +197,22 @@ static void bound_by_user(const struct limit_command *command, const struct serv
     limit_rules_bound(&daemon->rules, uid, &server->ready, &of_server, limits);
 }
 
+static bool changes_limits(const struct grammar_values *values)
+{
+    return grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
+           grammar_given(values, GRAMMAR_CEILING) || grammar_given(values, GRAMMAR_PRIORITY);
+}
+
+/* They go with the client when it moves to another server. */
+static void keep_limits(struct client_record *record, const struct server_limits *limits)
+{
+    if (!record)
+        return;
+    record->has_limits = true;
+    record->limits = *limits;
+    client_record_save(record);
+}
+
 static void limit_one(struct limit_command *command, struct server_process *server,
                       const struct server_status_row *row)
 {
@@ -112,12 +225,22 @@ static void limit_one(struct limit_command *command, struct server_process *serv
         command->status = COMMAND_FAILED;
         return;
     }
+    if (command->change.class && follow_class(command, server, row, &message.limits) &&
+        !changes_limits(&command->values)) {
+        free(one);
+        return;
+    }
     limit_change_apply(&command->change, &server->ready, &message.limits);
     if (grammar_given(&command->values, GRAMMAR_GROUP))
         bound_by_user(command, server, row->identity.uid, &message.limits);
-    *one = (struct limited_client){command, server->pid,
+    if (grammar_given(&command->values, GRAMMAR_CLIENT) && changes_limits(&command->values))
+        keep_limits(client_record_find(server, row->id), &message.limits);
+    *one = (struct limited_client){command,
+                                   server->pid,
                                    row->identity.pid ? row->identity.pid : (pid_t)row->id,
-                                   message.limits, server->ready.device_count};
+                                   message.limits,
+                                   server->ready.device_count,
+                                   NULL};
     command->outstanding++;
     pending_request_send(server, &message, SERVER_SET_LIMITS, LIMIT_TIMEOUT_S, &handler);
 }
@@ -204,19 +327,13 @@ static void report_silent(struct limit_command *command, const struct status_que
         command->status = COMMAND_FAILED;
 }
 
-static bool changes_running_clients(const struct grammar_values *values)
-{
-    return grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
-           grammar_given(values, GRAMMAR_CEILING) || grammar_given(values, GRAMMAR_PRIORITY);
-}
-
 static void on_status(struct status_query *query, void *context)
 {
     struct limit_command *command = context;
 
     if (!check_devices(command, query) || !set_rule(command)) {
         command->status = COMMAND_REJECTED;
-    } else if (changes_running_clients(&command->values)) {
+    } else {
         limit_clients(command, query);
         report_silent(command, query);
     }
@@ -247,7 +364,7 @@ static const char *check(const struct grammar_values *values)
 {
     unsigned targets = grammar_given(values, GRAMMAR_CLIENT) + grammar_given(values, GRAMMAR_UID) +
                        grammar_given(values, GRAMMAR_GROUP);
-    bool changes = changes_running_clients(values) || values->class;
+    bool changes = changes_limits(values) || values->class;
 
     if (grammar_given(values, GRAMMAR_CHANGES) && (targets || changes))
         return "--quota is about all clients and users, and stands alone";
@@ -255,10 +372,6 @@ static const char *check(const struct grammar_values *values)
         return "Say whose limits: one of --client, --user and --group";
     if (!changes)
         return "Say what to change: --sm, --sms, --memory, --priority or --class";
-    if (values->class && grammar_given(values, GRAMMAR_CLIENT))
-        return "The class of a program that runs cannot change: --class needs --user or --group, "
-               "and "
-               "is for their later programs";
     if (grammar_given(values, GRAMMAR_QUOTA) && grammar_given(values, GRAMMAR_SMS))
         return "--sm and --sms set the same share: use one of them";
     if (grammar_given(values, GRAMMAR_DEVICE) && !grammar_given(values, GRAMMAR_CEILING))

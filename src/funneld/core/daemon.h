@@ -16,6 +16,7 @@
 #include "client_program.h"
 #include "instance.h"
 #include "known_programs.h"
+#include "lane_choice.h"
 #include "limit_rules.h"
 #include "list.h"
 #include "paths.h"
@@ -98,6 +99,8 @@ struct daemon {
     unsigned waiting_clients;    /* pending clients that wait for a server */
     struct quarantine quarantine;
     struct known_programs known;
+    struct lane_choices lane_choices;
+    struct list lane_moves; /* struct lane_move: moves that have not ended */
 
     bool quitting;
     bool forced;                /* at least one server had to be ended by force */

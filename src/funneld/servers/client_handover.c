@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a program comes to its server: with which limits, and as which record. See server_process.h.
  */
+#include <string.h>
+
 #include "client_class.h"
 #include "client_record.h"
 #include "control_group.h"
@@ -36,6 +38,16 @@ static void combine_limits(struct server_process *server, const struct mps_names
     /* Without a lane of its own it comes after the others. */
     if (limits->class == CLASS_BATCH && !lane_name_is_batch(server->name))
         limits->priority = 1;
+}
+
+/* Those that an operator has given the program before it came from another server. */
+static void keep_own_limits(const struct client_record *record, struct server_limits *limits)
+{
+    if (!record->has_limits)
+        return;
+    limits->sm_centipercent = record->limits.sm_centipercent;
+    limits->priority = record->limits.priority;
+    memcpy(limits->memory_limit, record->limits.memory_limit, sizeof(limits->memory_limit));
 }
 
 /* That of the namespace replaces the one that the program names. */
@@ -117,11 +129,13 @@ void server_process_add_client(struct server_process *server, const struct mps_n
     }
     text_copy(record->identity.space, sizeof(record->identity.space),
               space ? space->name : NAMESPACE_DEFAULT);
+    client_record_continue(record, hello);
     server_message_init(&message, SERVER_CLIENT, 0);
     message.id = record->id;
     message.identity = record->identity;
     message.hello = *hello;
     combine_limits(server, space, identity, hello, &message.limits);
+    keep_own_limits(record, &message.limits);
     if (groups)
         group_memory_tighten(CONTROL_GROUP_ROOT, groups, &server->ready, &message.limits);
     if (!static_partitions_bind(partitions, &server->ready,

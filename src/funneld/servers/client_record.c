@@ -48,6 +48,36 @@ struct client_record *client_record_add(struct server_process *server,
     return record;
 }
 
+struct client_record *client_record_find_token(const struct daemon *daemon,
+                                               const uint8_t token[HELLO_TOKEN_SIZE])
+{
+    static const uint8_t none[HELLO_TOKEN_SIZE];
+
+    if (!memcmp(token, none, sizeof(none)))
+        return NULL;
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        list_for_each (struct client_record, record, &server->records, link)
+            if (!memcmp(record->token, token, sizeof(record->token)))
+                return record;
+    return NULL;
+}
+
+void client_record_continue(struct client_record *record, const struct hello *hello)
+{
+    const struct server_process *server = record->server;
+    const struct client_record *before =
+        hello->window_base ? client_record_find_token(server->daemon, hello->token) : NULL;
+
+    memcpy(record->token, hello->token, sizeof(record->token));
+    if (!before || strcmp(before->server->service, server->service))
+        return;
+    record->identity.since = before->identity.since;
+    record->has_limits = before->has_limits;
+    record->limits = before->limits;
+    if (!client_record_find(record->server, before->id))
+        record->id = before->id;
+}
+
 struct client_record *client_record_add_saved(struct server_process *server, unsigned slot,
                                               const struct saved_client *saved)
 {
@@ -64,6 +94,11 @@ struct client_record *client_record_add_saved(struct server_process *server, uns
                                      .ended = saved->ended,
                                      .attached = saved->attached,
                                      .last = saved->last};
+    record->has_limits = saved->has_limits;
+    record->limits = saved->limits;
+    memcpy(record->token, saved->choice.token, sizeof(record->token));
+    lane_choice_set(&server->daemon->lane_choices, record->token, saved->choice.class,
+                    saved->choice.wish == LANE_BATCH ? LANE_BATCH : LANE_OF_CLASS);
     server->file.used[slot / 64] |= 1ull << slot % 64;
     list_append(&server->records, &record->link);
     server->handed_over++;

@@ -19,6 +19,7 @@
  */
 #define CLIENT_RECORDS_MAX SERVER_CLIENTS_MAX
 
+struct daemon;
 struct server_process;
 
 struct client_record {
@@ -27,6 +28,9 @@ struct client_record {
     uint32_t id; /* never 0, unique in the server's life */
     struct server_identity identity;
     struct client_program program;
+    uint8_t token[HELLO_TOKEN_SIZE]; /* of its hello: the same after a move */
+    bool has_limits;                 /* an operator has given this client limits of its own: */
+    struct server_limits limits;
     unsigned slot;         /* where it stands in the server's state file */
     uint64_t given_ns;     /* clock_ns() when the server got it */
     int64_t ended;         /* wall clock, seconds; 0 = it has not */
@@ -40,6 +44,14 @@ struct client_record {
 struct client_record *client_record_add(struct server_process *server,
                                         const struct server_identity *identity,
                                         const struct client_program *program);
+
+/* The client's hello has come. A client that comes from another server keeps its number and its
+ * time of arrival. */
+void client_record_continue(struct client_record *record, const struct hello *hello);
+
+/* A client of that token, which is not all zero, in any server; or NULL. */
+struct client_record *client_record_find_token(const struct daemon *daemon,
+                                               const uint8_t token[HELLO_TOKEN_SIZE]);
 
 /* Enters one that an earlier daemon has given to the server: NULL when there is no memory. */
 struct client_record *client_record_add_saved(struct server_process *server, unsigned slot,

@@ -6,6 +6,7 @@
 
 #include "clock.h"
 #include "journal.h"
+#include "lane_move.h"
 #include "server_process.h"
 #include "text.h"
 
@@ -23,6 +24,19 @@ void lane_name(const char *service, bool is_batch, const char *domain,
     text_format(ret_name, SERVER_NAME_MAX, "%.64s%s%s%s%.*s", service,
                 is_batch || *domain ? ":" : "", class, is_batch && *domain ? "_" : "",
                 LANE_DOMAIN_MAX - 1, domain);
+}
+
+void lane_name_other_class(const char *name, bool is_batch, char ret_name[SERVER_NAME_MAX])
+{
+    char service[SERVER_NAME_MAX];
+    const char *domain = name + strcspn(name, ":");
+
+    lane_name_service(name, service);
+    domain += *domain == ':';
+    if (lane_name_is_batch(name))
+        domain += strlen(BATCH);
+    domain += *domain == '_' && lane_name_is_batch(name);
+    lane_name(service, is_batch, domain, ret_name);
 }
 
 void lane_name_service(const char *name, char ret_service[SERVER_NAME_MAX])
@@ -66,7 +80,8 @@ struct server_process *lane_find_other(const struct daemon *daemon, const char *
 
 void lane_check(struct server_process *server)
 {
-    bool is_idle = server->state == SERVER_ACTIVE && !server->handed_over;
+    bool is_idle =
+        server->state == SERVER_ACTIVE && !server->handed_over && !lane_move_is_awaited(server);
     uint64_t now = clock_ns();
 
     if (!is_idle || !server->idle_since)

@@ -27,6 +27,9 @@ struct server_process;
 void lane_name(const char *service, bool is_batch, const char *domain,
                char ret_name[SERVER_NAME_MAX]);
 
+/* The lane for batch programs, or for others, in the same domain as that one. */
+void lane_name_other_class(const char *name, bool is_batch, char ret_name[SERVER_NAME_MAX]);
+
 /* The service of a server of that name. */
 void lane_name_service(const char *name, char ret_service[SERVER_NAME_MAX]);
 

@@ -15,6 +15,7 @@
 
 #include "client_limits.h"
 #include "client_program.h"
+#include "lane_choice.h"
 #include "server_protocol.h"
 
 struct client_record;
@@ -51,6 +52,9 @@ struct saved_client {
     struct server_identity identity;
     struct client_program program;
     struct server_client_gone last;
+    uint64_t has_limits; /* client_record.h */
+    struct server_limits limits;
+    struct lane_choice choice; /* with the token, also where nothing has been chosen */
 };
 
 /* The process of a server: a number is given to another one later, but not with the same start. */

@@ -9,6 +9,7 @@
 #include "fault_drain.h"
 #include "funnel_errors.h"
 #include "journal.h"
+#include "lane_move.h"
 #include "pending_request.h"
 #include "quarantine.h"
 #include "replacement.h"
@@ -30,6 +31,7 @@ static void begin_serving(struct server_process *server)
         server->daemon->events->server_ready(server);
     replacement_end_old(server);
     standby_begin(server);
+    lane_moves_follow(server->daemon);
 }
 
 static void activate(struct server_process *server)

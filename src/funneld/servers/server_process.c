@@ -17,6 +17,7 @@
 #include "funnel_errors.h"
 #include "journal.h"
 #include "lane.h"
+#include "lane_move.h"
 #include "pending_request.h"
 #include "process_stat.h"
 #include "replacement.h"
@@ -350,6 +351,7 @@ bool server_process_reap(struct daemon *daemon, pid_t pid, int wait_status)
         free_standby(server);
     else
         free_replaced(server);
+    lane_moves_follow(daemon);
     daemon->events->server_reaped(daemon);
     return true;
 }

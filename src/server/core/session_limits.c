@@ -9,7 +9,6 @@ void session_limits_init(struct session_limits *limits, const struct server_limi
     limits->fixed_count = from->fixed_count;
     limits->fixed_only = from->fixed_only;
     limits->totals_show_limit = from->totals_show_limit;
-    limits->class = from->class;
     limits->may_borrow = from->may_borrow;
     limits->borrow_chunk_sms = from->borrow_chunk_sms;
     limits->borrow_chunks = from->borrow_chunks;
@@ -22,8 +21,10 @@ void session_limits_set(struct session_limits *limits, const struct server_limit
 {
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         limits->memory[i] = from->memory_limit[i];
-    if (limits->sm_centipercent == from->sm_centipercent && limits->priority == from->priority)
+    if (limits->sm_centipercent == from->sm_centipercent && limits->priority == from->priority &&
+        limits->class == from->class)
         return;
+    limits->class = from->class;
     limits->sm_centipercent = from->sm_centipercent;
     limits->priority = from->priority;
     atomic_fetch_or(&limits->changed, CHANGED_LIMITS);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client may use, in force now. The daemon may change the memory limits, the share of the
- * multiprocessors and the priority while the client works; its static partition, its class,
- * what totals show, what it may borrow, and its soft limits never change.
+ * multiprocessors, the priority and the class while the client works; its static partition, what
+ * totals show, what it may borrow, and its soft limits never change.
  */
 #pragma once
 
@@ -17,15 +17,17 @@ enum session_change {
     CHANGED_LIMITS = 1,  /* the share and the priority; a trace begins in this way, too */
     CHANGED_SERVICE = 2, /* the pool serves the session from now on: worker_pool.h */
     CHANGED_LENDING = 4, /* where its streams run, or it works again: lending.h */
+    CHANGED_LEAVE = 8,   /* the client asks to move to another server: session_leave.h */
 };
 
 struct session_limits {
     atomic_uint_fast64_t memory[SERVER_MAX_DEVICES]; /* bytes by device; 0 = no limit */
     atomic_uint sm_centipercent;                     /* 1..10000; 10000 = no limit */
     atomic_uint priority;                            /* 0 normal, 1 below normal */
+    atomic_uint class;                               /* enum client_class */
     atomic_uint changed;                             /* enum session_change, one bit each */
     /* Written before the session's thread starts; as in struct server_limits. */
-    uint32_t fixed_device, fixed_first, fixed_count, fixed_only, class;
+    uint32_t fixed_device, fixed_first, fixed_count, fixed_only;
     bool totals_show_limit, may_borrow;
     uint32_t borrow_chunk_sms;
     uint64_t borrow_chunks;

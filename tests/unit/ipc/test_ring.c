@@ -189,6 +189,26 @@ static void test_what_a_dead_consumer_has_not_read(void **state)
     ring_fixture_fini(&fixture);
 }
 
+/* One that has read less than it has seen can say so, and goes on from there. */
+static void test_what_a_consumer_leaves_unread(void **state)
+{
+    struct ring_fixture fixture;
+    ring_fixture_init(&fixture, 0u - FIXTURE_RING / 4);
+    put(&fixture, 48, 1);
+    put(&fixture, 16, 2);
+    take(&fixture, 48, 1);
+    assert_int_equal(ring_unread(&fixture.producer), 0);
+    ring_make_exact(&fixture.consumer);
+    assert_int_equal(ring_unread(&fixture.producer), 16);
+    put(&fixture, 32, 3);
+    assert_int_equal(ring_unread(&fixture.producer), 48);
+    take(&fixture, 16, 2);
+    take(&fixture, 32, 3);
+    ring_make_exact(&fixture.consumer);
+    assert_int_equal(ring_unread(&fixture.producer), 0);
+    ring_fixture_fini(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_waiting_for_space_ends_with_the_consumer),
         cmocka_unit_test(test_sizes_that_cannot_be_mapped),
         cmocka_unit_test(test_what_a_dead_consumer_has_not_read),
+        cmocka_unit_test(test_what_a_consumer_leaves_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

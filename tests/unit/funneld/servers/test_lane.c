@@ -9,6 +9,7 @@
 static void check_name(bool is_batch, const char *domain, const char *name, const char *text)
 {
     char lane[SERVER_NAME_MAX], service[SERVER_NAME_MAX];
+    char other[SERVER_NAME_MAX], back[SERVER_NAME_MAX];
 
     lane_name("night", is_batch, domain, lane);
     assert_string_equal(lane, name);
@@ -17,6 +18,10 @@ static void check_name(bool is_batch, const char *domain, const char *name, cons
     assert_int_equal(lane_name_is_main(lane), !is_batch && !*domain);
     lane_name_service(lane, service);
     assert_string_equal(service, "night");
+    lane_name_other_class(lane, !is_batch, other);
+    assert_int_equal(lane_name_is_batch(other), !is_batch);
+    lane_name_other_class(other, is_batch, back);
+    assert_string_equal(back, name);
 }
 
 static void test_names_of_a_service(void **state)

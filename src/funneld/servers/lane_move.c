@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See lane_move.h. */
+#include "lane_move.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client_class.h"
+#include "client_record.h"
+#include "funnel_errors.h"
+#include "journal.h"
+#include "lane.h"
+#include "move_obstacle.h"
+#include "pending_request.h"
+#include "server_process.h"
+#include "text.h"
+
+/* A program that calls nothing has no idle point. */
+#define ANSWER_TIMEOUT_S (7 * 24 * 3600)
+
+#define STATUS_GONE 201 /* CUDA_ERROR_INVALID_CONTEXT */
+
+struct lane_move {
+    struct list link;
+    struct daemon *daemon;
+    char from[SERVER_NAME_MAX], to[SERVER_NAME_MAX]; /* names of servers */
+    uint32_t id;
+    pid_t pid;
+    uint8_t token[HELLO_TOKEN_SIZE];
+    struct lane_choice before;
+    bool asked;        /* the server has been */
+    bool is_withdrawn; /* and the answer does not matter any more */
+    lane_move_done *done;
+    void *context;
+};
+
+const char *lane_move_text(int result)
+{
+    switch (result) {
+    case LANE_MOVE_GONE:
+        return "it has ended";
+    case LANE_MOVE_NO_LANE:
+        return "the other lane cannot be started; control.log says why";
+    case LANE_MOVE_WITHDRAWN:
+        return "another order came";
+    case LANE_MOVE_UNKNOWN:
+        return "it has no random numbers by which a server would know it again";
+    case LANE_MOVE_SILENT:
+        return "its server does not answer";
+    }
+    return move_obstacle_text((uint32_t)result);
+}
+
+/* ---- lanes ---- */
+
+static bool is_batch_wanted(uint32_t class, enum lane_wish wish)
+{
+    return wish == LANE_BATCH || class == CLASS_BATCH;
+}
+
+bool lane_move_choose(struct client_record *record, uint32_t class, enum lane_wish wish)
+{
+    if (!lane_choice_set(&record->server->daemon->lane_choices, record->token, class, wish))
+        return false;
+    client_record_save(record);
+    return true;
+}
+
+bool lane_move_is_there(const struct client_record *record, uint32_t class, enum lane_wish wish)
+{
+    return lane_name_is_batch(record->server->name) == is_batch_wanted(class, wish);
+}
+
+/* ---- the end of a move ---- */
+
+static void free_move(struct lane_move *move)
+{
+    list_remove(&move->link);
+    free(move);
+}
+
+static void restore_choice(const struct lane_move *move)
+{
+    lane_choice_set(&move->daemon->lane_choices, move->token, move->before.class,
+                    (enum lane_wish)move->before.wish);
+}
+
+static void log_result(const struct lane_move *move, int result)
+{
+    if (result == LANE_MOVED)
+        journal_with(LOG_EVENT(move->pid, 0), "Client %d has moved to the server %s",
+                     (int)move->pid, move->to);
+    else
+        journal_with(LOG_EVENT(move->pid, 0),
+                     "Client %d stays in the server %s, and does not move to %s: %s",
+                     (int)move->pid, move->from, move->to, lane_move_text(result));
+}
+
+static void end_move(struct lane_move *move, int result)
+{
+    lane_move_done *done = move->done;
+    void *context = move->context;
+
+    log_result(move, result);
+    /* One whose server has died comes back in the lane that it was to move to. */
+    if (result != LANE_MOVED && result != LANE_MOVE_GONE)
+        restore_choice(move);
+    free_move(move);
+    done(context, result);
+}
+
+static int result_of(int status)
+{
+    if (status == -ETIMEDOUT)
+        return LANE_MOVE_SILENT;
+    return status < 0 || status == STATUS_GONE ? LANE_MOVE_GONE : status;
+}
+
+static void on_answer(void *context, int status, const struct server_status_end *totals)
+{
+    struct lane_move *move = context;
+
+    if (move->is_withdrawn)
+        free_move(move);
+    else
+        end_move(move, result_of(status));
+}
+
+/* ---- its beginning ---- */
+
+static void ask_server(struct lane_move *move, struct server_process *server)
+{
+    struct server_move_client message = {.id = move->id};
+    const struct response_handler handler = {NULL, on_answer, move};
+
+    move->asked = true;
+    pending_request_send(server, &message, SERVER_MOVE_CLIENT, ANSWER_TIMEOUT_S, &handler);
+}
+
+static bool is_ready(const struct server_process *server)
+{
+    return server->state == SERVER_ACTIVE && !server->stopping;
+}
+
+static void follow_move(struct lane_move *move)
+{
+    struct server_process *from = server_process_find(move->daemon, move->from);
+    const struct server_process *to = server_process_find(move->daemon, move->to);
+
+    if (move->asked)
+        return;
+    if (!from || !client_record_find(from, move->id))
+        end_move(move, LANE_MOVE_GONE);
+    else if (!to)
+        end_move(move, LANE_MOVE_NO_LANE);
+    else if (is_ready(to))
+        ask_server(move, from);
+}
+
+void lane_moves_follow(struct daemon *daemon)
+{
+    list_for_each_safe (struct lane_move, move, &daemon->lane_moves, link)
+        follow_move(move);
+}
+
+/* 0 or -errno. */
+static int start_target(const struct lane_move *move, const struct server_process *server)
+{
+    struct server_route route = {.uid = server->uid, .gid = server->gid, .owner = server->owner};
+    struct server_process *started;
+
+    if (server_process_find(move->daemon, move->to))
+        return 0;
+    text_copy(route.name, sizeof(route.name), move->to);
+    text_copy(route.devices, sizeof(route.devices), server->devices);
+    int error = server_process_start(move->daemon, &route, &started);
+
+    if (error)
+        journal("The server %s cannot be started, to which client %d is to move: %s", move->to,
+                (int)move->pid, server_process_start_error(error));
+    return error;
+}
+
+void lane_move_withdraw(const struct client_record *record)
+{
+    struct server_process *server = record->server;
+    struct server_move_client message;
+
+    list_for_each_safe (struct lane_move, move, &server->daemon->lane_moves, link) {
+        lane_move_done *done = move->done;
+        void *context = move->context;
+
+        if (move->is_withdrawn || move->id != record->id || strcmp(move->from, server->name))
+            continue;
+        server_message_init(&message, SERVER_MOVE_CLIENT, 0);
+        message.id = move->id;
+        message.withdrawn = 1;
+        move->is_withdrawn = true;
+        restore_choice(move);
+        if (move->asked)
+            connection_send(&server->connection, &message, sizeof(message), -1);
+        else
+            free_move(move);
+        done(context, LANE_MOVE_WITHDRAWN);
+    }
+}
+
+void lane_move_order(struct client_record *record, uint32_t class, enum lane_wish wish,
+                     lane_move_done *done, void *context)
+{
+    struct server_process *server = record->server;
+    struct lane_move *move;
+
+    lane_move_withdraw(record);
+    move = calloc(1, sizeof(*move));
+    if (!move) {
+        done(context, LANE_MOVE_NO_LANE);
+        return;
+    }
+    move->daemon = server->daemon;
+    move->id = record->id;
+    move->pid = record->identity.pid;
+    move->done = done;
+    move->context = context;
+    memcpy(move->token, record->token, sizeof(move->token));
+    text_copy(move->from, sizeof(move->from), server->name);
+    lane_name_other_class(server->name, is_batch_wanted(class, wish), move->to);
+    move->before = lane_choice_find(&server->daemon->lane_choices, record->token);
+    list_append(&server->daemon->lane_moves, &move->link);
+    if (!lane_move_choose(record, class, wish))
+        end_move(move, LANE_MOVE_UNKNOWN);
+    else if (start_target(move, server))
+        end_move(move, LANE_MOVE_NO_LANE);
+    else
+        follow_move(move);
+}
+
+bool lane_move_is_awaited(const struct server_process *server)
+{
+    list_for_each (struct lane_move, move, &server->daemon->lane_moves, link)
+        if (!move->is_withdrawn && !strcmp(move->to, server->name))
+            return true;
+    return false;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See move_obstacle.h. */
+#include "move_obstacle.h"
+
+const char *move_obstacle_text(uint32_t obstacle)
+{
+    static const char *const texts[] = {
+        [OBSTACLE_NONE] = "it gives no reason",
+        [OBSTACLE_WORK] = "it had work in flight",
+        [OBSTACLE_CALL] = "it was in the middle of a call",
+        [OBSTACLE_THREADS] = "its threads were in the middle of calls",
+        [OBSTACLE_SERVER] = "no other server takes it",
+        [OBSTACLE_DESCRIPTORS] = "its descriptors were closed",
+        [OBSTACLE_SHARED] = "it has shared something",
+        [OBSTACLE_MEMORY_LIMIT] = "it has a memory limit, and memory that only its server held",
+        [OBSTACLE_PHYSICAL] = "it has physical memory without a descriptor",
+        [OBSTACLE_VARIABLES] = "it has a module with variables",
+        [OBSTACLE_ARRAY] = "it has an array, a texture or a linking job",
+        [OBSTACLE_TIME] = "it has recorded an event with a time",
+        [OBSTACLE_SMS] = "it has a context with multiprocessors of its own",
+        [OBSTACLE_OFF] = "recovery is switched off in it (FUNNEL_OFF=recovery)",
+    };
+
+    return texts[obstacle < OBSTACLE_COUNT ? obstacle : OBSTACLE_NONE];
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a program cannot move to another server. The client finds the obstacle and puts its number
+ * into shared memory, so a number may be anything.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum move_obstacle {
+    OBSTACLE_NONE = 0,
+    /* These pass. */
+    OBSTACLE_WORK,    /* work in flight */
+    OBSTACLE_CALL,    /* a call that has not been answered */
+    OBSTACLE_THREADS, /* other threads are inside the library */
+    OBSTACLE_SERVER,  /* no other server takes the program */
+    /* These last as long as the program has such objects. */
+    OBSTACLE_DESCRIPTORS,
+    OBSTACLE_SHARED,
+    OBSTACLE_MEMORY_LIMIT,
+    OBSTACLE_PHYSICAL,
+    OBSTACLE_VARIABLES,
+    OBSTACLE_ARRAY,
+    OBSTACLE_TIME,
+    OBSTACLE_SMS,
+    OBSTACLE_OFF,
+    OBSTACLE_COUNT,
+};
+
+static inline bool move_obstacle_passes(enum move_obstacle obstacle)
+{
+    return obstacle < OBSTACLE_DESCRIPTORS;
+}
+
+/* As a sentence without its end, such as "it has an array". */
+const char *move_obstacle_text(uint32_t obstacle);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See session_leave.h. */
+#include "session_leave.h"
+
+#include <time.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "device_printf.h"
+#include "log.h"
+#include "move_obstacle.h"
+#include "server_life.h"
+#include "session_life.h"
+#include "stream.h"
+
+#define PAUSE_NS (200 * NS_PER_US)
+
+/* ---- the main thread ---- */
+
+void session_leave_order(struct session *session, uint32_t request)
+{
+    struct session_life *life = session->life;
+
+    life->leave_request = request;
+    life->leave_ordered = true;
+    channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_WANTED);
+}
+
+void session_leave_withdraw(struct session *session)
+{
+    session->life->leave_ordered = false;
+    channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_NONE);
+}
+
+static bool is_refusal(uint32_t word)
+{
+    return (word & ((1u << LEAVE_OBSTACLE_SHIFT) - 1)) == LEAVE_REFUSED;
+}
+
+bool session_leave_answer(struct session *session, uint32_t *ret_request, uint32_t *ret_obstacle)
+{
+    struct session_life *life = session->life;
+    uint32_t word = life->leave_ordered ? channel_server_leave(session->channel) : LEAVE_NONE;
+
+    if (!is_refusal(word))
+        return false;
+    life->leave_ordered = false;
+    *ret_request = life->leave_request;
+    *ret_obstacle = word >> LEAVE_OBSTACLE_SHIFT;
+    if (*ret_obstacle == OBSTACLE_NONE || *ret_obstacle >= OBSTACLE_COUNT)
+        *ret_obstacle = OBSTACLE_CALL;
+    session_log(session, " stays in this lane: %s", move_obstacle_text(*ret_obstacle));
+    channel_server_leave_change(session->channel, word, LEAVE_NONE);
+    return true;
+}
+
+/* ---- the watchdog ---- */
+
+static void watch_session(struct session *session, bool *refused)
+{
+    uint32_t word = channel_server_leave(session->channel);
+
+    if (word == LEAVE_ASKED) {
+        atomic_fetch_or(&session->limits.changed, CHANGED_LEAVE);
+        channel_server_kick(session->channel);
+    }
+    *refused |= is_refusal(word);
+}
+
+void session_leave_watch(struct server *server)
+{
+    bool refused = false;
+
+    {
+        _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+        list_for_each (struct session, session, &server->sessions, link)
+            if (session->phase == SESSION_SERVING && session->life->leave_ordered)
+                watch_session(session, &refused);
+    }
+    if (refused)
+        server_notify(server);
+}
+
+/* ---- the session thread ---- */
+
+static bool is_in_state(const struct session *session, uint32_t state)
+{
+    return !session->stop && channel_server_leave(session->channel) == state;
+}
+
+/* Until the client has it otherwise, or is gone. */
+static void wait_while(struct session *session, uint32_t state, bool (*is_done)(struct session *))
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+    while (is_in_state(session, state) && !(is_done && is_done(session))) {
+        session_set_at_rest(session, true);
+        nanosleep(&pause, NULL);
+        session_set_at_rest(session, false);
+    }
+}
+
+static bool work_is_done(struct session *session)
+{
+    return streams_are_idle(session) && device_printf_settle(session);
+}
+
+void session_leave_follow(struct session *session)
+{
+    struct session_life *life = session->life;
+
+    if (!life->leave_ordered)
+        return;
+    wait_while(session, LEAVE_ASKED, work_is_done);
+    channel_server_make_exact(session->channel);
+    if (session->stop || !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_GRANTED))
+        return;
+    life->leaves = true;
+    session_log(session, " moves to another lane");
+    wait_while(session, LEAVE_GRANTED, NULL);
+    life->leaves = session->stop;
+}

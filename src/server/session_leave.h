@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Planned moves of clients to another server, which is another lane (docs/design/lanes.md). The
+ * daemon orders one; the client asks for it at an idle point, and then this server reads no more of
+ * its commands and waits until the work of those that it has read is done. What is left in the ring
+ * goes with the client. The words are those of enum leave_state.
+ */
+#pragma once
+
+#include "server.h"
+#include "session.h"
+
+/* The main thread: the client is to move, or not any more. The request is answered when it leaves
+ * or refuses. */
+void session_leave_order(struct session *session, uint32_t request);
+void session_leave_withdraw(struct session *session);
+
+/* The watchdog, some fifty times a second: lets session threads know of clients that ask. */
+void session_leave_watch(struct server *server);
+
+/* The session thread, between two commands: waits with the client's commands while it moves. */
+void session_leave_follow(struct session *session);
+
+/* The main thread: whether the client has an answer for the daemon, and then which. False while it
+ * has none, or no order. */
+bool session_leave_answer(struct session *session, uint32_t *ret_request, uint32_t *ret_obstacle);
