@@ -33,11 +33,11 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def start_with_metrics(test, host=""):
+def start_with_metrics(test, host="", options=()):
     """The port that the daemon serves. Somebody else may take a free one before it does."""
     for _ in range(10):
         port = free_port()
-        done = test.run_program("funneld", "-d", "--metrics", f"{host}{port}")
+        done = test.run_program("funneld", "-d", "--metrics", f"{host}{port}", *options)
         if "Address already in use" not in done.stderr:
             break
     test.assertEqual(done.returncode, 0, done.stderr)
@@ -51,11 +51,12 @@ def needs(program):
 class ServedTest(harness.TestCase):
     """A daemon that serves metrics and the page."""
     variables = {}
+    options = ()
 
     def setUp(self):
         super().setUp()
         self.environment.update(self.variables)
-        self.port = start_with_metrics(self)
+        self.port = start_with_metrics(self, options=self.options)
         self.url = f"http://127.0.0.1:{self.port}"
 
     def token(self):
