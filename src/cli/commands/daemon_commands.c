@@ -400,7 +400,7 @@ const struct subcommand daemon_subcommands[] = {
      "                  they take some 500 MiB and 1 GiB of each NVIDIA GPU\n"
      "  --isolate WHICH  keep faults of programs from others, by servers of their own: new (that\n"
      "                  have not yet ended well once), program (each), group, user (with -m),\n"
-     "                  class; each takes some 500 MiB of each NVIDIA GPU\n"
+     "                  class; each takes some 600 MiB of each NVIDIA GPU\n"
      "  --stall-timeout SECONDS  replace a server that is silent, or keeps programs waiting, for\n"
      "                  that long (300); 0: never\n"
      "  -S, --static-partitioning  every program runs in a static partition of the SMs, which\n"
