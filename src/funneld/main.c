@@ -353,6 +353,7 @@ int main(int argc, char **argv)
     daemon.spare = options.spare || switch_is_on("FUNNEL_SPARE");
     daemon.standby = daemon.spare && !feature_is_off(FEATURE_STANDBY);
     daemon.isolation = options.isolation;
+    daemon.lane_moves_on = switch_is_on("FUNNEL_LANE_MOVES");
     daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lanes: batch programs have a server of their own in each service, which starts on demand, has a short
 time slice, and ends when it is idle."""
+import json
 import os
 import signal
 import subprocess
@@ -387,6 +388,94 @@ class Moves(TestCase):
         self.said(ordered)
         self.assertEqual((self.told()["share"], self.told()["memory"]), (2500, [2 << 30, 2 << 30]))
         client.close()
+
+
+class Automatic(TestCase):
+    """A program whose long kernels make others wait moves without an order."""
+    variables = {"FUNNEL_LANE_MOVES": "1"}
+    LONG, SHORT, WAITS = [60, 0, 5], [60, 0, 600], [60, 60, 1]  # busy ms, ms beside others, launches
+    tokens = {1: bytes(range(16)), 2: bytes(range(1, 17))}
+
+    def setUp(self):
+        harness.TestCase.setUp(self)
+        self.environment.update(self.variables)
+        self.start("--device", "soft")
+
+    def set_paces(self, main, batch):
+        path = os.path.join(self.root, "bin/paces.json")
+        with open(path + ".new", "w") as file:
+            json.dump({"main": main, "batch": batch}, file)
+        os.replace(path + ".new", path)
+
+    def moves(self):
+        return [event["number"] for event in self.server_events("move")]
+
+    def begin(self):
+        """The first is known to have long kernels, and then the second waits for them."""
+        self.set_paces({1: self.LONG}, {})
+        offender, victim = self.enter(token=self.tokens[1]), self.enter(token=self.tokens[2])
+        self.seen = 0
+        wait_until(self.rows_busy, "reports")
+        return offender, victim
+
+    def rows_busy(self):
+        """Some reports more have come."""
+        self.reports = self.reports if self.seen else len(self.server_events("pace"))
+        self.seen = 1
+        return len(self.server_events("pace")) >= self.reports + 8
+
+    def move(self, client, count):
+        wait_until(lambda: len(self.moves()) == count, "the order to the server")
+        after = self.enter(token=self.tokens[1], window_base=1)
+        client.close()
+        return after
+
+    def test_the_others_gain(self):
+        offender, _ = self.begin()
+        self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: self.LONG})
+        offender = self.move(offender, 1)
+        self.set_paces({2: self.SHORT}, {1: self.LONG})
+        self.assertIn(("normal", "batch"), self.placed())
+        self.assertIn("a launch of client", self.control_log())
+        self.assertIn("because its kernels take 12.0 ms",
+                      self.funnel("why", "--client", str(os.getpid())).stdout)
+        self.set_paces({2: self.SHORT}, {1: self.SHORT})
+        self.move(offender, 2)
+        self.assertIn("its kernels are short now", self.control_log())
+        wait_until(lambda: self.placed() == [("normal", "main")] * 2, "its return")
+
+    def test_the_others_gain_nothing(self):
+        """The second has long kernels itself. The first is not moved again."""
+        offender, _ = self.begin()
+        self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: self.LONG})
+        offender = self.move(offender, 1)
+        self.move(offender, 2)
+        self.assertIn("take as long as before", self.control_log())
+        wait_until(lambda: self.placed() == [("normal", "main")] * 2, "its return")
+        self.seen = 0
+        wait_until(self.rows_busy, "more reports")
+        self.assertEqual(len(self.moves()), 2)
+
+    def test_two_with_short_kernels_stay_together(self):
+        self.begin()
+        self.set_paces({1: [60, 55, 600], 2: [60, 55, 600]}, {})
+        self.seen = 0
+        wait_until(self.rows_busy, "more reports")
+        self.assertEqual(self.moves(), [])
+
+
+class Switched(Automatic):
+    """Without the variable nothing moves."""
+    variables = {}
+
+    def test_the_others_gain(self):
+        self.begin()
+        self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: self.LONG})
+        self.seen = 0
+        wait_until(self.rows_busy, "more reports")
+        self.assertEqual(self.moves(), [])
+
+    test_the_others_gain_nothing = test_two_with_short_kernels_stay_together = None
 
 
 class Unmovable(TestCase):

@@ -100,7 +100,9 @@ struct daemon {
     struct quarantine quarantine;
     struct known_programs known;
     struct lane_choices lane_choices;
-    struct list lane_moves; /* struct lane_move: moves that have not ended */
+    struct list lane_moves;  /* struct lane_move: moves that have not ended */
+    struct list lane_trials; /* struct lane_trial: lane_watch.h */
+    bool lane_moves_on;      /* programs are moved without an order */
 
     bool quitting;
     bool forced;                /* at least one server had to be ended by force */

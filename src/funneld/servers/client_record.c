@@ -69,6 +69,7 @@ void client_record_continue(struct client_record *record, const struct hello *he
         hello->window_base ? client_record_find_token(server->daemon, hello->token) : NULL;
 
     memcpy(record->token, hello->token, sizeof(record->token));
+    record->class = hello->class;
     if (!before || strcmp(before->server->service, server->service))
         return;
     record->identity.since = before->identity.since;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "client_program.h"
+#include "lane_watch.h"
 #include "list.h"
 #include "server_file.h"
 #include "server_protocol.h"
@@ -31,11 +32,13 @@ struct client_record {
     uint8_t token[HELLO_TOKEN_SIZE]; /* of its hello: the same after a move */
     bool has_limits;                 /* an operator has given this client limits of its own: */
     struct server_limits limits;
-    unsigned slot;         /* where it stands in the server's state file */
-    uint64_t given_ns;     /* clock_ns() when the server got it */
-    int64_t ended;         /* wall clock, seconds; 0 = it has not */
-    bool attached;         /* the server has said so */
-    uint32_t last_request; /* the last question of which the server has sent the client's row */
+    unsigned slot;           /* where it stands in the server's state file */
+    uint64_t given_ns;       /* clock_ns() when the server got it */
+    int64_t ended;           /* wall clock, seconds; 0 = it has not */
+    bool attached;           /* the server has said so */
+    uint32_t last_request;   /* the last question of which the server has sent the client's row */
+    uint32_t class;          /* enum client_class, as it came; 0 = an earlier daemon took it */
+    struct client_pace pace; /* lane_watch.h */
     struct server_client_gone last; /* what it had used when the server told of it last */
 };
 

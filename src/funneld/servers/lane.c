@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "journal.h"
 #include "lane_move.h"
+#include "lane_watch.h"
 #include "server_process.h"
 #include "text.h"
 
@@ -84,6 +85,7 @@ void lane_check(struct server_process *server)
         server->state == SERVER_ACTIVE && !server->handed_over && !lane_move_is_awaited(server);
     uint64_t now = clock_ns();
 
+    lane_watch_close(server->daemon);
     if (!is_idle || !server->idle_since)
         server->idle_since = now;
     if (!is_idle || server->stopping || server->role != SERVER_SERVING ||

@@ -10,6 +10,7 @@
 #include "funnel_errors.h"
 #include "journal.h"
 #include "lane_move.h"
+#include "lane_watch.h"
 #include "pending_request.h"
 #include "quarantine.h"
 #include "replacement.h"
@@ -137,8 +138,10 @@ static void on_usage(struct server_process *server, const struct server_client_g
 {
     struct client_record *record = find_client(server, usage->id);
 
-    if (record)
-        client_record_note(record, usage);
+    if (!record)
+        return;
+    client_record_note(record, usage);
+    lane_watch_note(record);
 }
 
 /* The lines that "memacct set audit_log=true" asks for. */

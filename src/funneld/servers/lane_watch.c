@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See lane_watch.h. */
+#include "lane_watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client_class.h"
+#include "client_record.h"
+#include "clock.h"
+#include "journal.h"
+#include "lane.h"
+#include "lane_move.h"
+#include "server_process.h"
+
+/* Fewer say little about an average. */
+#define BUSY_NS_MIN (50 * NS_PER_MS)
+
+/* An interval of which others share no more counts as one alone. */
+#define ALONE_PERCENT 5u
+
+/* A program waits when it did in so many intervals, one after the other. */
+#define WAITS_MIN 2u
+
+/* What the neighbors' kernels took before a move is compared with this much later. */
+#define TRIAL_NS (5 * NS_PER_SEC)
+
+#define NEIGHBORS_MAX 8u
+
+struct neighbor {
+    uint8_t token[HELLO_TOKEN_SIZE];
+    uint64_t before_ns; /* of a launch */
+};
+
+/* A program that this has moved, or has moved back. */
+struct lane_trial {
+    struct list link;
+    uint8_t token[HELLO_TOKEN_SIZE];
+    bool is_moving, is_away, is_proven;
+    uint64_t moved_at, quiet_since, retry_at; /* clock_ns() */
+    struct neighbor neighbors[NEIGHBORS_MAX];
+    unsigned neighbor_count;
+};
+
+/* ---- paces ---- */
+
+static uint64_t sum_of(const uint64_t *values)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        sum += values[i];
+    return sum;
+}
+
+static uint64_t difference(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+static uint64_t average(uint64_t ns, uint64_t launches)
+{
+    return ns / (launches ? launches : 1);
+}
+
+void client_pace_note(struct client_pace *pace, const struct server_usage *usage, uint64_t now)
+{
+    const struct server_usage *seen = &pace->seen;
+    uint64_t shared = difference(usage->shared_ns, seen->shared_ns);
+
+    pace->busy_ns = difference(sum_of(usage->gpu_ns), sum_of(seen->gpu_ns));
+    pace->sm_ns = difference(sum_of(usage->sm_ns), sum_of(seen->sm_ns));
+    pace->shared_percent = pace->busy_ns ? 100 * shared / pace->busy_ns : 0;
+    pace->launch_ns = pace->busy_ns < BUSY_NS_MIN
+                          ? 0
+                          : average(pace->busy_ns, difference(usage->launches, seen->launches));
+    if (pace->launch_ns && pace->shared_percent <= ALONE_PERCENT)
+        pace->alone_ns = pace->launch_ns;
+    pace->seen = *usage;
+    pace->at = now;
+}
+
+bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender)
+{
+    uint64_t most =
+        pace->alone_ns ? pace->alone_ns + LANE_WAIT_NS : (uint64_t)LANE_WAIT_UNKNOWN_NS;
+
+    return offender->alone_ns >= LANE_LONG_NS && pace->launch_ns >= most &&
+           pace->shared_percent >= 50 && pace->alone_ns < LANE_LONG_NS;
+}
+
+/* ---- trials ---- */
+
+static struct lane_trial *find_trial(const struct daemon *daemon, const uint8_t *token)
+{
+    list_for_each (struct lane_trial, trial, &daemon->lane_trials, link)
+        if (!memcmp(trial->token, token, HELLO_TOKEN_SIZE))
+            return trial;
+    return NULL;
+}
+
+static struct lane_trial *get_trial(struct daemon *daemon, const uint8_t *token)
+{
+    struct lane_trial *trial = find_trial(daemon, token);
+
+    if (trial)
+        return trial;
+    trial = calloc(1, sizeof(*trial));
+    if (!trial)
+        return NULL;
+    memcpy(trial->token, token, sizeof(trial->token));
+    list_append(&daemon->lane_trials, &trial->link);
+    return trial;
+}
+
+static void free_trial(struct lane_trial *trial)
+{
+    list_remove(&trial->link);
+    free(trial);
+}
+
+/* One that moves is still known by its callback. One whose server has died comes back. */
+void lane_watch_close(struct daemon *daemon)
+{
+    list_for_each_safe (struct lane_trial, trial, &daemon->lane_trials, link)
+        if (!trial->is_moving && clock_ns() > trial->retry_at &&
+            !client_record_find_token(daemon, trial->token))
+            free_trial(trial);
+}
+
+static void on_moved_away(void *context, int result)
+{
+    struct lane_trial *trial = context;
+
+    trial->is_moving = false;
+    trial->is_away = result == LANE_MOVED;
+    trial->is_proven = false;
+    trial->moved_at = trial->quiet_since = clock_ns();
+    trial->retry_at = trial->moved_at + LANE_RETRY_NS;
+}
+
+static void on_moved_back(void *context, int result)
+{
+    struct lane_trial *trial = context;
+
+    trial->is_moving = false;
+    trial->is_away = result != LANE_MOVED;
+    trial->moved_at = trial->quiet_since = clock_ns();
+}
+
+static void move_back(struct client_record *record, struct lane_trial *trial, const char *why)
+{
+    journal_with(LOG_EVENT(record->identity.pid, 0), "Client %d moves to its first lane again: %s",
+                 record->identity.pid, why);
+    trial->is_moving = true;
+    lane_move_order(record, CLASS_UNSET, LANE_OF_CLASS, on_moved_back, trial);
+}
+
+/* ---- from the main lane ---- */
+
+/* What its kernels are like is known, and no wish of a program or an operator stands against it. */
+static bool may_move(const struct client_record *record)
+{
+    struct daemon *daemon = record->server->daemon;
+    const struct lane_trial *trial = find_trial(daemon, record->token);
+
+    return record->class == CLASS_NORMAL && record->attached &&
+           lane_choice_find(&daemon->lane_choices, record->token).class == CLASS_UNSET && record->pace.alone_ns >= LANE_LONG_NS &&
+           record->pace.launch_ns && !lane_name_is_batch(record->server->name) &&
+           !(trial && (trial->is_moving || trial->is_away || clock_ns() < trial->retry_at));
+}
+
+/* The one that takes most, where several have long kernels. */
+static struct client_record *find_offender(struct server_process *server)
+{
+    struct client_record *most = NULL;
+
+    list_for_each (struct client_record, record, &server->records, link)
+        if (may_move(record) && (!most || record->pace.sm_ns > most->pace.sm_ns))
+            most = record;
+    return most;
+}
+
+static void add_neighbor(struct lane_trial *trial, const struct client_record *record)
+{
+    struct neighbor *neighbor = &trial->neighbors[trial->neighbor_count];
+
+    if (trial->neighbor_count == NEIGHBORS_MAX)
+        return;
+    trial->neighbor_count++;
+    memcpy(neighbor->token, record->token, sizeof(neighbor->token));
+    neighbor->before_ns = record->pace.launch_ns;
+}
+
+static const struct client_record *count_waiting(struct server_process *server,
+                                                 const struct client_record *offender,
+                                                 struct lane_trial *trial)
+{
+    const struct client_record *first = NULL;
+
+    trial->neighbor_count = 0;
+    list_for_each (struct client_record, record, &server->records, link) {
+        if (record == offender || record->pace.waits < WAITS_MIN ||
+            !client_pace_waits(&record->pace, &offender->pace))
+            continue;
+        add_neighbor(trial, record);
+        first = first ? first : record;
+    }
+    return first;
+}
+
+static double ms(uint64_t ns)
+{
+    return (double)ns / NS_PER_MS;
+}
+
+static void move_offender(struct server_process *server)
+{
+    struct client_record *offender = find_offender(server);
+    struct lane_trial *trial = offender ? get_trial(server->daemon, offender->token) : NULL;
+    const struct client_record *waiting = trial ? count_waiting(server, offender, trial) : NULL;
+
+    if (!waiting)
+        return;
+    journal_with(LOG_EVENT(offender->identity.pid, 0), "Client %d moves to the batch lane at its next idle point, because its kernels take %.1f "
+            "ms and others wait for them: a launch of client %d takes %.1f ms (%.2f ms alone)",
+            offender->identity.pid, ms(offender->pace.alone_ns), waiting->identity.pid,
+            ms(waiting->pace.launch_ns), ms(waiting->pace.alone_ns));
+    trial->is_moving = true;
+    lane_move_order(offender, CLASS_UNSET, LANE_BATCH, on_moved_away, trial);
+}
+
+/* ---- and back ---- */
+
+/* Whether a neighbor has short kernels now, or none at all that tell anything. */
+static bool has_paid(const struct daemon *daemon, const struct lane_trial *trial)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < trial->neighbor_count; i++) {
+        const struct neighbor *neighbor = &trial->neighbors[i];
+        const struct client_record *record = client_record_find_token(daemon, neighbor->token);
+
+        if (!record || record->pace.at < trial->moved_at || !record->pace.launch_ns)
+            continue;
+        any = true;
+        if (record->pace.launch_ns < LANE_LONG_NS && record->pace.launch_ns <= neighbor->before_ns / 2)
+            return true;
+    }
+    return !any;
+}
+
+static bool others_work(const struct server_process *server, uint64_t since)
+{
+    const struct server_process *other = lane_find_other(server->daemon, server->service, server->name);
+
+    if (!other)
+        return false;
+    list_for_each (struct client_record, record, &other->records, link)
+        if (record->pace.at >= since && record->pace.launch_ns)
+            return true;
+    return false;
+}
+
+static const char *find_reason_to_return(const struct client_record *record,
+                                         struct lane_trial *trial)
+{
+    uint64_t now = clock_ns();
+
+    if (others_work(record->server, now - LANE_QUIET_NS / 4))
+        trial->quiet_since = now;
+    if (record->pace.at > trial->moved_at + TRIAL_NS / 2 && record->pace.launch_ns &&
+        record->pace.launch_ns < LANE_LONG_NS)
+        return "its kernels are short now";
+    if (now - trial->quiet_since >= LANE_QUIET_NS)
+        return "no other program has had work for a while";
+    if (trial->is_proven || now - trial->moved_at < TRIAL_NS)
+        return NULL;
+    trial->is_proven = true;
+    return has_paid(record->server->daemon, trial)
+               ? NULL
+               : "the launches of the others take as long as before, or have long kernels themselves";
+}
+
+/* A program that an earlier daemon has moved. */
+static struct lane_trial *adopt(const struct client_record *record)
+{
+    struct lane_trial *trial = get_trial(record->server->daemon, record->token);
+
+    if (!trial)
+        return NULL;
+    trial->is_away = trial->is_proven = true;
+    trial->moved_at = trial->quiet_since = clock_ns();
+    trial->retry_at = trial->moved_at + LANE_RETRY_NS;
+    return trial;
+}
+
+static void consider_return(struct client_record *record)
+{
+    struct daemon *daemon = record->server->daemon;
+    struct lane_trial *trial = find_trial(daemon, record->token);
+    const char *why;
+
+    if (lane_choice_find(&daemon->lane_choices, record->token).wish != LANE_BATCH)
+        return;
+    if (!trial)
+        trial = adopt(record);
+    if (!trial || !trial->is_away || trial->is_moving)
+        return;
+    why = find_reason_to_return(record, trial);
+    if (why)
+        move_back(record, trial, why);
+}
+
+/* ---- reports ---- */
+
+static const struct client_record *offender_beside(const struct client_record *record)
+{
+    const struct client_record *offender = find_offender(record->server);
+
+    return offender == record ? NULL : offender;
+}
+
+void lane_watch_note(struct client_record *record)
+{
+    const struct client_record *offender;
+
+    client_pace_note(&record->pace, &record->last.usage, clock_ns());
+    if (!record->server->daemon->lane_moves_on)
+        return;
+    offender = offender_beside(record);
+    record->pace.waits = offender && client_pace_waits(&record->pace, &offender->pace)
+                             ? record->pace.waits + 1
+                             : 0;
+    if (lane_name_is_batch(record->server->name))
+        consider_return(record);
+    else
+        move_offender(record->server);
+}

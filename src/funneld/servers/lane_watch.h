@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moves to the batch lane that no operator has ordered. A program whose kernels are long makes the
+ * short kernels of others wait for it. Where they wait much longer than a switch between two lanes
+ * costs, it moves to the batch lane. It comes back when that did not shorten the kernels of
+ * the others, when its own are short, or when no other program has had work for a while. Whether
+ * the others have short kernels shows after the move alone: one that has never been alone before
+ * may only have waited.
+ *
+ * Programs of class normal are moved, where no operator has given them that class while they ran.
+ * FUNNEL_LANE_MOVES=1 in the daemon's environment switches all of this on.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "hello.h"
+#include "list.h"
+#include "server_protocol.h"
+
+struct client_record;
+struct daemon;
+
+/* Kernels of this length are long. Two lanes make a fourth of the launches of one lane with kernels
+ * of 50 us, and more than one lane with kernels of 2 ms (docs/design/lanes.md). */
+#define LANE_LONG_NS (2 * NS_PER_MS)
+
+/* A switch costs some 70 us: kernels that wait for ten times as long gain by one. */
+#define LANE_WAIT_NS (700 * NS_PER_US)
+
+/* The same for a program whose kernels have never been seen alone. */
+#define LANE_WAIT_UNKNOWN_NS (5 * NS_PER_MS)
+
+/* After a move that did not pay. */
+#define LANE_RETRY_NS (600 * NS_PER_SEC)
+
+/* When no other program has had work for so long, the moved one comes back. */
+#define LANE_QUIET_NS (30 * NS_PER_SEC)
+
+/* What a program's kernels are like, by two reports of its usage. */
+struct client_pace {
+    struct server_usage seen; /* the last report */
+    uint64_t at;              /* clock_ns() of it; 0 = none */
+    uint64_t alone_ns; /* a launch in the last interval without kernels of others; 0 = none yet */
+    uint64_t launch_ns;       /* a launch in the last interval; 0 = none was busy */
+    uint64_t busy_ns, sm_ns;  /* in the last interval */
+    uint64_t shared_percent;  /* of busy_ns: while others had kernels */
+    unsigned waits;           /* intervals in which it waited for long, one after the other */
+};
+
+/* A report `now`. Arithmetic alone. */
+void client_pace_note(struct client_pace *pace, const struct server_usage *usage, uint64_t now);
+
+/* Whether a program of this pace waits for long kernels of one of that pace. */
+bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender);
+
+/* A report of the client's usage has come: may move it, or another one of its service. */
+void lane_watch_note(struct client_record *record);
+
+/* Forgets the moves of programs that have ended: to be called now and then. */
+void lane_watch_close(struct daemon *daemon);
