@@ -11,6 +11,7 @@ struct stream;
 /* A command that is being traced. */
 struct traced_command {
     uint64_t begin_ns;
+    uint64_t recorded_ns; /* when the driver had got the event before the work */
     uint32_t op;
     struct stream *stream; /* NULL: no work on the device, or not timed */
     CUevent before;
