@@ -227,7 +227,7 @@ static bool is_domain(uint32_t domain)
 
 CUptiResult cuptiEnableCallback(uint32_t enable, void *handle, uint32_t domain, uint32_t cbid)
 {
-    if (!is_subscriber(handle) || !is_domain(domain) || !cbid || cbid >= CBIDS_MAX)
+    if (!is_subscriber(handle) || !is_domain(domain) || cbid >= CBIDS_MAX)
         return CUPTI_ERROR_INVALID_PARAMETER;
     atomic_store_explicit(&enabled[domain][cbid], enable != 0, memory_order_relaxed);
     return cupti_callbacks_switch(is_any_enabled());

@@ -439,6 +439,8 @@ static void test_refused(void)
     const char *name = NULL;
     uint32_t version = 0;
 
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MARKER));
     printf("%d\n", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING));
     printf("%d\n", cuptiActivityRegisterCallbacks(NULL, complete));
     printf("%d\n",

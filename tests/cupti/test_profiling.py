@@ -142,7 +142,9 @@ class Profiling(harness.TestCase):
 
     def test_variable(self):
         process = self.begin("env", options=(), FUNNEL_PROFILE="1")
-        self.assertIn("cupti13/libcupti.so.13", process.communicate()[0])
+        given = process.communicate()[0]
+        self.assertIn("cupti13/libcupti.so.13", given)
+        self.assertRegex(given, "TRITON_CUPTI_LIB_PATH=.*/cupti12\n")
         process = self.begin("env", options=())
         self.assertNotIn("libcupti", process.communicate()[0])
 

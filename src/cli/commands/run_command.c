@@ -169,6 +169,22 @@ static int choose_nvml(const struct run_options *options)
     return 0;
 }
 
+/* Triton's profiler opens CUPTI in the folder that this variable names, and nowhere else. */
+static int choose_cupti(const struct run_options *options)
+{
+    char path[PATH_MAX], folder[PATH_MAX];
+    int error;
+
+    if (!options->profile || options->direct)
+        return 0;
+    error = path_of_sibling(CUPTI_12_LIBRARY, path, sizeof(path));
+    if (!error)
+        error = folder_of(path, folder, sizeof(folder));
+    if (!error && setenv("TRITON_CUPTI_LIB_PATH", folder, 0))
+        error = -errno;
+    return error ? cli_fail("cannot set the environment: %s", strerror(-error)) : 0;
+}
+
 /* ---- without Funnel ---- */
 
 static int prepare_direct(const struct run_options *options)
@@ -468,6 +484,8 @@ static int run_run(int argc, char **argv)
     status = options.direct ? prepare_direct(&options) : prepare_funnel(&options);
     if (!status)
         status = choose_nvml(&options);
+    if (!status)
+        status = choose_cupti(&options);
     if (status)
         return status;
     execvp(argv[optind], argv + optind);
