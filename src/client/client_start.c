@@ -215,13 +215,28 @@ CUresult client_start(void)
     CUresult result = client_decide();
 
     if (result == CUDA_SUCCESS && client)
-        atomic_store_explicit(&client_mode_word, CLIENT_FUNNEL, memory_order_release);
+        client_mode_change(CLIENT_COLD, CLIENT_FUNNEL);
     return result;
 }
 
-CUresult client_not_ready(void)
+/* ---- threads whose stack lies in managed memory ---- */
+
+static CUresult refuse_managed_stack(void)
 {
-    return CUDA_ERROR_NOT_INITIALIZED;
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
+        client_log_to_file(
+            CUDA_ERROR_NOT_SUPPORTED,
+            "a thread has its stack in managed memory, which moves to the device: its "
+            "calls get error 801 (CUDA_ERROR_NOT_SUPPORTED); FUNNEL_MANAGED=host "
+            "leaves the memory with the host");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult client_not_ready(int mode)
+{
+    return mode == CLIENT_ON_MANAGED ? refuse_managed_stack() : CUDA_ERROR_NOT_INITIALIZED;
 }
 
 /* ---- the calls that get here undecided ---- */

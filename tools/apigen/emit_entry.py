@@ -35,8 +35,8 @@ class Side:
         early = "early" in call.tags
         if not self.passthrough:
             return "" if early else "    if (!soft_ready())\n        return soft_not_ready();\n"
-        return "" if early else ("    if (how == CLIENT_COLD)\n"
-                                 "        return client_not_ready();\n")
+        return "" if early else ("    if (how != CLIENT_FUNNEL)\n"
+                                 "        return client_not_ready(how);\n")
 
     def turn(self, work):
         """On the software GPU a call waits outside while another stalls (device_sync.h)."""

@@ -30,3 +30,20 @@ CUresult client_sync_error(void)
     managed_pull();
     return result;
 }
+
+/* ---- the mode ---- */
+
+void client_mode_change(int from, int to)
+{
+    atomic_compare_exchange_strong_explicit(&client_mode_word, &from, to, memory_order_release,
+                                            memory_order_relaxed);
+}
+
+/* Of the addresses of the window up to those of the host, a thread reaches managed memory only. */
+int client_mode_of_thread(void)
+{
+    uint64_t frame = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+
+    return frame >= client->window_base && frame < client->host_base ? CLIENT_ON_MANAGED
+                                                                     : CLIENT_FUNNEL;
+}

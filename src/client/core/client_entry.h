@@ -12,18 +12,33 @@ enum client_mode {
     CLIENT_COLD = 0,
     CLIENT_FUNNEL = 1,      /* attached: calls go to client_cuX */
     CLIENT_PASSTHROUGH = 2, /* no daemon: calls go to the real driver */
+    CLIENT_ON_MANAGED = 3,  /* attached, but the calling thread's stack lies in managed memory */
 };
 
-extern _Atomic int client_mode_word; /* atomic: enum client_mode */
+/* Only of the word: attached, and managed memory moves. */
+#define CLIENT_FUNNEL_MANAGED 4
+
+extern _Atomic int client_mode_word; /* atomic: enum client_mode, or CLIENT_FUNNEL_MANAGED */
+
+/* The word changes if it is `from`. */
+void client_mode_change(int from, int to);
+
+/* The mode of a thread while managed memory moves. */
+int client_mode_of_thread(void);
 
 /* Partner: client_start.c, which stores it when everything is made. */
 static inline int client_mode(void)
 {
-    return atomic_load_explicit(&client_mode_word, memory_order_acquire);
+    int mode = atomic_load_explicit(&client_mode_word, memory_order_acquire);
+
+    if (__builtin_expect(mode == CLIENT_FUNNEL, 1))
+        return CLIENT_FUNNEL;
+    return mode == CLIENT_FUNNEL_MANAGED ? client_mode_of_thread() : mode;
 }
 
-/* The result of calls before cuInit. CUDA allows some calls even then. */
-CUresult client_not_ready(void);
+/* The result of calls in these modes: COLD, where CUDA allows some calls nevertheless, and
+ * ON_MANAGED. */
+CUresult client_not_ready(int mode);
 
 /* Logs once for each name that the program made a call that Funnel does not have. `name` is a
  * literal of the generated code. */

@@ -16,6 +16,7 @@
 
 #include "cleanup.h"
 #include "client_call.h"
+#include "client_entry.h"
 #include "client_log.h"
 #include "clock.h"
 #include "deferred_signals.h"
@@ -363,6 +364,13 @@ static void defer_signals(void)
     channel_unlock(&client->channel);
 }
 
+/* The pages of a stack in managed memory would be hidden, and could not be shown while their thread
+ * holds the channel lock. So calls of such threads are refused. */
+static void refuse_managed_stacks(void)
+{
+    client_mode_change(CLIENT_FUNNEL, CLIENT_FUNNEL_MANAGED);
+}
+
 bool fault_prepare(struct device *device)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -374,6 +382,7 @@ bool fault_prepare(struct device *device)
     if (started == client->generation)
         return true;
     defer_signals();
+    refuse_managed_stacks();
     if (start_thread())
         started = client->generation;
     return started == client->generation;

@@ -162,6 +162,49 @@ static void handlers_use_managed_memory(void)
     free_managed(signaled);
 }
 
+/* ---- a stack in managed memory ---- */
+
+#define STACK_WORDS (1u << 18)
+
+/* The first error of the calls, as a pointer. */
+static void *launch_from_managed_stack(void *array)
+{
+    uint32_t *words = array, count = WORDS, turns = 1;
+    void *parameters[] = {&words, &count, &turns};
+    CUresult result = cuCtxSetCurrent(context);
+
+    for (uint32_t round = 0; round < ROUNDS && result == CUDA_SUCCESS; round++) {
+        result = cuLaunchKernel(add_often, 2, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL);
+        if (result == CUDA_SUCCESS)
+            result = cuCtxSynchronize();
+    }
+    return (void *)(uintptr_t)result;
+}
+
+/* Such a thread is served, or is told that it is not: it does not hang. */
+static void a_stack_is_managed(void)
+{
+    uint32_t *words = make_managed(WORDS), *stack = make_managed(STACK_WORDS);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *result;
+
+    fill(words, 0);
+    launch_add(NULL, words);
+    MUST(cuCtxSynchronize());
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stack, STACK_WORDS * sizeof(*stack));
+    IS_TRUE(pthread_create(&thread, &attributes, launch_from_managed_stack, words) == 0);
+    pthread_attr_destroy(&attributes);
+    pthread_join(thread, &result);
+    IS_TRUE((uintptr_t)result == CUDA_SUCCESS || (uintptr_t)result == CUDA_ERROR_NOT_SUPPORTED);
+    launch_add(NULL, words);
+    MUST(cuCtxSynchronize());
+    IS_TRUE(words[0] == (result ? 4 : 4 + 2 * ROUNDS));
+    free_managed(words);
+    free_managed(stack);
+}
+
 /* ---- beside a kernel that waits for the host ---- */
 
 static void *wait_for_stream(void *stream)
@@ -249,6 +292,7 @@ int main(int argc, char **argv)
     } else {
         RUN(in_turns_side_by_side);
         RUN(handlers_use_managed_memory);
+        RUN(a_stack_is_managed);
     }
     return check_close();
 }

@@ -39,8 +39,8 @@ EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
         return client_passed_on("cuEventCreate", passthrough.cuEventCreate
                    ? passthrough.cuEventCreate(phEvent, Flags)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     if (!phEvent)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
@@ -62,8 +62,8 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
         return client_passed_on("cuEventRecord", passthrough.cuEventRecord
                    ? passthrough.cuEventRecord(hEvent, hStream)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     call_begin();
     uint64_t began = client_tracing ? client_call_began("cuEventRecord") : 0;
     CUresult answer = client_cuEventRecord(hEvent, hStream);
@@ -84,8 +84,8 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
         return client_passed_on("cuEventRecord_ptsz", passthrough.cuEventRecord_ptsz
                    ? passthrough.cuEventRecord_ptsz(hEvent, hStream)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     call_begin();
     uint64_t began = client_tracing ? client_call_began("cuEventRecord_ptsz") : 0;
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
@@ -108,8 +108,8 @@ EXPORT CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent
         return client_passed_on("cuEventElapsedTime", passthrough.cuEventElapsedTime
                    ? passthrough.cuEventElapsedTime(pMilliseconds, hStart, hEnd)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
@@ -132,8 +132,8 @@ EXPORT CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
         return client_passed_on("cuEventElapsedTime_v2", passthrough.cuEventElapsedTime_v2
                    ? passthrough.cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
@@ -156,8 +156,8 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
         return client_passed_on("cuModuleGetFunction", passthrough.cuModuleGetFunction
                    ? passthrough.cuModuleGetFunction(hfunc, hmod, name)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     if (!hfunc || !name)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
@@ -180,8 +180,8 @@ EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
         return client_passed_on("cuGraphDestroy", passthrough.cuGraphDestroy
                    ? passthrough.cuGraphDestroy(hGraph)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     call_begin();
     uint64_t began = client_tracing ? client_call_began("cuGraphDestroy") : 0;
     CUresult answer = client_cuGraphDestroy(hGraph);
@@ -201,8 +201,8 @@ EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size
         return client_passed_on("cuMemcpyHtoD_v2", passthrough.cuMemcpyHtoD_v2
                    ? passthrough.cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     call_begin();
     uint64_t began = client_tracing ? client_call_began("cuMemcpyHtoD_v2") : 0;
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
@@ -223,8 +223,8 @@ EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
         return client_passed_on("cuMemcpyHtoD_v2_ptds", passthrough.cuMemcpyHtoD_v2_ptds
                    ? passthrough.cuMemcpyHtoD_v2_ptds(dstDevice, srcHost, ByteCount)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     call_begin();
     uint64_t began = client_tracing ? client_call_began("cuMemcpyHtoD_v2_ptds") : 0;
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
@@ -248,8 +248,8 @@ EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
         return client_passed_on("cuCtxEnablePeerAccess", passthrough.cuCtxEnablePeerAccess
                    ? passthrough.cuCtxEnablePeerAccess(peerContext, Flags)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     client_unsupported("cuCtxEnablePeerAccess");
     return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 }
@@ -262,8 +262,8 @@ EXPORT CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
         return client_passed_on("cuIpcOpenEventHandle", passthrough.cuIpcOpenEventHandle
                    ? passthrough.cuIpcOpenEventHandle(phEvent, handle)
                    : CUDA_ERROR_NOT_SUPPORTED);
-    if (how == CLIENT_COLD)
-        return client_not_ready();
+    if (how != CLIENT_FUNNEL)
+        return client_not_ready(how);
     client_unsupported("cuIpcOpenEventHandle");
     return CUDA_ERROR_NOT_SUPPORTED;
 }
