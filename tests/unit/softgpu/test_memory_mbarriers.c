@@ -131,6 +131,30 @@ static void test_copies(void **state)
            1, (const uint32_t[]){0, 1}, 2);
 }
 
+/* The first warp copies for both, and no barrier keeps its next copy from data that the second warp
+ * has not read yet: cuda::pipeline of CUDA 11.8 relies on the time that a copy takes. */
+static void test_copies_behind_readers(void **state)
+{
+    expect(START
+           "mov.u32 %r2, %tid.x;\nshr.u32 %r3, %r2, 5;\nmov.u32 %r4, 0;\n"
+           "setp.ne.u32 %p4, %r2, 0;\n@%p4 bra meet;\nmbarrier.init.shared.b64 [%r1], 64;\n"
+           "mov.u32 %r7, 70;\nst.global.u32 [%rd1+32], %r7;\n"
+           "mov.u32 %r7, 71;\nst.global.u32 [%rd1+36], %r7;\n"
+           "mov.u32 %r7, 72;\nst.global.u32 [%rd1+40], %r7;\n"
+           "mov.u32 %r7, 73;\nst.global.u32 [%rd1+44], %r7;\n"
+           "meet:\nbar.sync 0;\n"
+           "round:\nmul.wide.u32 %rd2, %r4, 4;\nadd.u64 %rd2, %rd2, %rd1;\n"
+           "setp.ne.u32 %p5, %r3, 0;\n"
+           "@!%p5 cp.async.ca.shared.global [data], [%rd2+32], 4;\n"
+           "cp.async.mbarrier.arrive.shared.b64 [%r1];\nmbarrier.arrive.shared.b64 %rd3, [%r1];\n"
+           "and.b32 %r5, %r4, 1;\n"
+           "again:\nmbarrier.test_wait.parity.shared.b64 %p6, [%r1], %r5;\n@!%p6 bra again;\n"
+           "ld.shared.u32 %r6, [data];\nsetp.ne.u32 %p7, %r2, 32;\n"
+           "@!%p7 st.global.u32 [%rd2], %r6;\n"
+           "add.u32 %r4, %r4, 1;\nsetp.lt.u32 %p3, %r4, 4;\n@%p3 bra round;\n" END,
+           64, (const uint32_t[]){70, 71, 72, 73}, 4);
+}
+
 static void expect_fault(const char *text, CUresult expected, const char *words)
 {
     uint32_t out[16];
@@ -156,7 +180,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_phases), cmocka_unit_test(test_dropping),
         cmocka_unit_test(test_bytes),  cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_copies), cmocka_unit_test(test_copies_behind_readers),
+        cmocka_unit_test(test_misuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

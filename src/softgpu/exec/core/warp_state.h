@@ -71,6 +71,7 @@ struct warp {
     uint64_t wgmma_groups;       /* committed so far */
     const struct insn *last;     /* the path that used up its budget: others first */
     bool forced;                 /* a warp-wide instruction must not wait again */
+    bool saw_phase_end;          /* of an mbarrier, and has had no turn since: async_copy.c */
     bool out_of_order;           /* the running path is not the lowest */
     uint32_t *returns;           /* LANES entries a level */
     uint32_t returns_capacity;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cp.async. The copy is made at once: a program cannot tell.
+ * cp.async. The copy is made at once. On a GPU it takes longer than other warps need to read what
+ * lies there, and cuda::pipeline of CUDA 11.8 relies on that. So a warp that has seen a phase of an
+ * mbarrier end lets the other warps see it, too, before it copies.
  *
  * Lanes that copy all of their bytes do so together, as a vector load and a vector store do. Lanes
  * that copy fewer bytes, the rest being zero, must not access the others: a lane that copies
@@ -90,6 +92,14 @@ static uint32_t companions(uint32_t lanes, unsigned first, const uint32_t *count
     return same & lanes;
 }
 
+/* The warp comes back to the instruction in its next turn. */
+static void let_others_read(struct warp *warp, const struct insn *insn)
+{
+    warp->saw_phase_end = false;
+    warp->pc = insn;
+    warp_leave(warp, WARP_YIELD);
+}
+
 /* cp.async: to a of imm from what the nop behind carries; b says how many of the bytes are copied,
  * the rest is zero. */
 static void run_copy_async(struct warp *warp, const struct insn *insn)
@@ -97,6 +107,10 @@ static void run_copy_async(struct warp *warp, const struct insn *insn)
     const uint32_t *counts = reg(warp, insn->b);
     unsigned size = insn->width;
     uint32_t active = warp->active;
+    if (warp->saw_phase_end) {
+        let_others_read(warp, insn);
+        return;
+    }
     for (uint32_t rest = active; rest && warp->event != WARP_FAULT;) {
         unsigned first = (unsigned)__builtin_ctz(rest);
         uint32_t together = companions(rest, first, counts, size);

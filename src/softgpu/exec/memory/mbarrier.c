@@ -141,6 +141,7 @@ void run_mbarrier_test(struct warp *warp, const struct insn *insn)
         *pred(warp, insn->d) = (*pred(warp, insn->d) & ~warp->active) | complete;
     if (complete != warp->active)
         warp->budget = 0;
+    warp->saw_phase_end |= complete != 0;
 }
 
 void run_mbarrier_pending(struct warp *warp, const struct insn *insn)
