@@ -361,12 +361,13 @@ struct server_fault {
     char text[236];
 };
 
-/* Kernels of clients that were ended, or are gone, go on and on. Sent when the number changes, and
- * before the CLIENT_GONE of one that counted. */
+/* Kernels of clients that were ended, or are gone, go on and on. Or kernels may leave memory behind
+ * that only the end of the server frees. Sent when either changes, and before the CLIENT_GONE of a
+ * client that counts. */
 struct server_abandoned {
     struct server_header header;
-    uint32_t clients; /* that have ended and not gone yet; 0 = no such kernel runs */
-    uint32_t reserved;
+    uint32_t clients;   /* that have ended and not gone yet; 0 = no such kernel runs */
+    uint32_t heap_used; /* 1 = a client has had kernels that allocate, in a heap of all clients */
 };
 
 /* Sent twice a second by the server's main thread, which waits for neither clients nor driver. */

@@ -22,8 +22,8 @@ SOFT_EXPORT void funnelSetLaunchOwner(uint64_t owner);
 
 /* None of this owner's launches runs or is queued, and it makes no more: what its kernels have
  * taken with malloc is free again. Each owner has a heap of its own, as large as the context's
- * limit. */
-SOFT_EXPORT void funnelForgetLaunchOwner(uint64_t owner);
+ * limit. CUDA_ERROR_NOT_SUPPORTED where FUNNEL_SOFT_ONE_HEAP is set: all owners share one. */
+SOFT_EXPORT CUresult funnelForgetLaunchOwner(uint64_t owner);
 
 /*
  * Ends the kernels of this owner that run, and those that are queued do not run: both finish as if

@@ -23,7 +23,7 @@ extern struct driver_table driver;
 /* Functions of the software GPU alone (soft_extension.h); NULL with another driver. */
 struct driver_extension {
     void (*set_launch_owner)(uint64_t owner);
-    void (*forget_launch_owner)(uint64_t owner);
+    CUresult (*forget_launch_owner)(uint64_t owner);
     CUresult (*abort_launches)(uint64_t owner, char *ret_kernel, size_t size);
 };
 

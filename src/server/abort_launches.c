@@ -17,6 +17,13 @@ void abort_launches_own(const struct session *session)
         driver_extension.set_launch_owner(session->id);
 }
 
+/* No session has the number 0. */
+bool abort_launches_share_heap(void)
+{
+    return !driver_extension.forget_launch_owner ||
+           driver_extension.forget_launch_owner(0) != CUDA_SUCCESS;
+}
+
 /* Kernels may still run in a context that has failed. */
 void abort_launches_disown(const struct session *session)
 {

@@ -7,6 +7,10 @@
 
 #include "session.h"
 
+/* Whether the kernels of all sessions have one heap for malloc, as with NVIDIA's driver. What they
+ * have not freed is free again when the context ends. */
+bool abort_launches_share_heap(void);
+
 /* The session's thread, before it serves: assigns its launches to the session. */
 void abort_launches_own(const struct session *session);
 

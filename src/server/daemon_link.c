@@ -211,12 +211,13 @@ void daemon_link_client_refused(struct server *server, uint32_t id, CUresult sta
     send_gone(server, &gone, false);
 }
 
-void daemon_link_abandoned(struct server *server, unsigned clients)
+void daemon_link_abandoned(struct server *server)
 {
     struct server_abandoned abandoned;
 
     server_message_init(&abandoned, SERVER_ABANDONED, 0);
-    abandoned.clients = clients;
+    abandoned.clients = server->life->abandoned;
+    abandoned.heap_used = server->life->heap_used;
     send_message(server, &abandoned);
 }
 
@@ -455,8 +456,8 @@ static void tell_of_clients(struct server *server)
     list_for_each (struct session, session, &server->sessions, link)
         if (session->life->announced)
             daemon_link_client_attached(server, session);
-    if (server->life->abandoned)
-        daemon_link_abandoned(server, server->life->abandoned);
+    if (server->life->abandoned || server->life->heap_used)
+        daemon_link_abandoned(server);
 }
 
 static void answer_resume(struct server *server, uint32_t request)

@@ -37,5 +37,6 @@ void daemon_link_usage(struct server *server);
 
 void daemon_link_heartbeat(struct server *server, const struct server_heartbeat *heartbeat);
 
-/* Reports how many clients have ended while a kernel of one still runs; 0 = none. */
-void daemon_link_abandoned(struct server *server, unsigned clients);
+/* Reports how many clients have ended while a kernel of one still runs, and whether kernels have
+ * used a heap that only the end of the server empties. */
+void daemon_link_abandoned(struct server *server);

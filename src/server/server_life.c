@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abort_launches.h"
 #include "attach_client.h"
 #include "cleanup.h"
 #include "daemon_link.h"
@@ -89,10 +90,16 @@ static unsigned count_abandoned(const struct server *server)
 static void report_abandoned(struct server *server)
 {
     unsigned abandoned = count_abandoned(server);
+    bool heap_used = atomic_load(&server->heap_used);
 
-    if (abandoned != server->life->abandoned)
-        daemon_link_abandoned(server, abandoned);
+    if (abandoned == server->life->abandoned && heap_used == server->life->heap_used)
+        return;
+    if (heap_used && !server->life->heap_used)
+        log_line("Kernels of a client allocate memory. What they do not free stays taken in this "
+                 "server; the daemon replaces it when it has no clients");
     server->life->abandoned = abandoned;
+    server->life->heap_used = heap_used;
+    daemon_link_abandoned(server);
 }
 
 static void update_all_sessions(struct server *server)
@@ -283,6 +290,7 @@ int server_life_start(struct server *server)
 {
     struct server_life *life = server->life;
 
+    server->on_heap_use = abort_launches_share_heap() ? server_notify : NULL;
     life->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (life->notify_fd < 0)
         return -errno;

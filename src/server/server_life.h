@@ -45,6 +45,7 @@ struct server_life {
     uint32_t last_id;         /* of clients that came by --listen */
     unsigned session_count;
     unsigned abandoned;            /* the last report to the daemon */
+    bool heap_used;                /* the same */
     unsigned beats;                /* heartbeats sent */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */
     struct sensor_watch *sensors;  /* NULL: none; sensor_watch.h */

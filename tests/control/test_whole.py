@@ -102,6 +102,24 @@ class Whole(harness.TestCase):
         self.assertEqual(done.stdout, "8\n", done.stderr)
         self.assertEqual(self.servers(), server)
 
+    def test_one_heap_for_all(self):
+        """As with NVIDIA's driver: a program finds the heap empty once no other one uses the server."""
+        self.environment["FUNNEL_SOFT_ONE_HEAP"] = "1"
+        self.start("--device", "soft")
+        taker = self.in_background(sys.executable, "-c", TAKE_ALL, "stay")
+        self.assertEqual(taker.stdout.readline(), "8\n")
+        beside = self.run_through(sys.executable, "-c", TAKE_ALL)
+        self.assertEqual(beside.stdout, "0\n", beside.stderr)
+        server = self.servers()
+        taker.kill()
+        taker.wait()
+        for _ in range(3):
+            done = self.run_through(sys.executable, "-c", TAKE_ALL)
+            self.assertEqual(done.stdout, "8\n", done.stderr)
+            self.assertNotEqual(self.servers(), server)
+            server = self.servers()
+        self.assertIn("may have left memory in its heap", self.control_log())
+
     def endless(self):
         """A program that runs until the test ends it, attached and at work."""
         process = self.in_background(*self.program("n_body", "-n", "256", "-r", "100000000"))

@@ -37,6 +37,11 @@
 #define ATTACH_BURST_S 10u        /* as many may come at once */
 #define START_PAUSE_NS NS_PER_SEC /* before a start that came too early is tried again */
 
+/* How long a program waits until a server has noticed the end of its last program, and how often it
+ * is looked after. */
+#define EMPTYING_TIMEOUT_NS (2 * NS_PER_SEC)
+#define EMPTYING_PAUSE_NS (5 * NS_PER_MS)
+
 struct pending_client {
     struct list link;
     struct daemon *daemon;
@@ -48,6 +53,7 @@ struct pending_client {
     struct mps_namespace *space; /* NULL = the daemon's own socket, and no namespace */
     bool delayed;                /* it has said hello, and its user has come too often */
     bool waiting;                /* it has said hello, and waits for the server of this route */
+    uint64_t emptying_since;     /* clock_ns() since when it waits for the last client; 0 = not */
     struct client_routes routes;
     char *groups; /* control groups of the process; NULL = not read */
 };
@@ -143,7 +149,7 @@ static struct server_process *find_server(const struct pending_client *client)
 
     if (!server || server->stopping || server->state != SERVER_ACTIVE)
         return server;
-    if (!server_process_has_died(server) && !server_process_kill_abandoned(server))
+    if (!server_process_has_died(server) && !server_process_kill_useless(server))
         return server;
     replacement_find(server, true);
     return server_process_find(client->daemon, client->routes.first.name);
@@ -175,6 +181,17 @@ static void delay_start(struct pending_client *client)
     delay(client, START_PAUSE_NS);
 }
 
+/* A server whose last program has just ended is replaced once it knows that. */
+static bool waits_for_last_client(struct pending_client *client,
+                                  const struct server_process *server)
+{
+    if (!server_process_is_emptying(server))
+        return false;
+    if (!client->emptying_since)
+        client->emptying_since = clock_ns();
+    return clock_ns() - client->emptying_since < EMPTYING_TIMEOUT_NS;
+}
+
 /* Hands the program over to its server, which is started if none runs, or lets it wait for it. */
 static void place(struct pending_client *client)
 {
@@ -189,6 +206,8 @@ static void place(struct pending_client *client)
         refuse_start(client, error);
     else if (server->stopping || server->state != SERVER_ACTIVE)
         wait_for(client, server);
+    else if (waits_for_last_client(client, server))
+        delay(client, EMPTYING_PAUSE_NS);
     else {
         journal_with(LOG_ABOUT(client->identity.pid),
                      "NEW CLIENT %d from user %u: Server already exists", client->identity.pid,

@@ -216,8 +216,11 @@ static void on_row(struct server_process *server, struct server_status_row *row)
 }
 
 /* The end of a server does not wait for kernels that never end. */
-static void on_abandoned(struct server_process *server, unsigned clients)
+static void on_abandoned(struct server_process *server, const struct server_abandoned *abandoned)
 {
+    unsigned clients = abandoned->clients;
+
+    server->heap_used = abandoned->heap_used;
     if (clients > server->abandoned)
         journal("Server %d: %u client%s ended, but a kernel goes on", (int)server->pid, clients,
                 clients == 1 ? " has" : "s have");
@@ -297,7 +300,7 @@ static void dispatch(void *owner, const void *data, size_t size)
         on_fault(server, &any->fault);
         break;
     case SERVER_ABANDONED:
-        on_abandoned(server, any->abandoned.clients);
+        on_abandoned(server, &any->abandoned);
         break;
     case SERVER_HEARTBEAT:
         heartbeat_received(server, &any->heartbeat);

@@ -27,6 +27,7 @@
 #include "standby.h"
 #include "text.h"
 #include "timeslice.h"
+#include "user_rate.h"
 
 #define STOP_TIMEOUT_S 10   /* from the order to leave at once, or the end of its socket */
 #define STOPPED_TIMEOUT_S 1 /* the same of a process that does not run */
@@ -201,14 +202,54 @@ void server_process_answer_starter(struct server_process *server, bool ready)
 
 /* ---- stop ---- */
 
+static void kill_useless(struct server_process *server, const char *why)
+{
+    journal("Server %d: %s; killing it", (int)server->pid, why);
+    server->stopping = true;
+    server_process_signal(server, SIGKILL);
+}
+
 bool server_process_kill_abandoned(struct server_process *server)
 {
     if (!server->abandoned || server->abandoned < server->handed_over)
         return false;
-    journal("Server %d: only kernels that do not end are left there; killing it", (int)server->pid);
-    server->stopping = true;
     server->daemon->forced |= server->daemon->quitting;
-    server_process_signal(server, SIGKILL);
+    kill_useless(server, "only kernels that do not end are left there");
+    return true;
+}
+
+/* Each replacement makes a context on each device. */
+static bool is_replaced_too_often(const struct server_process *server)
+{
+    static struct user_rate rate = {.interval_ns = NS_PER_SEC, .burst = 20};
+
+    return !user_rate_take(&rate, server->uid, clock_ns());
+}
+
+bool server_process_kill_useless(struct server_process *server)
+{
+    if (!server->heap_used || server->handed_over || is_replaced_too_often(server))
+        return server_process_kill_abandoned(server);
+    kill_useless(server, "kernels of programs that have ended may have left memory in its heap");
+    return true;
+}
+
+/* A process that the daemon cannot see counts as one that runs. */
+static bool has_ended(const struct client_record *client)
+{
+    pid_t pid = client->identity.pid;
+
+    return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+bool server_process_is_emptying(const struct server_process *server)
+{
+    if (!server->heap_used || !server->handed_over)
+        return false;
+    list_for_each (struct client_record, client, &server->records, link) {
+        if (!has_ended(client))
+            return false;
+    }
     return true;
 }
 

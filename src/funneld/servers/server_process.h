@@ -82,6 +82,7 @@ struct server_process {
     bool has_exaggerated;        /* it has reported figures that cannot be */
     bool has_invented;           /* it has spoken of a client that it was not given */
     unsigned abandoned;          /* those of them that have ended but for an endless kernel */
+    bool heap_used;              /* kernels of clients may leave memory behind there */
     uint32_t last_request;
     struct heartbeat heartbeat;
     struct event *standby_timer; /* to start its standby; NULL = it has never had one */
@@ -141,6 +142,12 @@ void server_process_stop(struct server_process *server, bool force);
 
 /* Kills the server if only kernels without an end are left there; returns whether it did. */
 bool server_process_kill_abandoned(struct server_process *server);
+
+/* The same; also if it has no clients, and kernels of former ones have used its heap. */
+bool server_process_kill_useless(struct server_process *server);
+
+/* Whether kernels have used its heap, and the processes of all its clients have ended. */
+bool server_process_is_emptying(const struct server_process *server);
 
 /* Ends the server by a signal unless it has started, or its process exits, by then. */
 void server_process_set_deadline(struct server_process *server, int seconds);

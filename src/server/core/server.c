@@ -26,3 +26,9 @@ struct session *server_session_locked(struct server *server, uint32_t id)
     }
     return NULL;
 }
+
+void server_note_heap_use(struct server *server)
+{
+    if (server->on_heap_use && !atomic_exchange(&server->heap_used, true))
+        server->on_heap_use(server);
+}

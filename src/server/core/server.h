@@ -33,6 +33,8 @@ struct server {
     } idle;                               /* idle.h */
     atomic_bool faulted;                  /* a context is lost, and the process is about to end */
     server_fatal_handler *on_fatal;
+    atomic_bool heap_used;                /* a client has had kernels that allocate with malloc */
+    void (*on_heap_use)(struct server *); /* called when that begins; NULL: clients share no heap */
 
     pthread_mutex_t lock;
     struct list
@@ -57,6 +59,9 @@ void server_init(struct server *server);
 /* From any thread, which holds the server's lock: the session with this number, once its client has
  * attached, or NULL. */
 struct session *server_session_locked(struct server *server, uint32_t id);
+
+/* From any thread: a client has a kernel that allocates with malloc. */
+void server_note_heap_use(struct server *server);
 
 /* From any thread: whether there are no sessions, not even one that is about to attach. Takes the
  * server's lock. */

@@ -52,6 +52,8 @@ static CUresult enter_function(struct session *session, struct module *module, u
     function->driver = known->driver;
     function->handle = handle;
     function->uses = uses_of(module_library(module), known->facts.name);
+    if (function->uses >> CU_LIMIT_MALLOC_HEAP_SIZE & 1)
+        server_note_heap_use(session->server);
     function->params_size = known->facts.params_size;
     function->not_batchable = module->has_references;
     memcpy(function->attributes, known->facts.attributes, sizeof(function->attributes));

@@ -11,11 +11,12 @@
 
 static struct list launches = {&launches, &launches};
 static __thread uint64_t current_owner;
-static bool as_hardware;
+static bool as_hardware, one_heap;
 
-__attribute__((constructor)) static void read_switch(void)
+__attribute__((constructor)) static void read_switches(void)
 {
     as_hardware = switch_is_on("FUNNEL_SOFT_NO_ABORT");
+    one_heap = switch_is_on("FUNNEL_SOFT_ONE_HEAP");
 }
 
 void owned_launch_add_locked(struct owned_launch *launch, const char *kernel, const void *user)
@@ -54,10 +55,18 @@ void funnelSetLaunchOwner(uint64_t owner)
     current_owner = owner;
 }
 
-void funnelForgetLaunchOwner(uint64_t owner)
+uint64_t owned_launch_heap(const struct owned_launch *launch)
 {
+    return one_heap ? 0 : launch->owner;
+}
+
+CUresult funnelForgetLaunchOwner(uint64_t owner)
+{
+    if (one_heap)
+        return CUDA_ERROR_NOT_SUPPORTED;
     SOFT_LOCKED;
     contexts_forget_owner_locked(owner);
+    return CUDA_SUCCESS;
 }
 
 CUresult funnelAbortLaunches(uint64_t owner, char *ret_kernel, size_t size)

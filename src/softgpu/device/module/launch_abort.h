@@ -28,5 +28,7 @@ struct owned_launch {
 void owned_launch_add_locked(struct owned_launch *launch, const char *kernel, const void *user);
 /* The calling thread makes launches for that owner from now on; returns for whom it did before. */
 uint64_t owned_launch_for(uint64_t owner);
+/* Whose heap malloc in the launch's kernel takes from. */
+uint64_t owned_launch_heap(const struct owned_launch *launch);
 /* Forgets it. Allowed for a zeroed one, which was never added. */
 void owned_launch_remove_locked(struct owned_launch *launch);

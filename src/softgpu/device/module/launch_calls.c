@@ -269,7 +269,7 @@ static CUresult create_locked(struct launch_request *request, struct context *co
     fill_grid(launch, request, kernel, module, stream);
     context_note_use_locked(module->context, kernel->info);
     owned_launch_add_locked(&launch->owned, kernel->info->name, launch);
-    launch->grid.owner = launch->owned.owner;
+    launch->grid.owner = owned_launch_heap(&launch->owned);
     *ret_operation = &launch->operation;
     return CUDA_SUCCESS;
 }
