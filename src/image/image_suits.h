@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False when no entry of a container runs on a device of compute capability `sm`, such as 90. True
- * when that is unknown: for another kind of image, or for an entry of an unknown kind. */
-bool image_suits(const void *container, size_t size, unsigned sm);
+/* False when no entry of a container, or not this machine code, runs on a device of compute
+ * capability `sm`, such as 90. True when that is unknown: for another kind of image, or for an
+ * entry of an unknown kind. */
+bool image_suits(const void *image, size_t size, unsigned sm);

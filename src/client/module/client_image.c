@@ -155,8 +155,7 @@ bool image_may_run(const struct image *image, unsigned sm)
 {
     void *bytes;
 
-    if ((!image->wrapper && !image->inputs) ||
-        shm_map(image->fd, image->size, NULL, SHM_READ_ONLY, &bytes) < 0)
+    if (shm_map(image->fd, image->size, NULL, SHM_READ_ONLY, &bytes) < 0)
         return true;
     bool suits = image_suits(bytes, image->size, sm);
     shm_unmap(bytes, image->size);

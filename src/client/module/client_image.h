@@ -33,8 +33,7 @@ struct image *image_inputs(struct image *image);
 /* Gathers the inputs now: the program may free its code from here on. */
 void image_keep_inputs(struct image *image);
 
-/* Whether a device of compute capability `sm` may run the image itself, as image_suits(). Only an
- * image with inputs is looked into: another one has nothing to be linked from. */
+/* Whether a device of compute capability `sm` may run the image itself, as image_suits(). */
 bool image_may_run(const struct image *image, unsigned sm);
 
 /* Forgets the server's numbers for the image: another server has none of it. */

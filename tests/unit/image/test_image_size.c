@@ -168,6 +168,25 @@ static bool suits(uint16_t kind, uint32_t entry_sm, unsigned sm)
     return image_suits(&container, sizeof(container), sm);
 }
 
+static bool machine_code_suits(unsigned char system, uint32_t flags, unsigned sm)
+{
+    Elf64_Ehdr header = {.e_ident = {0x7f, 'E', 'L', 'F', [EI_OSABI] = system}, .e_flags = flags};
+
+    return image_suits(&header, sizeof(header), sm);
+}
+
+/* The headers are those of nvcc 11.8, and of nvcc 13.0. */
+static void test_devices_that_machine_code_suits(void **state)
+{
+    assert_true(machine_code_suits(0x33, 0x500550, 86));
+    assert_false(machine_code_suits(0x33, 0x500550, 90));
+    assert_true(machine_code_suits(0x41, 0x6005a04, 90));
+    assert_false(machine_code_suits(0x41, 0x6005a04, 80));
+    assert_false(machine_code_suits(0x41, 0x6007802, 90));
+    assert_true(machine_code_suits(0, 0x6007802, 90));
+    assert_true(image_suits("\177ELF", 5, 90));
+}
+
 static void test_devices_that_an_image_suits(void **state)
 {
     const struct image_container empty = {0xba55ed50, 1, 16, 0};
@@ -295,6 +314,7 @@ int main(void)
         cmocka_unit_test(test_inputs_are_gathered_on_multiples_of_8),
         cmocka_unit_test(test_what_was_linked_goes_along),
         cmocka_unit_test(test_devices_that_an_image_suits),
+        cmocka_unit_test(test_devices_that_machine_code_suits),
         cmocka_unit_test(test_inputs_with_nonsense_are_refused),
         cmocka_unit_test(test_elf_ends_with_its_last_section),
         cmocka_unit_test(test_elf_with_nonsense_is_refused),
