@@ -324,6 +324,15 @@ class MetricsTest(ServedTest):
 
     # ---- bad input ----
 
+    def test_history_begins_without_a_server(self):
+        """A daemon that has been idle for some samples shows the programs that come then."""
+        def samples():
+            return json.loads(self.get("/api/history?range=300")[1])["samples"]
+
+        wait_until(lambda: len(samples()) > 1, "samples of the idle daemon")
+        self.assertEqual(self.client().welcome()[0], 0)
+        wait_until(lambda: samples()[-1][1], "a sample with the program")
+
     def test_bad_requests(self):
         for request, status in ((b"GET /metrics\r\n\r\n", 400), (b"\r\n\r\n", 400),
                                 (b"PUT / HTTP/1.1\r\n\r\n", 405), (b"GET * HTTP/1.1\r\n\r\n", 400),

@@ -292,10 +292,14 @@ static void on_status(struct status_query *query, void *context)
         usage_history_sample(query);
 }
 
+/* Without a server on_status() is called before status_query_start() returns. */
 static void on_timer(evutil_socket_t fd, short what, void *context)
 {
-    if (!history.is_asking)
-        history.is_asking = status_query_start(context, NULL, NULL, on_status, NULL) == 0;
+    if (history.is_asking)
+        return;
+    history.is_asking = true;
+    if (status_query_start(context, NULL, NULL, on_status, NULL))
+        history.is_asking = false;
 }
 
 int usage_history_start(struct daemon *daemon)
