@@ -160,10 +160,15 @@ static void check_lines(const uint8_t *input, size_t size)
     memcpy(text, input, size);
     text[size] = 'x';
     text_make_lines_printable(text, size);
-    for (size_t i = 0; i < size; i++)
-        if ((text[i] == '\n') != (input[i] == '\n') ||
-            (text[i] != '\n' && ((unsigned char)text[i] < ' ' || text[i] == 0x7f)))
+    for (size_t i = 0; i < size; i++) {
+        bool divides = text[i] == '\n' || text[i] == '\t'; /* lines, and texts from records */
+
+        if (divides ? (uint8_t)text[i] != input[i]
+                    : (unsigned char)text[i] < ' ' || text[i] == 0x7f)
             abort();
+        if (input[i] == '\n' && text[i] != '\n')
+            abort();
+    }
     if (text[size] != 'x')
         abort();
     free(text);
