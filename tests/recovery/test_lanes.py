@@ -86,9 +86,6 @@ class Lanes(TestCase):
 class Moves(TestCase):
     """Of running programs, ordered by an operator."""
 
-    def order(self, probe, program_class):
-        return self.funnel("limit", "--client", str(probe.process.pid), "--class", program_class)
-
     def row(self, probe):
         row, = [client for client in self.state("ps") if client["pid"] == probe.process.pid]
         return row
@@ -104,7 +101,8 @@ class Moves(TestCase):
                 self.assertEqual(probe.ask("synchronize"), FINE, probe.said() + self.logs())
             said = ordered.stdout.read()
         self.assertEqual(ordered.returncode, 0, said + probe.said() + self.logs())
-        self.assertEqual(self.lane_of(probe), [lane], said)
+        wait_until(lambda: probe.ask("synchronize") == FINE and self.lane_of(probe) == [lane],
+                   "the move: " + said)
         self.assertEqual(self.row(probe)["class"], program_class)
 
     def test_there_and_back(self):
