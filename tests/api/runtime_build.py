@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -127,5 +128,6 @@ def keep_shared_cudart(nvcc, folder):
     """Beside the programs that use it, so that they run where there is no toolkit."""
     lib = pathlib.Path(nvcc).parent.parent / "lib64"
     for library in sorted(lib.glob("libcudart.so.*")):
-        if library.name.count(".") == 2 and not (folder / library.name).exists():
+        named_so = re.fullmatch(r"libcudart\.so\.\d+(\.0)?", library.name)  # .13, .12, .11.0
+        if named_so and not (folder / library.name).exists():
             shutil.copy(library.resolve(), folder / library.name)
