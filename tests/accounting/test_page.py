@@ -342,7 +342,6 @@ class PageTest(ServedTest):
             env={"FUNNEL": self.socket_path, "GROUP": group}))
 
     def picture(self, name):
-        self.browser.call("Emulation.setScrollbarsHidden", hidden=True)
         path = os.path.join(PICTURES, name)
         self.browser.picture(path)
         if shutil.which("pngquant"):
@@ -351,6 +350,7 @@ class PageTest(ServedTest):
     @unittest.skipUnless(PICTURES, "FUNNEL_TEST_SCREENSHOTS=FOLDER asks for them; it takes five minutes")
     def test_pictures(self):
         signal.alarm(900)
+        self.browser.call("Emulation.setScrollbarsHidden", hidden=True)
         for program in PROGRAMS:
             self.start_program(*program)
             time.sleep(25)

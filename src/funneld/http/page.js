@@ -142,7 +142,7 @@ class Chart {
     });
     this.u?.destroy();
     this.u = new uPlot({
-      ...this.size(), legend: {show: false}, padding: [8, 4, 0, 0],
+      ...this.size(), legend: {show: false}, padding: [8, 18, 0, 0],
       cursor: {drag: {x: false, y: false}, points: {show: false}, sync: {key: this.only === undefined ? "gpus" : "drawer", setSeries: false, scales: ["x", null]}},
       scales: {x: {time: true, range: () => [this.now - page.range, this.now]}, y: {range: () => [0, this.most]}},
       axes: [
