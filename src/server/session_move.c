@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "device_printf.h"
 #include "graph.h"
+#include "lending.h"
 #include "log.h"
 #include "placement.h"
 #include "server_dispatch.h"
@@ -74,5 +75,6 @@ CUresult serve_fnMove(struct session *session, const struct wire_fnMove *in)
     streams_forget_all(session);
     modules_forget_all(session);
     session_unplace(session);
+    lending_begin(session);
     return CUDA_SUCCESS;
 }

@@ -120,12 +120,12 @@ static bool has_worked(const struct session *session, struct lending *lending)
            !session_is_at_rest(session) || fence_any_pending(session);
 }
 
-/* The session's next command will find that it has rested. */
+/* The session's next command will find that it has rested. Until then it need not be looked at. */
 static void watch_session_locked(struct session *session)
 {
     struct lending *lending = lending_of(session);
 
-    if (has_worked(session, lending) || lending->rests)
+    if (lending->rests || has_worked(session, lending))
         return;
     lending->rests = true;
     tell(session);

@@ -99,6 +99,45 @@ static void destroyed_stream_is_still_waited_for(void **state)
     assert_int_equal(quota_held(fixture->session, QUOTA_STREAMS), 1);
 }
 
+/* Where a client borrows, each of its streams goes on behind what it has, and is made once. */
+static void streams_change_their_place(void **state)
+{
+    struct fixture *fixture = *state;
+    struct session *session = fixture->session;
+    struct stream *stream = fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
+    const struct device *device = stream->device;
+
+    work(stream);
+    fake_trace();
+    streams_change_place(session, device, true);
+    assert_string_equal(fake_trace(), "stream s2 0; event e1; record e1 s1; wait s2 e1; ");
+    assert_true(stream->is_away);
+    assert_int_equal(stream->flow.control.in_flight_ns, FLOW_LENT_NS);
+    work(stream);
+    streams_change_place(session, device, false);
+    assert_string_equal(fake_trace(), "record e1 s2; wait s1 e1; ");
+    streams_change_place(session, device, true);
+    assert_string_equal(fake_trace(), "wait s2 e1; ");
+    assert_int_equal(fake.streams, 2);
+    stream_drop_driver(stream);
+    assert_string_equal(fake_trace(), "destroy s1; destroy s2; ");
+}
+
+/* One that is made meanwhile has its own part to go back to. */
+static void new_streams_are_made_at_home(void **state)
+{
+    struct fixture *fixture = *state;
+    struct session *session = fixture->session;
+
+    fixture_stream(fixture, 1, CU_STREAM_NON_BLOCKING);
+    streams_change_place(session, &fixture->server.devices.device[0], true);
+    struct stream *stream = fixture_stream(fixture, 2, CU_STREAM_NON_BLOCKING);
+    assert_true(stream->is_away);
+    streams_change_place(session, stream->device, false);
+    assert_false(stream->is_away);
+    assert_int_equal(fake.streams, 4);
+}
+
 /* The client already waits for the fence, so it must be written. */
 static void refused_stream_writes_its_fences(void **state)
 {
@@ -188,6 +227,8 @@ int main(void)
         CASE(one_record_serves_all),
         CASE(non_blocking_streams_are_not_ordered),
         CASE(destroyed_stream_is_still_waited_for),
+        CASE(streams_change_their_place),
+        CASE(new_streams_are_made_at_home),
         CASE(refused_stream_writes_its_fences),
         CASE(failed_work_writes_its_fence),
         CASE(invalid_requests_are_refused),
