@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See revocable.h. */
+#include "revocable.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "fd.h"
+#include "sock.h"
+
+int revocable_init(struct revocable *revocable)
+{
+    int ends[2];
+    int error = sock_pair(ends);
+
+    if (!error)
+        *revocable = (struct revocable){.inbox = ends[0], .outbox = ends[1]};
+    return error;
+}
+
+void revocable_fini(struct revocable *revocable)
+{
+    fd_close(&revocable->inbox);
+    fd_close(&revocable->outbox);
+}
+
+int revocable_fill(const struct revocable *revocable, int fd)
+{
+    return sock_send(revocable->outbox, "", 1, &fd, 1);
+}
+
+void revocable_revoke(const struct revocable *revocable)
+{
+    int fd = -1;
+
+    if (!revocable_take(revocable->inbox, &fd))
+        fd_close(&fd);
+}
+
+/* Without a place for descriptors none is made. */
+bool revocable_is_filled(int inbox)
+{
+    char byte;
+
+    return recv(inbox, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == sizeof(byte);
+}
+
+int revocable_take(int inbox, int *ret_fd)
+{
+    char byte;
+    size_t count = 0;
+    int fd = -1;
+    ssize_t got = sock_recv(inbox, &byte, sizeof(byte), &fd, 1, &count, 0);
+
+    if (got < 0 || !count)
+        return -ENODATA;
+    *ret_fd = fd;
+    return 0;
+}
