@@ -27,6 +27,11 @@ COMMAND(ps, ANY_USER, "[-p CLIENT]", "clients with their server, device and comm
 COMMAND(terminate_client, ANY_USER, "SERVER CLIENT",
         "end a client; prints a CUresult, 0 for success")
 
+/* Funnel's own: the memory of a program in the host's instead of the device's. */
+COMMAND(suspend, ANY_USER, "CLIENT",
+        "move its device memory to the host when it is idle; it stands still from then on")
+COMMAND(resume, ANY_USER, "CLIENT", "move the memory back; the program goes on")
+
 /* Static partitions: only in a daemon that was started with -S. */
 COMMAND(sm_partition, OPERATORS, "VERB DEVICE OBJECT",
         "add DEVICE CHUNKS: cut a partition; rm DEVICE PARTITION: give it back")

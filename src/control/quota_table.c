@@ -49,6 +49,8 @@ const struct quota_row quota_rows[QUOTA_COUNT] = {
     [QUOTA_USER_SERVERS] = {"user-servers", QUOTA_NUMBER, 1, 4096, 8, "server processes of a user"},
     [QUOTA_LOG_FILE] = {"log-file", QUOTA_BYTES, 64 * KIB, TIB, 64 * MIB,
                         "control.log and each server.log; an old one is kept beside it"},
+    [QUOTA_SWAP_MEMORY] = {"swap-memory", QUOTA_BYTES, 0, 1024 * TIB, 0,
+                           "a server's host memory for suspended programs"},
     [QUOTA_SERVERS] = {"servers", QUOTA_NUMBER, 1, 4096, 32, "server processes"},
 };
 
@@ -64,7 +66,7 @@ static uint64_t default_ranges(void)
 
 static uint64_t default_of(enum quota which)
 {
-    if (which == QUOTA_HOST_MEMORY)
+    if (which == QUOTA_HOST_MEMORY || which == QUOTA_SWAP_MEMORY)
         return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
     return which == QUOTA_RANGES ? default_ranges() : quota_rows[which].initial;
 }

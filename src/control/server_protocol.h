@@ -63,6 +63,7 @@
     X(RESUME, 11, resume, server_resume)                              \
     X(CLIENT_NOTED, 12, client_noted, server_client_noted)            \
     X(MOVE_CLIENT, 13, move_client, server_move_client)               \
+    X(SUSPEND_CLIENT, 14, suspend_client, server_suspend_client)      \
     /* server to daemon */                                            \
     X(READY, 64, ready, server_ready)                                 \
     X(FAILED, 65, failed, server_failed)                              \
@@ -220,6 +221,15 @@ struct server_client_noted {
     uint32_t reserved;
 };
 
+/* Answered by RESULT, with an enum suspend_result. */
+struct server_suspend_client {
+    struct server_header header;
+    int32_t pid;
+    uint32_t id;      /* 0 = every client of that pid */
+    uint32_t suspend; /* 1 = its memory leaves the devices, 0 = it returns */
+    uint32_t reserved;
+};
+
 /* ---- server to daemon ---- */
 
 enum server_driver {
@@ -322,6 +332,9 @@ struct server_status_row {
     uint64_t quota_refused;          /* how often a quota refused something */
     char call[48];    /* that its thread in the server is in, "" = in none that takes long */
     uint64_t call_ms; /* for how long */
+    uint64_t memory_swapped[SERVER_MAX_DEVICES]; /* bytes of its memory in the host's instead */
+    uint32_t suspended;                          /* 1 = by an operator */
+    uint32_t reserved;
 };
 
 /* Code that programs of earlier servers have used; path "" = none is kept. */
@@ -346,7 +359,7 @@ struct server_status_end {
 };
 
 /* Answer to TERMINATE_CLIENT, SET_LIMITS and MOVE_CLIENT: CUresult; 201 = there is no such client.
- */
+ * To SUSPEND_CLIENT: enum suspend_result. */
 struct server_result {
     struct server_header header;
     int32_t status; /* of MOVE_CLIENT: 0 = it has left; why it stays (enum move_obstacle); 201 */

@@ -12,7 +12,8 @@ const char *move_obstacle_text(uint32_t obstacle)
         [OBSTACLE_SERVER] = "no other server takes it",
         [OBSTACLE_DESCRIPTORS] = "its descriptors were closed",
         [OBSTACLE_SHARED] = "it has shared something",
-        [OBSTACLE_MEMORY_LIMIT] = "it has a memory limit, and memory that only its server held",
+        [OBSTACLE_MEMORY_LIMIT] =
+            "it was suspended, or it has a memory limit: only its server had its memory",
         [OBSTACLE_PHYSICAL] = "it has physical memory without a descriptor",
         [OBSTACLE_VARIABLES] = "it has a module with variables",
         [OBSTACLE_ARRAY] = "it has an array, a texture or a linking job",

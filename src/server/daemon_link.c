@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "accounting.h"
 #include "channel_groups.h"
@@ -19,12 +17,14 @@
 #include "log.h"
 #include "memory.h"
 #include "next_daemon.h"
+#include "pending_order.h"
 #include "sensor_watch.h"
 #include "session_leave.h"
 #include "session_life.h"
 #include "sm_share.h"
 #include "sock.h"
 #include "stall.h"
+#include "swap.h"
 #include "text.h"
 #include "trace.h"
 #include "window.h"
@@ -238,8 +238,10 @@ static void send_row(struct server *server, const struct session *session, uint3
     row.device_mask = session->device_mask;
     for (unsigned i = 0; i < server->devices.count; i++) {
         memory_usage(session, i, &row.memory_used[i], &row.memory_peak[i]);
+        row.memory_swapped[i] = swap_bytes(session, i);
         row.sm_granted[i] = sm_share_granted(server, &session->limits, i);
     }
+    row.suspended = session->life->suspend.out;
     row.memory_refused = memory_refusals(session);
     row.quota_refused = session->quotas.refused;
     for (unsigned i = 0; i < QUOTA_HELD_COUNT; i++)
@@ -271,18 +273,13 @@ static void answer_status(struct server *server, uint32_t request)
     send_message(server, &end);
 }
 
-static void answer_request(struct server *server, uint32_t request, CUresult status)
+void daemon_link_answer(struct server *server, uint32_t request, int status)
 {
     struct server_result result;
 
     server_message_init(&result, SERVER_RESULT, request);
-    result.status = (int32_t)status;
+    result.status = status;
     send_message(server, &result);
-}
-
-static bool is_addressed(const struct session *session, int32_t pid, uint32_t id)
-{
-    return session->identity.pid == pid && (!id || session->id == id);
 }
 
 /* ---- ending clients ---- */
@@ -290,78 +287,33 @@ static bool is_addressed(const struct session *session, int32_t pid, uint32_t id
 /* Limit of the wait for a terminated client's kernels. No driver can stop one kernel of a shared
  * context, so an endless kernel is abandoned. */
 #define TERMINATION_TIMEOUT_NS (10 * NS_PER_SEC)
-#define TERMINATION_POLL_NS (5 * NS_PER_MS)
 
-/* A request without an answer so far. */
-struct termination {
-    struct server *server;
-    struct watch *watch;
-    int timer_fd;
-    uint32_t request;
-    int32_t pid;
-    uint32_t id;
-    uint64_t deadline;
-};
-
-static void termination_destroy(struct termination *termination)
+static bool poll_termination(const struct pending_order *order, bool is_late, int *ret_status)
 {
-    watch_destroy(termination->watch);
-    fd_close(&termination->timer_fd);
-    free(termination);
-}
-
-static bool are_done(const struct termination *termination)
-{
-    list_for_each (struct session, session, &termination->server->sessions, link) {
-        if (is_addressed(session, termination->pid, termination->id) &&
-            session->phase != SESSION_DONE)
-            return false;
+    *ret_status = CUDA_SUCCESS;
+    list_for_each (struct session, session, &order->server->sessions, link) {
+        if (order_is_about(session, order->pid, order->id) && session->phase != SESSION_DONE)
+            *ret_status = CUDA_ERROR_LAUNCH_TIMEOUT;
     }
-    return true;
-}
-
-static void on_termination_poll(void *context, int timer_fd)
-{
-    struct termination *termination = context;
-    bool done = are_done(termination);
-    uint64_t count;
-
-    if (read(timer_fd, &count, sizeof(count)) < 0 || (!done && clock_ns() < termination->deadline))
-        return;
-    if (!done)
+    if (*ret_status != CUDA_SUCCESS && is_late)
         log_with(
-            LOG_EVENT(termination->pid, CUDA_ERROR_MPS_CLIENT_TERMINATED),
+            LOG_EVENT(order->pid, CUDA_ERROR_MPS_CLIENT_TERMINATED),
             "Client %d is terminated, but its kernels still run: their resources stay allocated",
-            termination->pid);
-    answer_request(termination->server, termination->request,
-                   done ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_TIMEOUT);
-    termination_destroy(termination);
+            order->pid);
+    return *ret_status == CUDA_SUCCESS || is_late;
 }
 
 /* Answers once the terminated clients have ended; false when out of resources. */
 static bool answer_when_done(struct server *server, const struct server_terminate_client *order)
 {
-    const struct itimerspec polls = {.it_interval.tv_nsec = TERMINATION_POLL_NS,
-                                     .it_value.tv_nsec = TERMINATION_POLL_NS};
-    struct termination *termination = malloc(sizeof(*termination));
+    const struct pending_order termination = {.server = server,
+                                              .request = order->header.request,
+                                              .pid = order->pid,
+                                              .id = order->id,
+                                              .deadline = clock_ns() + TERMINATION_TIMEOUT_NS,
+                                              .poll = poll_termination};
 
-    if (!termination)
-        return false;
-    *termination = (struct termination){
-        .server = server,
-        .timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-        .request = order->header.request,
-        .pid = order->pid,
-        .id = order->id,
-        .deadline = clock_ns() + TERMINATION_TIMEOUT_NS,
-    };
-    if (termination->timer_fd >= 0 && !timerfd_settime(termination->timer_fd, 0, &polls, NULL))
-        termination->watch = loop_watch_readable(server->life->loop, termination->timer_fd,
-                                                 on_termination_poll, termination);
-    if (termination->watch)
-        return true;
-    termination_destroy(termination);
-    return false;
+    return pending_order_start(&termination);
 }
 
 static void terminate_clients(struct server *server, const struct server_terminate_client *order)
@@ -369,7 +321,7 @@ static void terminate_clients(struct server *server, const struct server_termina
     CUresult status = CUDA_ERROR_INVALID_CONTEXT;
 
     list_for_each (struct session, session, &server->sessions, link) {
-        if (!is_addressed(session, order->pid, order->id))
+        if (!order_is_about(session, order->pid, order->id))
             continue;
         session_log_event(session, CUDA_ERROR_MPS_CLIENT_TERMINATED,
                           " is terminated by the daemon");
@@ -378,7 +330,7 @@ static void terminate_clients(struct server *server, const struct server_termina
         status = CUDA_SUCCESS;
     }
     if (status != CUDA_SUCCESS || !answer_when_done(server, order))
-        answer_request(server, order->header.request, status);
+        daemon_link_answer(server, order->header.request, status);
 }
 
 static void set_limits(struct server *server, const struct server_set_limits *order)
@@ -388,7 +340,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
     char text[LIMITS_TEXT_MAX];
 
     list_for_each (struct session, session, &server->sessions, link) {
-        if (!is_addressed(session, order->pid, order->id))
+        if (!order_is_about(session, order->pid, order->id))
             continue;
         session_limits_set(&session->limits, &order->limits);
         session_kick(session);
@@ -397,7 +349,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
         session_log(session, ": limits are now %s", text);
         status = CUDA_SUCCESS;
     }
-    answer_request(server, order->header.request, status);
+    daemon_link_answer(server, order->header.request, status);
 }
 
 /* ---- moves to another lane ---- */
@@ -414,19 +366,19 @@ static void move_one(struct server *server, const struct server_move_client *ord
         return;
     }
     if (!order->withdrawn)
-        answer_request(server, order->header.request, CUDA_ERROR_INVALID_CONTEXT);
+        daemon_link_answer(server, order->header.request, CUDA_ERROR_INVALID_CONTEXT);
 }
 
 void daemon_link_client_stays(struct server *server, uint32_t request, uint32_t obstacle)
 {
-    answer_request(server, request, (CUresult)obstacle);
+    daemon_link_answer(server, request, (int)obstacle);
 }
 
 void daemon_link_move_ends(struct server *server, const struct session *session)
 {
     if (session->life->leave_ordered)
-        answer_request(server, session->life->leave_request,
-                       session->life->leaves ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+        daemon_link_answer(server, session->life->leave_request,
+                           session->life->leaves ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
 }
 
 /* ---- another daemon ---- */
@@ -497,6 +449,9 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_MOVE_CLIENT:
         move_one(server, &order->move_client);
+        break;
+    case SERVER_SUSPEND_CLIENT:
+        program_suspend_order(server, &order->suspend_client);
         break;
     case SERVER_TRACE:
         if (!order->trace.seconds)

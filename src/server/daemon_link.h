@@ -17,6 +17,9 @@ void daemon_link_ready(struct server *server);
 /* The server cannot start, for the reason in `text`. */
 void daemon_link_failed(int control_fd, CUresult status, const char *text);
 
+/* The answer to a request: a CUresult, or what the request says. */
+void daemon_link_answer(struct server *server, uint32_t request, int status);
+
 /* A client has attached, has gone, or was refused and never attached. */
 void daemon_link_client_attached(struct server *server, const struct session *session);
 void daemon_link_client_gone(struct server *server, const struct session *session);

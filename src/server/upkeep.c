@@ -21,6 +21,7 @@
 #include "server_module.h"
 #include "session_life.h"
 #include "suspend.h"
+#include "swap.h"
 #include "window.h"
 
 /* After this time without clients the server is trimmed, so that programs started one after another
@@ -250,6 +251,12 @@ static void make_spares(struct server *server)
     }
 }
 
+static void trim_swap(struct server *server)
+{
+    if (device_enter(&server->devices.device[0]) == CUDA_SUCCESS)
+        swap_trim(server);
+}
+
 static bool trim_device(struct server *server, unsigned index)
 {
     if (device_enter(&server->devices.device[index]) != CUDA_SUCCESS)
@@ -281,6 +288,7 @@ static void trim_empty_server(struct server *server, struct upkeep *upkeep)
         return;
     admission_block(server);
     upkeep->trimmed = trim(server);
+    trim_swap(server);
     admission_unblock(server);
     log_debug("There are no clients: cached objects are released");
 }

@@ -88,6 +88,8 @@ static bool take_change(struct session *session)
         lending_follow(session);
     if (changed & CHANGED_LEAVE)
         session_leave_follow(session);
+    if (changed & CHANGED_SUSPEND)
+        program_suspend_follow(session);
     return true;
 }
 

@@ -86,13 +86,14 @@ struct attach_reply {
  * have none. */
 enum socket_message_kind {
     SOCKET_BLOB = 1,         /* client: memfd of `value` bytes, named `id` by a later command */
-    SOCKET_GRANULE = 2,      /* server: device memory at window address `value`; without descriptor:
-                              * it ends with the server, because its client has a memory limit */
     SOCKET_HOST_GRANULE = 3, /* server: memfd to map at window address `value` */
     SOCKET_ALLOCATION = 4,   /* server: the memory behind allocation `value` */
     SOCKET_IMAGE = 5,        /* server: memfd of image number `value` */
     SOCKET_LINKED = 6,       /* server: memfd with the result of linking job `value` */
     SOCKET_DMA_BUF = 7,      /* server: a dma-buf of the memory from address `value` on */
+    SOCKET_GRANULE = 8, /* server: the inbox (revocable.h) with a descriptor of the device memory
+                         * at window address `value`; without an inbox the memory ends with the
+                         * server, because its client has a memory limit */
 };
 
 struct socket_message {

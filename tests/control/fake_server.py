@@ -260,7 +260,8 @@ def on_status(request):
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", memory_used(number),
                                        *[0] * 31, 2 * memory_used(number), *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
-             struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0), request)
+             struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0) +
+             bytes(8 * wire.DEVICES + 8), request)
     send(wire.STATUS_END, struct.pack("<IIII", 1, len(clients), how == "no-slices", 0) +
          memory_free() + bytes(wire.CODE_CACHE.size) + sensors(), request)
 
@@ -354,6 +355,10 @@ def on_control():
         on_set_limits(data[16:], request)
     elif kind == wire.MOVE_CLIENT:
         on_move(data[16:], request)
+    elif kind == wire.SUSPEND_CLIENT:
+        pid, _, suspend = struct.unpack_from("<iII", data, 16)
+        log(event="suspend", pid=pid, suspend=suspend)
+        send(wire.RESULT, struct.pack("<iI", 0, 0), request)
     elif kind == wire.SET_QUOTAS:
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
     elif kind == wire.SET_TIMESLICE:

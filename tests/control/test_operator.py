@@ -278,6 +278,14 @@ class Operator(Started):
         self.assertEqual(self.funnel("terminate").returncode, 2)
         self.assertEqual(self.funnel("terminate", "x").returncode, 2)
 
+    def test_suspend(self):
+        self.attach()
+        self.assertIn("not found", self.refused("suspend", "99999999"))
+        for order in ("suspend", "resume"):
+            self.assertIn(f"is {order}", self.funnel(order, str(os.getpid())).stdout)
+            self.assertEqual(self.funnel(order).returncode, 2)
+            self.assertEqual(self.funnel(order, "x").returncode, 2)
+
     def test_json_for_people_and_programs(self):
         self.mps("set_default_active_thread_percentage 33.3\n")
         self.assertEqual(self.funnel_json("limits")["limits"][0]["sm_percent"], 33.3)
@@ -459,6 +467,18 @@ class Users(harness.TestCase):
         done = self.run_program("nvidia-cuda-mps-control", input="ps\n", user=2001, group=2001,
                                 extra_groups=[])
         self.assertEqual([line.split()[0] for line in done.stdout.splitlines()[1:]], [str(pid)])
+
+    def test_users_suspend_their_own_programs(self):
+        for option in ((), ("--multiuser-server",)):
+            self.start(*option, "--device", "soft")
+            pid = str(self.client_of(2001))
+            for order in ("suspend", "resume"):
+                done = self.funnel_as(2002, order, pid)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(f"Client {pid} not found", done.stderr)
+            self.assertIn("is suspended", self.funnel_as(2001, "suspend", pid).stdout)
+            self.assertIn("is resumed", self.funnel("resume", pid).stdout)
+            self.assertEqual(self.funnel("stop", "--force").returncode, 0)
 
     def test_users_trace_their_own_servers(self):
         self.start("--device", "soft")

@@ -51,7 +51,7 @@ class Probe:
 
     def ask(self, word):
         self.tell(word)
-        return self.receive(word)
+        return self.receive(word.split()[0])
 
     def said(self):
         with open(self.log.name) as log:

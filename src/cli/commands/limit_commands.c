@@ -267,9 +267,10 @@ static int run_provision(int argc, char **argv)
     return provision(&plan);
 }
 
-/* ---- terminate ---- */
+/* ---- terminate, suspend, resume ---- */
 
-static int run_terminate(int argc, char **argv)
+/* Has the daemon do something to one program. */
+static int order_for_client(const char *command, int argc, char **argv, bool quiet)
 {
     char line[DAEMON_LINE_MAX];
     _cleanup_fd_ int fd = -1;
@@ -279,11 +280,27 @@ static int run_terminate(int argc, char **argv)
         return cli_usage("which program? funnel ps lists them");
     if (text_to_u64(argv[1], &client))
         return cli_usage("%s is not the process id of a program", argv[1]);
-    text_format(line, sizeof(line), "client terminate %s", argv[1]);
-    if (daemon_connect(&fd) || daemon_run_line(fd, line, true))
-        return 1;
-    printf("Program %s has lost the GPU: its next CUDA call fails.\n", argv[1]);
-    return 0;
+    text_format(line, sizeof(line), "%s %s", command, argv[1]);
+    return daemon_connect(&fd) || daemon_run_line(fd, line, quiet);
+}
+
+static int run_terminate(int argc, char **argv)
+{
+    int status = order_for_client("client terminate", argc, argv, true);
+
+    if (!status)
+        printf("Program %s has lost the GPU: its next CUDA call fails.\n", argv[1]);
+    return status;
+}
+
+static int run_suspend(int argc, char **argv)
+{
+    return order_for_client("suspend", argc, argv, false);
+}
+
+static int run_resume(int argc, char **argv)
+{
+    return order_for_client("resume", argc, argv, false);
 }
 
 const struct subcommand limit_subcommands[] = {
@@ -338,5 +355,19 @@ const struct subcommand limit_subcommands[] = {
      "of another PID namespace, whose PID is 0, is named by its ID.\n\n"
      "Example:\n  funnel terminate 4711\n",
      run_terminate},
+    {"suspend", "move the GPU memory of a program to the host",
+     "Usage: funnel suspend PID|ID\n\n"
+     "Waits until the program has no work on the GPU, at most 30 seconds, and moves its memory\n"
+     "there to page-locked host memory, whose size the quota swap-memory bounds. The program\n"
+     "stands still at its next CUDA call until funnel resume; others may use its memory.\n"
+     "Where it has memory that cannot be moved, the answer says what, and it goes on.\n\n"
+     "Examples:\n  funnel suspend 4711\n  funnel resume 4711\n",
+     run_suspend},
+    {"resume", "move the memory of a suspended program back to the GPU",
+     "Usage: funnel resume PID|ID\n\n"
+     "The program goes on with the same memory at the same addresses. Where the device has too\n"
+     "little free memory it stays suspended.\n\n"
+     "Example:\n  funnel resume 4711\n",
+     run_resume},
     {NULL, NULL, NULL, NULL},
 };

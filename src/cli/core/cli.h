@@ -14,9 +14,10 @@ struct subcommand {
 };
 
 /* Tables that end with a name of NULL. */
-extern const struct subcommand daemon_subcommands[];  /* start, stop, log */
-extern const struct subcommand run_subcommands[];     /* run */
-extern const struct subcommand limit_subcommands[];   /* limit, provision, terminate */
+extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
+extern const struct subcommand run_subcommands[];    /* run */
+extern const struct subcommand
+    limit_subcommands[]; /* limit, provision, terminate, suspend, resume */
 extern const struct subcommand manage_subcommands[];  /* server, namespace, partition, memory */
 extern const struct subcommand top_subcommands[];     /* top */
 extern const struct subcommand metrics_subcommands[]; /* metrics */

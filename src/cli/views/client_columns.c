@@ -91,7 +91,9 @@ static void format_command(const struct client_row *row, CELL)
     }
     text_format(cell, COLUMN_CELL, "%s%.*s%s", *row->group ? "  " : "",
                 (int)sizeof(status->identity.command), status->identity.command,
-                status->state == SERVER_CLIENT_INACTIVE ? "  (ending)" : "");
+                status->state == SERVER_CLIENT_INACTIVE ? "  (ending)"
+                : status->suspended                     ? "  (suspended)"
+                                                        : "");
     used = strlen(cell);
     if (status->call_ms >= CALL_SHOWN_MS)
         text_format(cell + used, COLUMN_CELL - used, "  (in %.*s for %.1fs)",
@@ -168,6 +170,16 @@ static void format_memory(const struct client_row *row, CELL)
 static double value_memory(const struct client_row *row)
 {
     return (double)row->memory;
+}
+
+static void format_swapped(const struct client_row *row, CELL)
+{
+    view_format_bytes(row->memory_swapped, cell);
+}
+
+static double value_swapped(const struct client_row *row)
+{
+    return (double)row->memory_swapped;
 }
 
 static void format_peak(const struct client_row *row, CELL)
@@ -324,6 +336,8 @@ const struct client_column client_columns[] = {
     {"device", "DEVICE", "ordinals that it works on", 7, 7, false, format_devices, NULL},
     {"memory", "MEMORY", "device memory that it holds", 10, 1, true, format_memory, value_memory},
     {"peak", "PEAK", "the most that it has held", 10, 15, true, format_peak, value_peak},
+    {"swapped", "SWAPPED", "device memory of it that is in the host's", 10, 23, true,
+     format_swapped, value_swapped},
     {"bar", "MEM BAR", "memory of its limit, else of the device", 12, 4, true, format_bar,
      value_memory},
     {"limit", "LIMIT", "of its memory", 10, 6, true, format_ceiling, value_ceiling},

@@ -33,6 +33,7 @@ static void add_memory(struct client_row *row)
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
         row->memory += status->memory_used[i];
         row->memory_peak += status->memory_peak[i];
+        row->memory_swapped += status->memory_swapped[i];
         if (i < row->server->device_count && status->device_mask & (1ull << i))
             row->memory_total += row->server->devices[i].memory_total;
     }
@@ -108,6 +109,7 @@ static void add_to_group(struct client_row *group, const struct client_row *row)
     group->count++;
     group->memory += row->memory;
     group->memory_peak += row->memory_peak;
+    group->memory_swapped += row->memory_swapped;
     if (row->memory_total > group->memory_total)
         group->memory_total = row->memory_total;
     group->launches += row->launches;

@@ -14,6 +14,7 @@ struct client_row {
     char group[64]; /* the name of the group that the row heads, or is in; "" without groups */
     unsigned count; /* clients: 1, or those of the group */
     uint64_t memory, memory_peak; /* bytes, of all devices */
+    uint64_t memory_swapped;      /* bytes of device memory that are in the host's */
     uint64_t memory_limit;        /* of the devices that it uses; 0 = none */
     uint64_t memory_total;        /* that these devices have */
     double launches_per_s, bytes_per_s;

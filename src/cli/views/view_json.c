@@ -137,15 +137,16 @@ static json_t *client_devices_json(const struct snapshot *snapshot,
         if (!(row->device_mask & (1ull << d)))
             continue;
         device_uuid_text(&server->devices[d], uuid);
-        json_array_append_new(list,
-                              json_pack("{s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "ordinal",
-                                        d, "uuid", uuid, "sm_granted", row->sm_granted[d],
-                                        "memory_used", (json_int_t)row->memory_used[d],
-                                        "memory_peak", (json_int_t)row->memory_peak[d],
-                                        "memory_limit", limit_or_null(row->limits.memory_limit[d]),
-                                        "memory_soft", limit_or_null(row->limits.memory_soft[d]),
-                                        "gpu_seconds", seconds_json(row->usage.gpu_ns[d]),
-                                        "sm_seconds", seconds_json(row->usage.sm_ns[d])));
+        json_array_append_new(
+            list, json_pack("{s:i, s:s, s:i, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "ordinal", d,
+                            "uuid", uuid, "sm_granted", row->sm_granted[d], "memory_used",
+                            (json_int_t)row->memory_used[d], "memory_peak",
+                            (json_int_t)row->memory_peak[d], "memory_swapped",
+                            (json_int_t)row->memory_swapped[d], "memory_limit",
+                            limit_or_null(row->limits.memory_limit[d]), "memory_soft",
+                            limit_or_null(row->limits.memory_soft[d]), "gpu_seconds",
+                            seconds_json(row->usage.gpu_ns[d]), "sm_seconds",
+                            seconds_json(row->usage.sm_ns[d])));
     }
     return list;
 }
@@ -196,7 +197,7 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:I, s:I, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o}",
+        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o, s:b}",
         "pid", row->identity.pid, "id", (json_int_t)row->id, "uid", (json_int_t)row->identity.uid,
         "server", client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name,
         "namespace", row->identity.space, "command",
@@ -213,7 +214,8 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         held_json(row), "quota_refused", (json_int_t)row->quota_refused, "class",
         client_class_name(row->limits.class), "lane",
         text_value(snapshot_server_of(snapshot, client)->lane,
-                   sizeof(snapshot_server_of(snapshot, client)->lane)));
+                   sizeof(snapshot_server_of(snapshot, client)->lane)),
+        "suspended", (int)row->suspended);
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }

@@ -113,7 +113,7 @@ void exchange_look(uint64_t address, struct exchange_chunk *ret_chunk, int *ret_
 bool exchange_is_whole(void)
 {
     for (size_t i = 0; i < exchange.chunks.count; i++)
-        if (((const struct chunk *)exchange.chunks.sorted[i].value)->fd < 0)
+        if (!granule_is_kept(((const struct chunk *)exchange.chunks.sorted[i].value)->fd))
             return false;
     return true;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Granules: ranges of device or pinned host memory at an address of the client's window. The server
- * makes device memory, whose descriptor comes over the socket and keeps it alive while it is open;
- * that of a client that has a memory limit may come without one. Host memory is made here.
+ * makes device memory. Over the socket comes an inbox with a descriptor that keeps it alive until
+ * the server takes it back (revocable.h); the memory of a client that has a memory limit may come
+ * without one. Host memory is made here.
  */
 #include "granule.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "client.h"
@@ -17,6 +20,7 @@
 #include "ranges.h"
 #include "recovery_hook.h"
 #include "region.h"
+#include "revocable.h"
 #include "shm.h"
 #include "wire_calls.h"
 
@@ -127,14 +131,30 @@ CUresult granule_move(uint64_t address, bool host, int *ret_fd)
     return result != CUDA_SUCCESS ? result : client_receive_granule(address, ret_fd);
 }
 
+/* The inbox of the new server takes the place of the last one's, which is empty now. */
+static CUresult receive_inbox(uint64_t address, int fd)
+{
+    _cleanup_fd_ int inbox = -1;
+    CUresult result = client_receive_granule(address, &inbox);
+
+    if (result == CUDA_SUCCESS && inbox >= 0 && dup3(inbox, fd, O_CLOEXEC) < 0)
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    return result;
+}
+
 static CUresult replay_in_device_part(const struct heap *heap, bool host, uint64_t address,
                                       uint64_t size, int fd)
 {
     struct wire_fnGranuleAdopt in = {
         .device = heap->device, .host = host, .address = address, .size = size};
-    CUresult result = client_send_descriptor(fd, size, &in.blob);
+    _cleanup_fd_ int memory = -1;
 
-    return result != CUDA_SUCCESS ? result : wire_fnGranuleAdopt(&client->channel, &in);
+    if (revocable_take(fd, &memory))
+        return CUDA_ERROR_NOT_FOUND;
+    CUresult result = client_send_descriptor(memory, size, &in.blob);
+    if (result == CUDA_SUCCESS)
+        result = wire_fnGranuleAdopt(&client->channel, &in);
+    return result == CUDA_SUCCESS ? receive_inbox(address, fd) : result;
 }
 
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)
@@ -161,9 +181,14 @@ static CUresult host_granule_replay(const struct heap *heap, uint64_t address, u
     return granule_replay_host(address, size, fd);
 }
 
+bool granule_is_kept(int fd)
+{
+    return fd >= 0 && revocable_is_filled(fd);
+}
+
 static CUresult check_descriptor(const struct heap *heap, uint64_t address, uint64_t size, int fd)
 {
-    return fd < 0 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+    return granule_is_kept(fd) ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 static bool heap_is_whole(struct heap *heap)

@@ -31,6 +31,9 @@ CUresult granule_create_of_file(int fd, uint64_t offset, uint64_t size, uint64_t
 /* A number that grows when a granule goes. */
 uint64_t granule_releases(void);
 
+/* Whether the inbox of a granule of device memory, which may be -1, has a descriptor of it. */
+bool granule_is_kept(int fd);
+
 /* Whether the client has a descriptor of each granule in the heaps of all devices: else some memory
  * has gone with its server. No other thread is inside. */
 bool granules_are_whole(void);

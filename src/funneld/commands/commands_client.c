@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands about clients: lists of them, and ending one. All but the last show the reports of a
- * status query. */
+/* Commands about clients: lists of them, ending one, and suspending one. The lists show the reports
+ * of a status query. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,9 +11,11 @@
 #include "pending_request.h"
 #include "server_process.h"
 #include "status_query.h"
+#include "suspend_result.h"
 #include "text.h"
 
 #define TERMINATE_TIMEOUT_S 60
+#define SUSPEND_TIMEOUT_S 120 /* for as much memory as a device has */
 
 struct client_list {
     struct console *console;
@@ -262,4 +264,87 @@ void run_terminate_client(struct console *console, const struct grammar_values *
 void run_client_terminate(struct console *console, const struct grammar_values *values)
 {
     terminate(console, 0, values->client);
+}
+
+/* ---- suspend, resume ---- */
+
+struct suspension {
+    struct console *console;
+    pid_t client;
+    bool suspend;
+};
+
+static void on_suspended(void *context, int status, const struct server_status_end *totals)
+{
+    struct suspension *suspension = context;
+    struct console *console = suspension->console;
+    const char *text = status < 0 ? strerror(-status) : suspend_result_text(status);
+
+    if (status == SUSPEND_OK)
+        console_print(console, "Client %d is %s", (int)suspension->client,
+                      suspension->suspend ? "suspended" : "resumed");
+    else
+        console_print(console, "Client %d is not %s: %s", (int)suspension->client,
+                      suspension->suspend ? "suspended" : "resumed",
+                      text ? text : "its server gave an unknown answer");
+    free(suspension);
+    console_done(console, status != SUSPEND_OK);
+}
+
+static void refuse_suspension(struct suspension *suspension, const char *why)
+{
+    struct console *console = suspension->console;
+
+    console_print(console, "Client %d %s", (int)suspension->client, why);
+    free(suspension);
+    console_done(console, COMMAND_FAILED);
+}
+
+static void on_suspension_status(struct status_query *query, void *context)
+{
+    struct suspension *suspension = context;
+    struct server_suspend_client message = {.suspend = suspension->suspend};
+    struct response_handler handler = {NULL, on_suspended, suspension};
+    const struct server_status_row *row = NULL;
+    const struct status_report *report = NULL;
+    struct server_process *server = NULL;
+
+    bool found = find_client(query, suspension->client, &report, &row);
+    if (found && console_may_see_client(suspension->console, row->identity.uid))
+        server = server_process_by_pid(suspension->console->daemon, report->server.pid);
+    else if (!row)
+        command_report_silent(suspension->console, query);
+    if (!server) {
+        refuse_suspension(suspension, row && !found ? "is the ID of several clients" : "not found");
+        return;
+    }
+    message.pid = row->identity.pid;
+    message.id = row->identity.pid == suspension->client ? 0 : row->id;
+    pending_request_send(server, &message, SERVER_SUSPEND_CLIENT, SUSPEND_TIMEOUT_S, &handler);
+}
+
+static void order_suspension(struct console *console, pid_t client, bool suspend)
+{
+    const struct client_list servers = {.console = console};
+    struct suspension *suspension = malloc(sizeof(*suspension));
+
+    if (suspension) {
+        *suspension = (struct suspension){console, client, suspend};
+        if (!status_query_start(console->daemon, is_listed, &servers, on_suspension_status,
+                                suspension))
+            return;
+        free(suspension);
+    }
+    console_print(console, "Out of memory");
+    console_done(console, COMMAND_FAILED);
+}
+
+void run_suspend(struct console *console, const struct grammar_values *values)
+{
+    order_suspension(console, values->client, true);
+}
+
+void run_resume(struct console *console, const struct grammar_values *values)
+{
+    order_suspension(console, values->client, false);
 }

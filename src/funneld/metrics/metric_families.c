@@ -17,6 +17,7 @@ CLIENT_VALUE(gpu, (double)row->usage.gpu_ns[device] / 1e9)
 CLIENT_VALUE(sm, (double)row->usage.sm_ns[device] / 1e9)
 CLIENT_VALUE(memory, (double)row->memory_used[device])
 CLIENT_VALUE(memory_peak, (double)row->memory_peak[device])
+CLIENT_VALUE(memory_swapped, (double)row->memory_swapped[device])
 CLIENT_VALUE(memory_limit, (double)row->limits.memory_limit[device])
 CLIENT_VALUE(memory_soft, (double)row->limits.memory_soft[device])
 CLIENT_VALUE(sm_granted, row->sm_granted[device])
@@ -43,6 +44,8 @@ const struct client_family client_families[] = {
      memory},
     {"funnel_client_memory_peak_bytes", "bytes", "The most device memory that it held.", false,
      true, memory_peak},
+    {"funnel_client_memory_swapped_bytes", "bytes",
+     "Device memory of the client that is in the host's instead.", false, true, memory_swapped},
     {"funnel_client_memory_limit_bytes", "bytes", "Its limit of device memory; 0 = none.", false,
      true, memory_limit},
     {"funnel_client_memory_soft_limit_bytes", "bytes", "Its soft limit of device memory; 0 = none.",

@@ -165,6 +165,7 @@ bool client_record_complete(struct client_record *record, struct server_status_r
     row->identity = record->identity;
     bool fits = client_usage_bound(&row->usage, &bounds);
     fits &= client_memory_bound(row->memory_used, &bounds);
+    fits &= client_memory_bound(row->memory_swapped, &bounds);
     if (!client_memory_bound(row->memory_peak, &bounds) || !fits)
         log_impossible(record);
     return is_first;

@@ -14,10 +14,11 @@
 
 /* What the session's thread has to follow before its next command. */
 enum session_change {
-    CHANGED_LIMITS = 1,  /* the share and the priority; a trace begins in this way, too */
-    CHANGED_SERVICE = 2, /* the pool serves the session from now on: worker_pool.h */
-    CHANGED_LENDING = 4, /* where its streams run, or it works again: lending.h */
-    CHANGED_LEAVE = 8,   /* the client asks to move to another server: session_leave.h */
+    CHANGED_LIMITS = 1,   /* the share and the priority; a trace begins in this way, too */
+    CHANGED_SERVICE = 2,  /* the pool serves the session from now on: worker_pool.h */
+    CHANGED_LENDING = 4,  /* where its streams run, or it works again: lending.h */
+    CHANGED_LEAVE = 8,    /* the client asks to move to another server: session_leave.h */
+    CHANGED_SUSPEND = 16, /* the memory shall leave the devices: program_suspend.h */
 };
 
 struct session_limits {

@@ -13,21 +13,15 @@
 #include "cleanup.h"
 #include "fd.h"
 #include "host_memory.h"
+#include "host_node.h"
 #include "ipc_memory.h"
 #include "ipc_share.h"
 #include "memory_state.h"
 #include "placement.h"
 #include "server_dispatch.h"
 #include "sock.h"
+#include "swap.h"
 #include "vmm.h"
-
-/* The NUMA node that is nearest to the device. */
-static int host_node(const struct device *device)
-{
-    const int node = device->record.attributes[CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID];
-
-    return node < 0 ? 0 : node;
-}
 
 static CUmemAllocationProp properties_of(const struct device *device, const struct granule *granule)
 {
@@ -59,19 +53,32 @@ bool device_granule_may_export(struct session *session, struct granule *granule)
     return granule->exported;
 }
 
+/* Where descriptors run out the memory ends with this server. */
+static CUresult fill_inbox(struct granule *granule)
+{
+    _cleanup_fd_ int fd = -1;
+    CUresult result = driver.cuMemExportToShareableHandle(
+        &fd, granule->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if ((granule->kept.inbox < 0 && revocable_init(&granule->kept)) ||
+        revocable_fill(&granule->kept, fd))
+        revocable_fini(&granule->kept);
+    return CUDA_SUCCESS;
+}
+
 CUresult device_granule_send(struct session *session, struct granule *granule)
 {
     struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
-    bool may_export = device_granule_may_export(session, granule);
-    _cleanup_fd_ int fd = -1;
     CUresult result = CUDA_SUCCESS;
 
-    if (may_export)
-        result = driver.cuMemExportToShareableHandle(&fd, granule->handle,
-                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    if (device_granule_may_export(session, granule))
+        result = fill_inbox(granule);
     if (result != CUDA_SUCCESS)
         return result;
-    return sock_send(session->socket, &message, sizeof(message), &fd, may_export)
+    return sock_send(session->socket, &message, sizeof(message), &granule->kept.inbox,
+                     granule->kept.inbox >= 0)
                ? CUDA_ERROR_MPS_RPC_FAILURE
                : CUDA_SUCCESS;
 }
@@ -91,12 +98,21 @@ static void refund(struct session *session, const struct granule *granule)
         memory_refund(session, granule->part, granule->size);
 }
 
-static void unmap_granule(struct session *session, const struct granule *granule)
+static void release_memory(struct session *session, struct granule *granule)
 {
     driver.cuMemUnmap(granule->address, granule->size);
     driver.cuMemRelease(granule->handle);
-    window_unplace(session->window, granule->address);
     refund(session, granule);
+}
+
+static void end_granule(struct session *session, struct granule *granule)
+{
+    if (granule->swapped)
+        swap_forget(session, granule);
+    else
+        release_memory(session, granule);
+    revocable_fini(&granule->kept);
+    window_unplace(session->window, granule->address);
 }
 
 /* Creating host memory takes longer than the copy into it. So when a granule returns to the device,
@@ -207,6 +223,7 @@ static struct granule granule_of(const struct device *device, uint64_t size, boo
                             .part = (unsigned)device->ordinal,
                             .size = size,
                             .on_host = on_host,
+                            .kept = REVOCABLE_NONE,
                             .fd = -1};
 }
 
@@ -237,7 +254,7 @@ static CUresult granule_create(struct session *session, const struct device *dev
         return result;
     result = memory_allow(session, granule);
     if (result != CUDA_SUCCESS)
-        unmap_granule(session, granule);
+        end_granule(session, granule);
     return result;
 }
 
@@ -305,7 +322,11 @@ CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranu
     _cleanup_fd_ int fd = -1;
     CUresult result = blob_take_fd(session, in->blob, &fd);
 
-    return result != CUDA_SUCCESS ? result : adopt_granule(session, in, fd);
+    if (result == CUDA_SUCCESS)
+        result = adopt_granule(session, in, fd);
+    return result != CUDA_SUCCESS
+               ? result
+               : device_granule_send(session, device_granule_find(session, in->address));
 }
 
 /* The memory lives on for clients that have opened it. */
@@ -317,10 +338,15 @@ static void granule_unshare(struct session *session, const struct granule *granu
     ipc_share_unref(session->server, granule->share);
 }
 
-void device_granule_end(struct session *session, const struct granule *granule)
+void device_granule_revoke(const struct granule *granule)
+{
+    revocable_revoke(&granule->kept);
+}
+
+void device_granule_end(struct session *session, struct granule *granule)
 {
     granule_unshare(session, granule);
-    unmap_granule(session, granule);
+    end_granule(session, granule);
 }
 
 struct granule *device_granule_find(const struct session *session, uint64_t address)
@@ -344,6 +370,7 @@ static CUresult change_places(struct session *session, struct granule *granule,
     driver.cuMemUnmap(granule->address, granule->size);
     CUresult result = map_granule(session, &new);
     if (result == CUDA_SUCCESS) {
+        revocable_fini(&granule->kept);
         end_memory(session, granule);
         granule->handle = other->handle;
         granule->on_host = other->on_host;
@@ -374,4 +401,37 @@ CUresult device_granule_exchange(struct session *session, struct granule *granul
         refund(session, &other);
     }
     return result;
+}
+
+/* ---- without memory for a while ---- */
+
+void device_granule_withdraw(struct session *session, struct granule *granule)
+{
+    session->memory->exchanges++;
+    device_granule_revoke(granule);
+    release_memory(session, granule);
+    granule->handle = 0;
+    granule->exported = false;
+}
+
+CUresult device_granule_restore(struct session *session, struct granule *granule)
+{
+    const struct device *device = session_device(session, granule->part);
+    CUresult result = make_memory(session, device, granule);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = map_granule(session, granule);
+    if (result != CUDA_SUCCESS) {
+        driver.cuMemRelease(granule->handle);
+        return result;
+    }
+    memory_charge_again(session, granule->part, granule->size);
+    return CUDA_SUCCESS;
+}
+
+void device_granule_keep_again(struct session *session, struct granule *granule)
+{
+    if (granule->kept.inbox >= 0 && device_granule_may_export(session, granule))
+        fill_inbox(granule);
 }

@@ -7,16 +7,20 @@
 /* The granule that begins at an address, or NULL. */
 struct granule *device_granule_find(const struct session *session, uint64_t address);
 
-/* Sends the client a descriptor of the memory, so that the memory can outlive this server. A client
- * that may not have a descriptor gets the message alone. */
+/* Sends the client an inbox with a descriptor of the memory, so that the memory can outlive this
+ * server. A client that may not have a descriptor gets the message alone. */
 CUresult device_granule_send(struct session *session, struct granule *granule);
 
 /* Whether the client may have a descriptor of the memory, or has had one: see memory_may_export().
  */
 bool device_granule_may_export(struct session *session, struct granule *granule);
 
+/* Takes the client's descriptor back, so that the memory is free once it is released. Not when the
+ * session ends: its client may be on the way to another server, with its memory. */
+void device_granule_revoke(const struct granule *granule);
+
 /* Releases its memory, its addresses and its charge. */
-void device_granule_end(struct session *session, const struct granule *granule);
+void device_granule_end(struct session *session, struct granule *granule);
 
 /* Copies device memory in the current context, and waits until that is done. */
 typedef CUresult device_granule_copier(CUdeviceptr dst, CUdeviceptr src, uint64_t size);
@@ -26,6 +30,16 @@ typedef CUresult device_granule_copier(CUdeviceptr dst, CUdeviceptr src, uint64_
  * before. */
 CUresult device_granule_exchange(struct session *session, struct granule *granule, bool on_host,
                                  device_granule_copier *copy);
+
+/* Releases the memory of a granule of the device, and the charge, while its address stays taken.
+ * No work uses it, and the context is the device's. */
+void device_granule_withdraw(struct session *session, struct granule *granule);
+
+/* Gives it new memory. CUDA_ERROR_OUT_OF_MEMORY, or what the driver says. */
+CUresult device_granule_restore(struct session *session, struct granule *granule);
+
+/* Once the contents are there: the client's inbox gets a descriptor, if it may have one. */
+void device_granule_keep_again(struct session *session, struct granule *granule);
 
 /* The session ends: releases the spare memory of exchanges. */
 void device_granules_end_spare(struct session *session);

@@ -18,7 +18,10 @@ static CUresult may_export_granule(struct session *session, struct granule *gran
 {
     if (granule->on_host || size > granule->size - (address - granule->address))
         return CUDA_ERROR_INVALID_VALUE;
-    return device_granule_may_export(session, granule) ? CUDA_SUCCESS : CUDA_ERROR_NOT_PERMITTED;
+    if (!device_granule_may_export(session, granule))
+        return CUDA_ERROR_NOT_PERMITTED;
+    granule->dma_buf = true;
+    return CUDA_SUCCESS;
 }
 
 /* Memory of other clients and variables of modules cannot be exported. */

@@ -132,11 +132,18 @@ bool memory_charge(struct session *session, unsigned device, uint64_t size)
                           (unsigned long long)(size >> 10), (unsigned long long)(limit >> 20));
         return false;
     }
-    session->memory->device[device].used = used + size;
-    if (used + size > session->memory->device[device].peak)
-        session->memory->device[device].peak = used + size;
+    memory_charge_again(session, device, size);
     warn_of_soft_limit(session, device);
     return true;
+}
+
+void memory_charge_again(struct session *session, unsigned device, uint64_t size)
+{
+    struct device_usage *usage = &session->memory->device[device];
+
+    usage->used += size;
+    if (usage->used > usage->peak)
+        usage->peak = usage->used;
 }
 
 void memory_refund(struct session *session, unsigned device, uint64_t size)
@@ -216,6 +223,8 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
     if (memory_is_awaited(session, "fnGranuleRelease", granule->address, granule->size))
         return CUDA_ERROR_INVALID_VALUE;
     forget_extent(session, in->address);
+    if (granule->kind == GRANULE_DEVICE)
+        device_granule_revoke(granule);
     release_granule(session, granule);
     return CUDA_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "list.h"
+#include "revocable.h"
 #include "session.h"
 
 enum granule_kind {
@@ -22,6 +23,7 @@ enum granule_kind {
 
 struct ipc_share;
 struct module;
+struct swap_copy;
 
 struct granule {
     struct list link; /* in the window's idle list */
@@ -31,6 +33,9 @@ struct granule {
     CUmemGenericAllocationHandle handle; /* DEVICE: the driver's */
     bool on_host;                        /* DEVICE: it is memory of the host for now */
     bool exported;                       /* DEVICE: its client has had a descriptor */
+    bool dma_buf;                        /* DEVICE: its client has had a dma-buf of it */
+    struct revocable kept;               /* DEVICE: where its client has the descriptor */
+    struct swap_copy *swapped;           /* DEVICE: its contents while it has no memory: swap.h */
     struct ipc_share *share;             /* DEVICE: once a range of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
     bool of_file;                        /* HOST: of a client's file, which is mapped: no fd */
@@ -47,6 +52,9 @@ void memory_forbid(struct session *session, uint64_t address);
  * exceed it. The second gives a charge back. */
 bool memory_charge(struct session *session, unsigned device, uint64_t size);
 void memory_refund(struct session *session, unsigned device, uint64_t size);
+
+/* Charges memory that had been charged before, whatever the limit is now. */
+void memory_charge_again(struct session *session, unsigned device, uint64_t size);
 
 /* Whether the client may have a descriptor of that memory; if so, counts it. QUOTA_KEPT_MEMORY
  * bounds the total memory of such descriptors of a client with a memory limit. The server cannot

@@ -19,6 +19,7 @@ int server_memory_init(struct server *server, const struct page_lock_options *op
     page_locker_init(&memory->page_locker, server->devices.gate, options);
     windows_init(&memory->windows, &server->devices, &memory->page_locker);
     reserve_area_init(&memory->reserve_area);
+    swap_pool_init(&memory->swap_pool, &server->devices, &memory->reserve_area);
     pthread_mutex_init(&memory->limits_lock, NULL);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "reserve_area.h"
 #include "server.h"
 #include "session.h"
+#include "swap_pool.h"
 #include "window.h"
 
 #define SESSION_GRANULES_MAX (1u << 16)
@@ -19,6 +20,7 @@ struct server_memory {
     struct windows windows;
     struct reserve_area reserve_area;
     struct page_locker page_locker;
+    struct swap_pool swap_pool;
     memory_reclaimer *reclaimers[MEMORY_RECLAIMERS];
     unsigned reclaimer_count;
     memory_guard *is_awaited;
@@ -26,9 +28,10 @@ struct server_memory {
         limits_lock; /* context_limit.c: held from the check for clients to the setting */
 };
 
-/* A client's memory on one device. Status rows read the first two. */
+/* A client's memory on one device. Status rows read the first three. */
 struct device_usage {
     atomic_uint_fast64_t used, peak;    /* bytes */
+    atomic_uint_fast64_t swapped;       /* bytes of its memory in the swap pool */
     uint64_t given;                     /* bytes of memory whose descriptor the client has had */
     uint64_t raised[DEVICE_LIMITS_MAX]; /* limits of the context that it is charged for; or 0 */
     bool is_over_soft;                  /* it has been, and the log says so */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A descriptor that its owner takes back from a peer, or that the peer finds once the owner is gone.
+/* A descriptor that its owner takes back from a peer, or that the peer finds once the owner is
+ * gone.
  */
 #include "revocable.h"
 

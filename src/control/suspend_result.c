@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See suspend_result.h. docs/troubleshooting.md has the remedies at length. */
+#include "suspend_result.h"
+
+#include <stddef.h>
+
+const char *suspend_result_text(int result)
+{
+    switch (result) {
+    case SUSPEND_OK:
+        return "done";
+    case SUSPEND_NO_CLIENT:
+        return "the program has left";
+    case SUSPEND_BUSY:
+        return "it has not been idle for a moment, so it goes on; a kernel that waits for a later "
+               "command, or a callback, may keep it busy";
+    case SUSPEND_ARRAYS:
+        return "it has arrays, or textures and surfaces on them, which stay on the device";
+    case SUSPEND_ALLOCATIONS:
+        return "it has memory of cuMemCreate, which stays on the device; for PyTorch set "
+               "expandable_segments:False";
+    case SUSPEND_SHARED:
+        return "it shares memory with another process by CUDA IPC";
+    case SUSPEND_DMA_BUF:
+        return "it has passed memory to a network adapter as a dma-buf";
+    case SUSPEND_POOL_FULL:
+        return "the host memory for suspended programs is full; the quota swap-memory bounds it "
+               "(funnel limit --quota swap-memory=SIZE)";
+    case SUSPEND_FAILED:
+        return "the driver has refused it; server.log names its error";
+    case SUSPEND_NO_MEMORY:
+        return "the device has too little free memory, so it stays suspended; end or suspend "
+               "another program first";
+    case SUSPEND_ALREADY:
+        return "it is suspended already";
+    case SUSPEND_NOT:
+        return "it is not suspended";
+    default:
+        return NULL;
+    }
+}

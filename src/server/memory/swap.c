@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See swap.h. All copies of a direction are in flight together; memory is released behind them. */
+#include "swap.h"
+
+#include <stdlib.h>
+
+#include "device_granule.h"
+#include "memory_state.h"
+#include "placement.h"
+#include "swap_pool.h"
+
+/* The contents of a granule: its pieces in the pool. */
+struct swap_copy {
+    unsigned count;
+    uint64_t pieces[];
+};
+
+static struct swap_pool *pool_of(const struct session *session)
+{
+    return &session->server->memory->swap_pool;
+}
+
+/* ---- a granule's copy ---- */
+
+static uint64_t piece_size(const struct granule *granule, unsigned piece)
+{
+    uint64_t left = granule->size - piece * SWAP_CHUNK;
+
+    return left < SWAP_CHUNK ? left : SWAP_CHUNK;
+}
+
+void swap_forget(struct session *session, struct granule *granule)
+{
+    struct swap_copy *copy = granule->swapped;
+
+    for (unsigned i = 0; i < copy->count; i++)
+        swap_pool_give(pool_of(session), copy->pieces[i], piece_size(granule, i));
+    session->memory->device[granule->part].swapped -= granule->size;
+    granule->swapped = NULL;
+    free(copy);
+}
+
+static CUresult take_pieces(struct session *session, struct granule *granule, unsigned count)
+{
+    const struct device *device = session_device(session, granule->part);
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
+        result = swap_pool_take(pool_of(session), device, piece_size(granule, i),
+                                &granule->swapped->pieces[i]);
+        granule->swapped->count += result == CUDA_SUCCESS;
+    }
+    return result;
+}
+
+static CUresult make_copy(struct session *session, struct granule *granule)
+{
+    unsigned count = (unsigned)((granule->size + SWAP_CHUNK - 1) / SWAP_CHUNK);
+
+    granule->swapped = calloc(1, sizeof(*granule->swapped) + count * sizeof(uint64_t));
+    if (!granule->swapped)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    session->memory->device[granule->part].swapped += granule->size;
+    CUresult result = take_pieces(session, granule, count);
+    if (result != CUDA_SUCCESS)
+        swap_forget(session, granule);
+    return result;
+}
+
+/* ---- all of a client's ---- */
+
+typedef CUresult granule_action(struct session *session, struct granule *granule, void *context);
+
+/* Which granules: those with memory of their device, or those whose contents are in the pool. */
+static bool is_wanted(const struct granule *granule, bool swapped)
+{
+    return granule->kind == GRANULE_DEVICE && !granule->on_host &&
+           (granule->swapped != NULL) == swapped;
+}
+
+/* Until one fails, in the context of each device. */
+static CUresult for_each_granule(struct session *session, bool swapped, granule_action *act,
+                                 void *context)
+{
+    CUresult result = CUDA_SUCCESS;
+    const struct range *range;
+
+    for (uint64_t at = 0; result == CUDA_SUCCESS; at = range->start + 1) {
+        range = ranges_next(&session->memory->extents, at);
+        if (!range)
+            break;
+        struct granule *granule = range->value;
+        if (!is_wanted(granule, swapped))
+            continue;
+        result = session_enter(session, session_device(session, granule->part));
+        if (result == CUDA_SUCCESS)
+            result = act(session, granule, context);
+    }
+    return result;
+}
+
+/* ---- copies ---- */
+
+/* One stream for each device. */
+struct swap_streams {
+    CUstream stream[SERVER_MAX_DEVICES];
+    bool out;
+};
+
+static CUresult copy_pieces(const struct granule *granule, CUstream stream, bool out)
+{
+    const struct swap_copy *copy = granule->swapped;
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < copy->count && result == CUDA_SUCCESS; i++) {
+        CUdeviceptr here = granule->address + i * SWAP_CHUNK, there = copy->pieces[i];
+        result = driver.cuMemcpyAsync(out ? there : here, out ? here : there,
+                                      piece_size(granule, i), stream);
+    }
+    return result;
+}
+
+static CUresult begin_copy(struct session *session, struct granule *granule, void *context)
+{
+    struct swap_streams *streams = context;
+    CUstream *stream = &streams->stream[granule->part];
+    CUresult result = CUDA_SUCCESS;
+
+    if (!*stream)
+        result = driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
+    return result == CUDA_SUCCESS ? copy_pieces(granule, *stream, streams->out) : result;
+}
+
+/* Returns `result`, or the first error of a copy. */
+static CUresult end_copies(struct session *session, const struct swap_streams *streams,
+                           CUresult result)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++) {
+        if (!streams->stream[i] || session_enter(session, session_device(session, i)))
+            continue;
+        CUresult ended = driver.cuStreamSynchronize(streams->stream[i]);
+        driver.cuStreamDestroy_v2(streams->stream[i]);
+        if (result == CUDA_SUCCESS)
+            result = ended;
+    }
+    session_check(session, result);
+    return result;
+}
+
+static CUresult copy_all(struct session *session, bool out)
+{
+    struct swap_streams streams = {.out = out};
+    CUresult result = for_each_granule(session, true, begin_copy, &streams);
+
+    return end_copies(session, &streams, result);
+}
+
+/* ---- out ---- */
+
+static CUresult prepare_copy(struct session *session, struct granule *granule, void *context)
+{
+    return make_copy(session, granule);
+}
+
+static CUresult forget_copy(struct session *session, struct granule *granule, void *context)
+{
+    swap_forget(session, granule);
+    return CUDA_SUCCESS;
+}
+
+static CUresult withdraw_memory(struct session *session, struct granule *granule, void *context)
+{
+    device_granule_withdraw(session, granule);
+    return CUDA_SUCCESS;
+}
+
+static enum suspend_result result_of(struct session *session, CUresult result,
+                                     enum suspend_result out_of_memory)
+{
+    if (result == CUDA_SUCCESS)
+        return SUSPEND_OK;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return out_of_memory;
+    session_log_error(session, "its memory cannot be moved: %s", driver_error_name(result));
+    return SUSPEND_FAILED;
+}
+
+enum suspend_result swap_out(struct session *session)
+{
+    CUresult result = for_each_granule(session, false, prepare_copy, NULL);
+
+    if (result == CUDA_SUCCESS)
+        result = copy_all(session, true);
+    if (result == CUDA_SUCCESS)
+        for_each_granule(session, true, withdraw_memory, NULL);
+    else
+        for_each_granule(session, true, forget_copy, NULL);
+    return result_of(session, result, SUSPEND_POOL_FULL);
+}
+
+/* ---- in ---- */
+
+/* How many granules have memory again. */
+static CUresult restore_memory(struct session *session, struct granule *granule, void *context)
+{
+    unsigned *restored = context;
+    CUresult result = device_granule_restore(session, granule);
+
+    *restored += result == CUDA_SUCCESS;
+    return result;
+}
+
+static CUresult withdraw_restored(struct session *session, struct granule *granule, void *context)
+{
+    unsigned *restored = context;
+
+    if (!*restored)
+        return CUDA_ERROR_NOT_FOUND;
+    --*restored;
+    return withdraw_memory(session, granule, NULL);
+}
+
+static CUresult finish_return(struct session *session, struct granule *granule, void *context)
+{
+    swap_forget(session, granule);
+    device_granule_keep_again(session, granule);
+    return CUDA_SUCCESS;
+}
+
+enum suspend_result swap_in(struct session *session)
+{
+    unsigned restored = 0;
+    CUresult result = for_each_granule(session, true, restore_memory, &restored);
+
+    if (result == CUDA_SUCCESS)
+        result = copy_all(session, false);
+    if (result == CUDA_SUCCESS)
+        for_each_granule(session, true, finish_return, NULL);
+    else
+        for_each_granule(session, true, withdraw_restored, &restored);
+    return result_of(session, result, SUSPEND_NO_MEMORY);
+}
+
+/* ---- what others ask ---- */
+
+static enum suspend_result granule_obstacle(const struct granule *granule)
+{
+    if (granule->share)
+        return SUSPEND_SHARED;
+    return granule->dma_buf ? SUSPEND_DMA_BUF : SUSPEND_OK;
+}
+
+enum suspend_result swap_obstacle(const struct session *session)
+{
+    const struct session_memory *memory = session->memory;
+    enum suspend_result result = SUSPEND_OK;
+    const struct range *range;
+
+    if (memory->allocations)
+        return SUSPEND_ALLOCATIONS;
+    if (!list_empty(&memory->imports))
+        return SUSPEND_SHARED;
+    for (uint64_t at = 0; result == SUSPEND_OK; at = range->start + 1) {
+        range = ranges_next(&memory->extents, at);
+        if (!range)
+            break;
+        result = granule_obstacle(range->value);
+    }
+    return result;
+}
+
+uint64_t swap_bytes(const struct session *session, unsigned device)
+{
+    return session->memory->device[device].swapped;
+}
+
+void swap_trim(struct server *server)
+{
+    swap_pool_trim(&server->memory->swap_pool);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Takes the memory of a client from its devices and gives it back. Meanwhile its contents are in
+ * the pool (swap_pool.h), its addresses stay the client's, and nothing is charged.
+ *
+ * Functions are the session thread's, while none of the client's streams has work, unless a comment
+ * says otherwise.
+ */
+#pragma once
+
+#include "session.h"
+#include "suspend_result.h"
+
+struct granule;
+
+/* SUSPEND_OK, or what keeps the client's memory on its devices. */
+enum suspend_result swap_obstacle(const struct session *session);
+
+/* Either all of the client's memory leaves, or none: SUSPEND_POOL_FULL, SUSPEND_FAILED. Memory that
+ * managed allocations have put into the host's memory stays there. */
+enum suspend_result swap_out(struct session *session);
+
+/* The same back: SUSPEND_NO_MEMORY, SUSPEND_FAILED. Limits are not asked. */
+enum suspend_result swap_in(struct session *session);
+
+/* The granule ends without its memory. */
+void swap_forget(struct session *session, struct granule *granule);
+
+/* From any thread: the bytes of a device that are in the pool. */
+uint64_t swap_bytes(const struct session *session, unsigned device);
+
+/* From any thread, in a context: releases what the pool does not use. */
+void swap_trim(struct server *server);

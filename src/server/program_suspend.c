@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See program_suspend.h. */
+#include "program_suspend.h"
+
+#include <time.h>
+
+#include "clock.h"
+#include "daemon_link.h"
+#include "futex.h"
+#include "log.h"
+#include "pending_order.h"
+#include "session_life.h"
+#include "stream.h"
+#include "suspend_result.h"
+#include "swap.h"
+
+#define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
+#define WINDOW_NS_MIN (100 * NS_PER_MS)
+#define WINDOW_NS_MAX (2 * NS_PER_SEC)
+#define PAUSE_NS (200 * NS_PER_US)
+
+/* How soon a suspended client's thread sees that the session ends. */
+#define END_CHECK_NS (100 * NS_PER_MS)
+
+/* ---- the session's thread ---- */
+
+static struct program_suspend *suspend_of(const struct session *session)
+{
+    return &session->life->suspend;
+}
+
+static bool is_wanted(const struct session *session)
+{
+    return atomic_load_explicit(&suspend_of(session)->wanted, memory_order_acquire);
+}
+
+static bool become_idle(struct session *session, uint64_t window_ns)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t until = clock_ns() + window_ns;
+
+    while (!streams_are_idle(session)) {
+        if (clock_ns() > until || session->stop || !is_wanted(session))
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+/* Between two windows the client is served for as long as the last one was. */
+static bool reach_idle_point(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (clock_ns() < suspend->next_try)
+        return false;
+    if (!suspend->window_ns)
+        suspend->window_ns = WINDOW_NS_MIN;
+    if (become_idle(session, suspend->window_ns)) {
+        suspend->window_ns = suspend->next_try = 0;
+        return true;
+    }
+    suspend->next_try = clock_ns() + suspend->window_ns;
+    if (suspend->window_ns < WINDOW_NS_MAX)
+        suspend->window_ns *= 2;
+    return false;
+}
+
+static void check_object(void *context, uint64_t handle, void *object)
+{
+    enum suspend_result *result = context;
+    unsigned type = handle_type(handle);
+
+    if (type == WIRE_ARRAY || type == WIRE_TEXTURE)
+        *result = SUSPEND_ARRAYS;
+}
+
+static enum suspend_result find_obstacle(struct session *session)
+{
+    enum suspend_result result = swap_obstacle(session);
+
+    if (result == SUSPEND_OK)
+        handles_for_each(&session->objects, check_object, &result);
+    return result;
+}
+
+static uint64_t total_bytes(const struct session *session)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        bytes += swap_bytes(session, i);
+    return bytes;
+}
+
+static enum suspend_result leave_device(struct session *session)
+{
+    enum suspend_result result = find_obstacle(session);
+    uint64_t began = clock_ns();
+
+    activity_set_stage(&session->activity, "suspend");
+    if (result == SUSPEND_OK)
+        result = swap_out(session);
+    activity_set_stage(&session->activity, NULL);
+    if (result == SUSPEND_OK)
+        session_log(session, " is suspended: %llu MiB are in host memory, after %llu ms",
+                    (unsigned long long)(total_bytes(session) >> 20),
+                    (unsigned long long)((clock_ns() - began) / NS_PER_MS));
+    else
+        session_log(session, " is not suspended: %s", suspend_result_text(result));
+    return result;
+}
+
+static void await_resume(struct session *session)
+{
+    session_set_at_rest(session, true);
+    while (is_wanted(session) && !session->stop)
+        futex_wait(&suspend_of(session)->wanted, 1, END_CHECK_NS);
+    session_set_at_rest(session, false);
+}
+
+/* False when the client stays suspended. */
+static bool return_to_device(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    uint64_t bytes = total_bytes(session), began = clock_ns();
+    activity_set_stage(&session->activity, "resume");
+    enum suspend_result result = swap_in(session);
+    activity_set_stage(&session->activity, NULL);
+
+    if (result == SUSPEND_OK)
+        session_log(session, " is resumed: %llu MiB are on the device again, after %llu ms",
+                    (unsigned long long)(bytes >> 20),
+                    (unsigned long long)((clock_ns() - began) / NS_PER_MS));
+    else
+        session_log(session, " is not resumed: %s", suspend_result_text(result));
+    suspend->result = result;
+    suspend->out = result != SUSPEND_OK;
+    suspend->wanted = suspend->out;
+    return result == SUSPEND_OK;
+}
+
+static void stay_out(struct session *session)
+{
+    do
+        await_resume(session);
+    while (!session->stop && !return_to_device(session));
+}
+
+void program_suspend_follow(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (!is_wanted(session) || !reach_idle_point(session))
+        return;
+    enum suspend_result result = leave_device(session);
+    suspend->result = result;
+    suspend->out = result == SUSPEND_OK;
+    if (result == SUSPEND_OK)
+        stay_out(session);
+    else
+        suspend->wanted = 0;
+}
+
+/* ---- the main thread ---- */
+
+/* The thread sees the order before its next command. */
+static void remind(struct session *session)
+{
+    atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
+    session_kick(session);
+}
+
+static void set_wanted(struct session *session, bool wanted)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (wanted)
+        suspend->result = SUSPEND_BUSY;
+    atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
+    futex_wake(&suspend->wanted, 1);
+    if (wanted)
+        remind(session);
+}
+
+/* Sets it for all clients that the order is about. */
+static void set_all(struct server *server, int32_t pid, uint32_t id, bool wanted)
+{
+    list_for_each (struct session, session, &server->sessions, link)
+        if (order_is_about(session, pid, id) && session->phase == SESSION_SERVING)
+            set_wanted(session, wanted);
+}
+
+/* A session whose thread has given up does not want it any more, and says why. */
+static int progress_of(struct session *session, bool *ret_done)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (suspend->out || session->phase != SESSION_SERVING || session->stop)
+        return SUSPEND_OK;
+    if (!is_wanted(session))
+        return suspend->result;
+    *ret_done = false;
+    remind(session);
+    return SUSPEND_OK;
+}
+
+static bool poll_suspend(const struct pending_order *order, bool is_late, int *ret_status)
+{
+    bool done = true, any = false;
+
+    *ret_status = SUSPEND_OK;
+    list_for_each (struct session, session, &order->server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id))
+            continue;
+        any = true;
+        int result = progress_of(session, &done);
+        if (result != SUSPEND_OK)
+            *ret_status = result;
+    }
+    if (!any)
+        *ret_status = SUSPEND_NO_CLIENT;
+    else if (!done && is_late)
+        *ret_status = SUSPEND_BUSY;
+    if (*ret_status != SUSPEND_OK)
+        set_all(order->server, order->pid, order->id, false);
+    return done || *ret_status != SUSPEND_OK;
+}
+
+static bool poll_resume(const struct pending_order *order, bool is_late, int *ret_status)
+{
+    *ret_status = SUSPEND_OK;
+    list_for_each (struct session, session, &order->server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || !suspend_of(session)->out ||
+            session->stop)
+            continue;
+        if (!is_wanted(session) && !is_late)
+            return false;
+        *ret_status = suspend_of(session)->result;
+    }
+    return true;
+}
+
+/* What the order finds: SUSPEND_OK when there is something to do. */
+static int state_for(struct server *server, const struct server_suspend_client *order)
+{
+    int state = SUSPEND_NO_CLIENT;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+            continue;
+        if (is_wanted(session) != (order->suspend != 0))
+            return SUSPEND_OK;
+        state = order->suspend ? SUSPEND_ALREADY : SUSPEND_NOT;
+    }
+    return state;
+}
+
+void program_suspend_order(struct server *server, const struct server_suspend_client *order)
+{
+    const struct pending_order pending = {.server = server,
+                                          .request = order->header.request,
+                                          .pid = order->pid,
+                                          .id = order->id,
+                                          .deadline = clock_ns() + ORDER_TIMEOUT_NS,
+                                          .poll = order->suspend ? poll_suspend : poll_resume};
+    int state = state_for(server, order);
+
+    if (state == SUSPEND_OK && !pending_order_start(&pending))
+        state = SUSPEND_FAILED;
+    if (state == SUSPEND_OK)
+        set_all(server, order->pid, order->id, order->suspend);
+    else
+        daemon_link_answer(server, order->header.request, state);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Suspended programs: an operator takes the memory of a program from its devices, and the program
+ * stands still at its ring until the operator has given it back.
+ *
+ *     RUNS ── order ──> WANTED: the session's thread waits for an idle point of the client's
+ *      ^                   |    streams, and runs no command meanwhile. It does so for a while,
+ *      |                   |    and serves the client for as long in between, since its kernels
+ *      |                   |    may wait for a later command.
+ *      |                   v
+ *      |                 OUT: the memory is in the pool (swap.h), the thread waits
+ *      |                   |
+ *      +── memory is back ─+── order, or the client's end
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server_protocol.h"
+
+struct server;
+struct session;
+
+struct program_suspend {
+    _Atomic uint32_t wanted; /* 1 = RUNS no longer; the thread sleeps on it while OUT */
+    atomic_bool out;         /* the memory is in the pool */
+    atomic_int result;       /* enum suspend_result of what the thread tried last */
+    /* The session's thread's. */
+    uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
+};
+
+/* The main thread: begins what the daemon has ordered, and answers when it is done. */
+void program_suspend_order(struct server *server, const struct server_suspend_client *order);
+
+/* The session's thread, between two commands and with no launch set aside: follows the order, and
+ * returns when the client may go on. */
+void program_suspend_follow(struct session *session);

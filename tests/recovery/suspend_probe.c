@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that allocates, launches, copies and frees at random, and compares all that with a
+ * shadow copy in its own memory. "work SEED STEPS" on its standard input makes so many steps;
+ * other words make what can or cannot be moved from the device.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_abi.h"
+#include "cuda_prototypes.h"
+
+#define BLOCKS 24
+#define STREAMS 3
+#define LARGEST (6u << 20)
+#define THREADS 128u
+
+static const char text[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    /* data[i] = data[i] * 5 + add */
+    ".visible .entry step(.param .u64 data, .param .u32 count, .param .u32 add)\n{\n"
+    ".reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p;\n"
+    "ld.param.u64 %d1, [data];\nld.param.u32 %r1, [count];\nld.param.u32 %r2, [add];\n"
+    "mov.u32 %r3, %tid.x;\nmov.u32 %r4, %ctaid.x;\nmov.u32 %r5, %ntid.x;\n"
+    "mad.lo.u32 %r3, %r4, %r5, %r3;\nsetp.ge.u32 %p, %r3, %r1;\n@%p bra done;\n"
+    "mul.wide.u32 %d2, %r3, 4;\nadd.u64 %d1, %d1, %d2;\nld.global.u32 %r6, [%d1];\n"
+    "mad.lo.u32 %r6, %r6, 5, %r2;\nst.global.u32 [%d1], %r6;\ndone:\nret;\n}\n";
+
+struct block {
+    CUdeviceptr device; /* 0 = there is none */
+    uint32_t *shadow, count;
+};
+
+static struct program {
+    CUfunction step;
+    CUstream streams[STREAMS];
+    struct block blocks[BLOCKS];
+    uint64_t random;
+} program;
+
+static uint32_t pick(uint32_t below)
+{
+    program.random = program.random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(program.random >> 33) % below;
+}
+
+static CUstream any_stream(void)
+{
+    return program.streams[pick(STREAMS)];
+}
+
+/* ---- steps: each on a block that there is ---- */
+
+static CUresult launch_step(struct block *block)
+{
+    uint32_t add = pick(1000);
+    void *parameters[] = {&block->device, &block->count, &add};
+
+    for (uint32_t i = 0; i < block->count; i++)
+        block->shadow[i] = block->shadow[i] * 5 + add;
+    return cuLaunchKernel(program.step, (block->count + THREADS - 1) / THREADS, 1, 1, THREADS, 1, 1,
+                          0, any_stream(), parameters, NULL);
+}
+
+static CUresult set_part(struct block *block)
+{
+    uint32_t first = pick(block->count), count = 1 + pick(block->count - first),
+             value = pick(1u << 30);
+
+    for (uint32_t i = 0; i < count; i++)
+        block->shadow[first + i] = value;
+    return cuMemsetD32Async(block->device + first * 4, value, count, any_stream());
+}
+
+static CUresult copy_up(struct block *block)
+{
+    uint32_t first = pick(block->count), count = 1 + pick(block->count - first);
+
+    for (uint32_t i = 0; i < count; i++)
+        block->shadow[first + i] = pick(1u << 30);
+    return cuMemcpyHtoDAsync_v2(block->device + first * 4, block->shadow + first, count * 4,
+                                any_stream());
+}
+
+static CUresult copy_across(struct block *block)
+{
+    const struct block *from = &program.blocks[pick(BLOCKS)];
+    uint32_t count = from->count < block->count ? from->count : block->count;
+
+    if (!from->device || from == block)
+        return CUDA_SUCCESS;
+    memcpy(block->shadow, from->shadow, count * 4);
+    return cuMemcpyDtoDAsync_v2(block->device, from->device, count * 4, any_stream());
+}
+
+static CUresult check(struct block *block)
+{
+    uint32_t *seen = malloc(block->count * 4);
+    CUresult result = cuMemcpyDtoH_v2(seen, block->device, block->count * 4);
+
+    if (result == CUDA_SUCCESS && memcmp(seen, block->shadow, block->count * 4))
+        result = CUDA_ERROR_UNKNOWN;
+    free(seen);
+    return result;
+}
+
+static CUresult release(struct block *block)
+{
+    CUresult result = cuMemFree_v2(block->device);
+
+    free(block->shadow);
+    memset(block, 0, sizeof(*block));
+    return result;
+}
+
+static CUresult allocate(struct block *block)
+{
+    uint32_t size = 4 * (1 + pick(pick(4) ? 64u << 10 : LARGEST / 4));
+    CUresult result = cuMemAlloc_v2(&block->device, size);
+
+    block->count = size / 4;
+    block->shadow = calloc(1, size);
+    return result ? result : cuMemsetD8Async(block->device, 0, size, any_stream());
+}
+
+/* Streams are in order with each other from one step to the next, so that the shadow is right. */
+static CUresult make_step(void)
+{
+    static CUresult (*const steps[])(struct block * block) = {
+        launch_step, launch_step, set_part, copy_up, copy_across, check, release};
+    struct block *block = &program.blocks[pick(BLOCKS)];
+    CUresult result =
+        block->device ? steps[pick(sizeof(steps) / sizeof(*steps))](block) : allocate(block);
+
+    for (unsigned i = 0; i < STREAMS && !result; i++)
+        result = cuStreamSynchronize(program.streams[i]);
+    return result;
+}
+
+static CUresult work(uint64_t seed, unsigned steps)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    program.random = seed;
+    for (unsigned i = 0; i < steps && !result; i++)
+        result = make_step();
+    for (unsigned i = 0; i < BLOCKS && !result; i++)
+        if (program.blocks[i].device)
+            result = check(&program.blocks[i]);
+    return result;
+}
+
+/* ---- words ---- */
+
+/* So many MiB, filled with a pattern, and whether it is there. */
+static struct block held;
+
+static CUresult hold(uint64_t mebibytes, unsigned seed)
+{
+    CUresult result = cuMemAlloc_v2(&held.device, mebibytes << 20);
+
+    if (result)
+        return result;
+    held.count = (uint32_t)(mebibytes << 18);
+    held.shadow = malloc((size_t)held.count * 4);
+    for (uint32_t i = 0; i < held.count; i++)
+        held.shadow[i] = i * 2654435761u + seed;
+    return cuMemcpyHtoD_v2(held.device, held.shadow, (size_t)held.count * 4);
+}
+
+static CUresult check_held(uint64_t unused, unsigned also_unused)
+{
+    return check(&held);
+}
+
+static CUresult share(uint64_t unused, unsigned also_unused)
+{
+    CUipcMemHandle handle;
+
+    return cuIpcGetMemHandle(&handle, held.device);
+}
+
+static const struct {
+    const char *word;
+    CUresult (*act)(uint64_t first, unsigned second);
+} acts[] = {{"work", work}, {"hold", hold}, {"check", check_held}, {"share", share}};
+
+static CUresult act_on(const char *word, uint64_t first, unsigned second)
+{
+    for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++)
+        if (!strcmp(acts[i].word, word))
+            return acts[i].act(first, second);
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult open_device(void)
+{
+    CUcontext context;
+    CUmodule module;
+    CUresult result = cuInit(0);
+
+    if (!result)
+        result = cuDevicePrimaryCtxRetain(&context, 0);
+    if (!result)
+        result = cuCtxSetCurrent(context);
+    if (!result)
+        result = cuModuleLoadData(&module, text);
+    if (!result)
+        result = cuModuleGetFunction(&program.step, module, "step");
+    for (unsigned i = 0; i < STREAMS && !result; i++)
+        result = cuStreamCreate(&program.streams[i], CU_STREAM_NON_BLOCKING);
+    return result;
+}
+
+static void say(const char *word, CUresult result)
+{
+    const char *name = NULL;
+
+    cuGetErrorName(result, &name);
+    printf("%s %s\n", word, name ? name : "unknown");
+    fflush(stdout);
+}
+
+int main(void)
+{
+    char line[128], word[16];
+
+    say("open", open_device());
+    while (fgets(line, sizeof(line), stdin)) {
+        unsigned long long first = 0;
+        unsigned second = 0;
+
+        if (sscanf(line, "%15s %llu %u", word, &first, &second) > 0)
+            say(word, act_on(word, first, second));
+    }
+    return 0;
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose memory leaves the device and returns: by suspend and resume, beside the ends of
+programs, servers and daemons. Run as: test_suspend.py BUILD [--device cuda]."""
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_recovery  # noqa: E402  (found through the path above)
+from harness import TIMEOUT, alive, wait_until  # noqa: E402
+from test_recovery import FINE, GONE  # noqa: E402
+
+
+class Suspend(test_recovery.TestCase):
+    devices = "1:sms=24,mem=256M"
+
+    def random_probe(self):
+        program = os.path.join(test_recovery.BUILD, "tests/recovery/suspend_probe")
+        probe = self.probe(program=program)
+        self.assertEqual(probe.opened(), FINE)
+        return probe
+
+    def order(self, *words):
+        done = self.funnel(*map(str, words))
+        return done.returncode, done.stdout + done.stderr
+
+    def fine(self, *words):
+        status, said = self.order(*words)
+        self.assertEqual(status, 0, said + self.logs())
+
+    def suspend(self, probe):
+        self.fine("suspend", probe.process.pid)
+
+    def resume(self, probe):
+        self.fine("resume", probe.process.pid)
+
+    def refused(self, reason, *words):
+        status, said = self.order(*words)
+        self.assertIn(reason, said)
+        self.assertEqual(status, 1)
+
+    def row(self, probe):
+        done = self.funnel("ps", "--json")
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        rows = [row for row in json.loads(done.stdout) if row["pid"] == probe.process.pid]
+        return rows[0] if rows else None
+
+    def memory(self, probe):
+        row = self.row(probe)
+        return row["memory_used"], sum(device["memory_swapped"] for device in row["devices"])
+
+    def test_the_memory_leaves_and_returns(self):
+        probe = self.probes(1)[0]
+        used, swapped = self.memory(probe)
+        self.assertGreater(used, 0)
+        self.assertEqual(swapped, 0)
+        for word in ("graph", "managed", "pinned", "register", "callback", "pool"):
+            self.assertEqual((word, probe.ask(word)), (word, FINE))
+        used, _ = self.memory(probe)
+        for _ in range(3):
+            self.suspend(probe)
+            self.assertEqual(self.memory(probe), (0, used))
+            self.assertTrue(self.row(probe)["suspended"])
+            self.refused("already", "suspend", probe.process.pid)
+            self.resume(probe)
+            self.assertEqual(self.memory(probe), (used, 0))
+            self.assertFalse(self.row(probe)["suspended"])
+            self.refused("not suspended", "resume", probe.process.pid)
+            for word in ("round", "graph", "managed", "pinned", "register", "threads", "pool"):
+                self.assertEqual((word, probe.ask(word)), (word, FINE), self.logs())
+
+    def test_a_call_waits_until_the_program_is_resumed(self):
+        probe = self.probes(1)[0]
+        self.suspend(probe)
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(probe.ask("round")))
+        asker.start()
+        wait_until(lambda: self.waits_for_server(probe), "a call of the suspended program")
+        self.assertEqual(answers, [])
+        self.resume(probe)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE])
+
+    def waits_for_server(self, probe):
+        """Commands wait in its ring."""
+        return self.row(probe)["usage"]["queue_bytes"] > 0
+
+    def test_another_program_uses_the_memory(self):
+        first = self.random_probe()
+        self.assertEqual(first.ask("hold 150 1"), FINE)
+        self.suspend(first)
+        second = self.random_probe()
+        self.assertEqual(second.ask("hold 150 2"), FINE, self.logs())
+        self.refused("too little free memory", "resume", first.process.pid)
+        self.assertEqual(second.ask("check"), FINE)
+        self.suspend(second)
+        self.resume(first)
+        self.assertEqual(first.ask("check"), FINE)
+        first.end()
+        self.resume(second)
+        self.assertEqual(second.ask("check"), FINE)
+
+    def test_a_busy_program_becomes_idle_first(self):
+        probe = self.probes(1)[0]
+        self.assertEqual(probe.ask("hold"), FINE)
+        order = subprocess.Popen([os.path.join(test_recovery.BUILD, "bin/funnel"), "suspend",
+                                  str(probe.process.pid)], env=self.environment)
+        self.addCleanup(order.wait)
+        for _ in range(5):
+            self.assertFalse(self.row(probe)["suspended"])
+            self.assertIsNone(order.poll())
+        self.assertEqual(probe.ask("release"), FINE)
+        self.assertEqual(order.wait(TIMEOUT), 0)
+        self.assertTrue(self.row(probe)["suspended"])
+        self.resume(probe)
+        self.assertEqual(probe.ask("synchronize"), FINE)
+        self.assertEqual(probe.ask("round"), FINE)
+
+    def test_what_stays_on_the_device(self):
+        for word, reason in (("array", "arrays"), ("unmapped", "cuMemCreate")):
+            probe = self.probes(1)[0]
+            self.assertEqual(probe.ask(word), FINE)
+            self.refused(reason, "suspend", probe.process.pid)
+            self.assertEqual(probe.ask("round"), FINE)
+        sharer = self.random_probe()
+        self.assertEqual(sharer.ask("hold 1 1"), FINE)
+        self.assertEqual(sharer.ask("share"), FINE)
+        self.refused("CUDA IPC", "suspend", sharer.process.pid)
+        self.assertEqual(sharer.ask("check"), FINE)
+
+    def test_the_pool_is_bounded(self):
+        first, second = self.random_probe(), self.random_probe()
+        self.fine("limit", "--quota", "swap-memory=64M")
+        self.assertEqual(first.ask("hold 40 1"), FINE)
+        self.assertEqual(second.ask("hold 40 2"), FINE)
+        self.suspend(first)
+        self.refused("swap-memory", "suspend", second.process.pid)
+        self.assertEqual(second.ask("check"), FINE)
+        self.resume(first)
+        self.suspend(second)
+        self.resume(second)
+        for probe in (first, second):
+            self.assertEqual(probe.ask("check"), FINE)
+
+    def test_no_such_program(self):
+        self.refused("not found", "suspend", 1)
+        self.refused("not found", "resume", 1)
+
+    def test_the_program_ends(self):
+        first, second = self.random_probe(), self.random_probe()
+        self.assertEqual(first.ask("hold 150 1"), FINE)
+        self.suspend(first)
+        os.kill(first.process.pid, signal.SIGKILL)
+        wait_until(lambda: self.row(first) is None, "the end of the session")
+        self.assertEqual(second.ask("hold 150 2"), FINE)
+        self.suspend(second)
+        self.resume(second)
+        self.assertEqual(second.ask("check"), FINE)
+
+    def test_the_server_ends_meanwhile(self):
+        probe, other = self.probes(2)
+        self.suspend(probe)
+        self.kill_server()
+        self.assertEqual(other.ask("round"), FINE)
+        self.assertEqual(probe.ask("round"), GONE)
+        self.assertIn("it was suspended", probe.said())
+
+    def test_the_server_ends_later(self):
+        """The program got descriptors of its new memory."""
+        probe = self.probes(1)[0]
+        self.assertEqual(probe.ask("managed"), FINE)
+        for _ in range(2):
+            self.suspend(probe)
+            self.resume(probe)
+            self.kill_server()
+            for word in ("round", "managed", "threads"):
+                self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+
+    def test_the_daemon_ends_meanwhile(self):
+        probe = self.probes(1)[0]
+        self.suspend(probe)
+        daemon = self.daemon_pid()
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon), "the end of the daemon")
+        self.fine("start", "--device", test_recovery.DEVICE)
+        wait_until(lambda: self.row(probe) is not None, "the client in the new daemon")
+        self.assertTrue(self.row(probe)["suspended"])
+        self.resume(probe)
+        self.assertEqual(probe.ask("round"), FINE)
+
+    def daemon_pid(self):
+        return json.loads(self.funnel("status", "--json").stdout)["pid"]
+
+    def test_random(self):
+        """Programs that compare their memory with a copy, moved at random, some of them killed."""
+        dice = random.Random(36)
+        probes = [self.random_probe() for _ in range(3)]
+        for turn in range(4):
+            workers = [threading.Thread(target=self.work, args=(probe, dice.getrandbits(32)))
+                       for probe in probes]
+            for worker in workers:
+                worker.start()
+            for _ in range(4):
+                victim = dice.choice(probes)
+                self.order("suspend", victim.process.pid)
+                self.order("resume", victim.process.pid)
+            for worker in workers:
+                worker.join(TIMEOUT)
+            self.assertEqual(self.wrong, [], self.logs())
+            if turn % 2:
+                victim = probes.pop()
+                self.order("suspend", victim.process.pid)
+                os.kill(victim.process.pid, signal.SIGKILL)
+                probes.append(self.random_probe())
+
+    def setUp(self):
+        super().setUp()
+        self.wrong = []
+
+    def work(self, probe, seed):
+        answer = probe.ask(f"work {seed} 40")
+        if answer != FINE:
+            self.wrong.append((probe.process.pid, seed, answer))
+
+
+if __name__ == "__main__":
+    test_recovery.main(sys.argv)
