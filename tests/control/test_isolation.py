@@ -89,6 +89,13 @@ class Programs(TestCase):
         self.enter_script("a.py")
         self.assertEqual(self.placed()[-1], before[1][0])
 
+    def test_lanes_leave_servers_to_main_lanes(self):
+        """Of four servers three can be lanes. Programs beyond share the main lane, and none is refused."""
+        self.assertEqual(self.funnel("limit", "--quota", "servers=4").returncode, 0)
+        for number in range(5):
+            self.enter_script(f"{number}.py")
+        self.assertEqual(self.domains(), ["program"] * 3 + ["main"] * 2)
+
     def test_nothing_starts_ahead(self):
         """The program that funnel run will become is not known yet."""
         self.funnel("run", "--", "true")

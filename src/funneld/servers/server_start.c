@@ -98,14 +98,24 @@ static bool starts_too_often(uid_t owner)
     return !user_rate_take(&rate, owner, clock_ns());
 }
 
+/* Programs ask for lanes, and without one they share the main lane. So lanes leave a quarter of all
+ * servers to main lanes, without which programs of other users would be refused. */
+static uint64_t most_servers(const struct daemon *daemon, const char *name)
+{
+    uint64_t most = daemon->quotas.value[QUOTA_SERVERS];
+
+    return lane_name_is_main(name) ? most : most - most / 4;
+}
+
 /* 0; -EDQUOT, -EUSERS or -EAGAIN. The daemon's own user has all there is. */
-static int may_serve(struct daemon *daemon, uid_t owner)
+static int may_serve(struct daemon *daemon, const struct server_route *route)
 {
     const uint64_t *quotas = daemon->quotas.value;
+    uid_t owner = route->owner;
 
     if (owner != daemon->uid && !make_room(daemon, &owner, quotas[QUOTA_USER_SERVERS]))
         return -EDQUOT;
-    if (!make_room(daemon, NULL, quotas[QUOTA_SERVERS]))
+    if (!make_room(daemon, NULL, most_servers(daemon, route->name)))
         return -EUSERS;
     return owner != daemon->uid && starts_too_often(owner) ? -EAGAIN : 0;
 }
@@ -124,7 +134,7 @@ static int start_process(struct daemon *daemon, const struct server_route *route
 {
     struct server_process *server = NULL;
     int fd = -1;
-    int error = role == SERVER_STANDBY ? 0 : may_serve(daemon, route->owner);
+    int error = role == SERVER_STANDBY ? 0 : may_serve(daemon, route);
 
     if (!error)
         server = server_process_create(daemon, route, role);
