@@ -243,6 +243,16 @@ class NewPrograms(TestCase):
         self.assertEqual(self.lane_of(second), ["main"])
         return second
 
+    def test_a_move_is_no_end(self):
+        """A program that has moved to another lane has not ended yet, so it is new still."""
+        program = self.other_program()
+        first = self.enter_new(program)[0]
+        self.funnel("limit", "--client", str(first.process.pid), "--class", "batch")
+        wait_until(lambda: first.ask("look") == FINE and self.lane_of(first)[0].startswith("batch_new_"),
+                   "the move")
+        self.assertEqual(first.ask("round"), FINE)
+        self.enter_new(program)
+
     def test_a_fault_harms_no_busy_program(self):
         """Neither another new one, nor one that is known."""
         busy = [self.known()] + [self.enter_new()[0] for _ in range(2)]

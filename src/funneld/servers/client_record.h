@@ -36,6 +36,7 @@ struct client_record {
     uint64_t given_ns;       /* clock_ns() when the server got it */
     int64_t ended;           /* wall clock, seconds; 0 = it has not */
     bool attached;           /* the server has said so */
+    bool has_moved;          /* to another lane: its end here is not that of the program */
     uint32_t last_request;   /* the last question of which the server has sent the client's row */
     uint32_t class;          /* enum client_class, as it came; 0 = an earlier daemon took it */
     struct client_pace pace; /* lane_watch.h */

@@ -117,10 +117,22 @@ static int result_of(int status)
     return status < 0 || status == STATUS_GONE ? LANE_MOVE_GONE : status;
 }
 
+/* The server reports next that the client has gone. */
+static void note_moved(const struct lane_move *move)
+{
+    struct server_process *from = server_process_find(move->daemon, move->from);
+    struct client_record *record = from ? client_record_find(from, move->id) : NULL;
+
+    if (record)
+        record->has_moved = true;
+}
+
 static void on_answer(void *context, int status, const struct server_status_end *totals)
 {
     struct lane_move *move = context;
 
+    if (status == LANE_MOVED)
+        note_moved(move);
     if (move->is_withdrawn)
         free_move(move);
     else

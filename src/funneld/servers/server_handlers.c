@@ -193,7 +193,8 @@ static void note_gone(struct server_process *server, const struct server_client_
 
     if (server->daemon->audits)
         audit(server, pid, gone);
-    if (gone->status == 0 && record->attached && server->state == SERVER_ACTIVE)
+    if (gone->status == 0 && record->attached && !record->has_moved &&
+        server->state == SERVER_ACTIVE)
         known_programs_add(&server->daemon->known, &record->program);
     client_record_end(record, gone);
     if (server->stopping)
