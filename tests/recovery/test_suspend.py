@@ -104,6 +104,7 @@ class Suspend(test_recovery.TestCase):
         self.resume(first)
         self.assertEqual(first.ask("check"), FINE)
         first.end()
+        wait_until(lambda: self.row(first) is None, "the end of the session")
         self.resume(second)
         self.assertEqual(second.ask("check"), FINE)
 
