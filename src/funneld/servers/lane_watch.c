@@ -82,8 +82,7 @@ void client_pace_note(struct client_pace *pace, const struct server_usage *usage
 
 bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender)
 {
-    uint64_t most =
-        pace->alone_ns ? pace->alone_ns + LANE_WAIT_NS : (uint64_t)LANE_WAIT_UNKNOWN_NS;
+    uint64_t most = pace->alone_ns ? pace->alone_ns + LANE_WAIT_NS : (uint64_t)LANE_WAIT_UNKNOWN_NS;
 
     return offender->alone_ns >= LANE_LONG_NS && pace->launch_ns >= most &&
            pace->shared_percent >= 50 && pace->alone_ns < LANE_LONG_NS;
@@ -165,8 +164,9 @@ static bool may_move(const struct client_record *record)
     const struct lane_trial *trial = find_trial(daemon, record->token);
 
     return record->class == CLASS_NORMAL && record->attached &&
-           lane_choice_find(&daemon->lane_choices, record->token).class == CLASS_UNSET && record->pace.alone_ns >= LANE_LONG_NS &&
-           record->pace.launch_ns && !lane_name_is_batch(record->server->name) &&
+           lane_choice_find(&daemon->lane_choices, record->token).class == CLASS_UNSET &&
+           record->pace.alone_ns >= LANE_LONG_NS && record->pace.launch_ns &&
+           !lane_name_is_batch(record->server->name) &&
            !(trial && (trial->is_moving || trial->is_away || clock_ns() < trial->retry_at));
 }
 
@@ -222,10 +222,12 @@ static void move_offender(struct server_process *server)
 
     if (!waiting)
         return;
-    journal_with(LOG_EVENT(offender->identity.pid, 0), "Client %d moves to the batch lane at its next idle point, because its kernels take %.1f "
-            "ms and others wait for them: a launch of client %d takes %.1f ms (%.2f ms alone)",
-            offender->identity.pid, ms(offender->pace.alone_ns), waiting->identity.pid,
-            ms(waiting->pace.launch_ns), ms(waiting->pace.alone_ns));
+    journal_with(
+        LOG_EVENT(offender->identity.pid, 0),
+        "Client %d moves to the batch lane at its next idle point, because its kernels take %.1f "
+        "ms and others wait for them: a launch of client %d takes %.1f ms (%.2f ms alone)",
+        offender->identity.pid, ms(offender->pace.alone_ns), waiting->identity.pid,
+        ms(waiting->pace.launch_ns), ms(waiting->pace.alone_ns));
     trial->is_moving = true;
     lane_move_order(offender, CLASS_UNSET, LANE_BATCH, on_moved_away, trial);
 }
@@ -244,7 +246,8 @@ static bool has_paid(const struct daemon *daemon, const struct lane_trial *trial
         if (!record || record->pace.at < trial->moved_at || !record->pace.launch_ns)
             continue;
         any = true;
-        if (record->pace.launch_ns < LANE_LONG_NS && record->pace.launch_ns <= neighbor->before_ns / 2)
+        if (record->pace.launch_ns < LANE_LONG_NS &&
+            record->pace.launch_ns <= neighbor->before_ns / 2)
             return true;
     }
     return !any;
@@ -252,7 +255,8 @@ static bool has_paid(const struct daemon *daemon, const struct lane_trial *trial
 
 static bool others_work(const struct server_process *server, uint64_t since)
 {
-    const struct server_process *other = lane_find_other(server->daemon, server->service, server->name);
+    const struct server_process *other =
+        lane_find_other(server->daemon, server->service, server->name);
 
     if (!other)
         return false;
@@ -277,9 +281,9 @@ static const char *find_reason_to_return(const struct client_record *record,
     if (trial->is_proven || now - trial->moved_at < TRIAL_NS)
         return NULL;
     trial->is_proven = true;
-    return has_paid(record->server->daemon, trial)
-               ? NULL
-               : "the launches of the others take as long as before, or have long kernels themselves";
+    return has_paid(record->server->daemon, trial) ? NULL
+                                                   : "the launches of the others take as long as "
+                                                     "before, or have long kernels themselves";
 }
 
 /* A program that an earlier daemon has moved. */
@@ -329,9 +333,8 @@ void lane_watch_note(struct client_record *record)
     if (!record->server->daemon->lane_moves_on)
         return;
     offender = offender_beside(record);
-    record->pace.waits = offender && client_pace_waits(&record->pace, &offender->pace)
-                             ? record->pace.waits + 1
-                             : 0;
+    record->pace.waits =
+        offender && client_pace_waits(&record->pace, &offender->pace) ? record->pace.waits + 1 : 0;
     if (lane_name_is_batch(record->server->name))
         consider_return(record);
     else

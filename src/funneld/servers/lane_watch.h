@@ -43,11 +43,11 @@ struct daemon;
 struct client_pace {
     struct server_usage seen; /* the last report */
     uint64_t at;              /* clock_ns() of it; 0 = none */
-    uint64_t alone_ns; /* a launch in the last interval without kernels of others; 0 = none yet */
-    uint64_t launch_ns;       /* a launch in the last interval; 0 = none was busy */
-    uint64_t busy_ns, sm_ns;  /* in the last interval */
-    uint64_t shared_percent;  /* of busy_ns: while others had kernels */
-    unsigned waits;           /* intervals in which it waited for long, one after the other */
+    uint64_t alone_ns;  /* a launch in the last interval without kernels of others; 0 = none yet */
+    uint64_t launch_ns; /* a launch in the last interval; 0 = none was busy */
+    uint64_t busy_ns, sm_ns; /* in the last interval */
+    uint64_t shared_percent; /* of busy_ns: while others had kernels */
+    unsigned waits;          /* intervals in which it waited for long, one after the other */
 };
 
 /* A report `now`. Arithmetic alone. */
