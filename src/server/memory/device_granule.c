@@ -54,33 +54,41 @@ bool device_granule_may_export(struct session *session, struct granule *granule)
 }
 
 /* Where descriptors run out the memory ends with this server. */
-static CUresult fill_inbox(struct granule *granule)
+static void fill_inbox(struct granule *granule, int fd)
+{
+    if ((granule->kept.inbox < 0 && revocable_init(&granule->kept)) ||
+        revocable_fill(&granule->kept, fd))
+        revocable_fini(&granule->kept);
+}
+
+static CUresult export_to_inbox(struct granule *granule)
 {
     _cleanup_fd_ int fd = -1;
     CUresult result = driver.cuMemExportToShareableHandle(
         &fd, granule->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    if ((granule->kept.inbox < 0 && revocable_init(&granule->kept)) ||
-        revocable_fill(&granule->kept, fd))
-        revocable_fini(&granule->kept);
-    return CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS)
+        fill_inbox(granule, fd);
+    return result;
 }
 
-CUresult device_granule_send(struct session *session, struct granule *granule)
+static CUresult send_inbox(const struct session *session, const struct granule *granule)
 {
     struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
-    CUresult result = CUDA_SUCCESS;
 
-    if (device_granule_may_export(session, granule))
-        result = fill_inbox(granule);
-    if (result != CUDA_SUCCESS)
-        return result;
     return sock_send(session->socket, &message, sizeof(message), &granule->kept.inbox,
                      granule->kept.inbox >= 0)
                ? CUDA_ERROR_MPS_RPC_FAILURE
                : CUDA_SUCCESS;
+}
+
+CUresult device_granule_send(struct session *session, struct granule *granule)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (device_granule_may_export(session, granule))
+        result = export_to_inbox(granule);
+    return result != CUDA_SUCCESS ? result : send_inbox(session, granule);
 }
 
 /* Device memory is charged as device memory, host memory as page-locked memory. */
@@ -324,9 +332,11 @@ CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranu
 
     if (result == CUDA_SUCCESS)
         result = adopt_granule(session, in, fd);
-    return result != CUDA_SUCCESS
-               ? result
-               : device_granule_send(session, device_granule_find(session, in->address));
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct granule *granule = device_granule_find(session, in->address);
+    fill_inbox(granule, fd); /* the driver exports no memory that it has imported */
+    return send_inbox(session, granule);
 }
 
 /* The memory lives on for clients that have opened it. */
@@ -433,5 +443,5 @@ CUresult device_granule_restore(struct session *session, struct granule *granule
 void device_granule_keep_again(struct session *session, struct granule *granule)
 {
     if (granule->kept.inbox >= 0 && device_granule_may_export(session, granule))
-        fill_inbox(granule);
+        export_to_inbox(granule);
 }

@@ -29,6 +29,7 @@ struct allocation {
     unsigned references;
     unsigned handle_references;
     int fd;
+    bool is_imported;       /* NVIDIA's driver exports no memory that it has imported */
     uint64_t size, charged; /* bytes; of the device's memory */
     struct device *device;
     CUmemAllocationProp properties;
@@ -375,7 +376,7 @@ CUresult soft_cuMemExportToShareableHandle(void *shareableHandle,
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     allocation = allocation_get(handle);
-    if (!allocation ||
+    if (!allocation || allocation->is_imported ||
         !(allocation->properties.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         return CUDA_ERROR_INVALID_VALUE;
     fd = fcntl(allocation->fd, F_DUPFD_CLOEXEC, 0);
@@ -454,9 +455,11 @@ CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
         return result;
     prop = properties_of(fd, device);
     result = allocation_create_locked(fd_steal(&fd), size, device, &prop, &allocation);
-    if (!result)
-        *handle = allocation->handle;
-    return result;
+    if (result)
+        return result;
+    allocation->is_imported = true;
+    *handle = allocation->handle;
+    return CUDA_SUCCESS;
 }
 
 /* The granularity is told also of memory that cuMemCreate does not make, as by NVIDIA's driver. */
