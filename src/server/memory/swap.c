@@ -9,10 +9,10 @@
 #include "placement.h"
 #include "swap_pool.h"
 
-/* The contents of a granule: its pieces in the pool. */
+/* The contents of a granule: its segments in the pool. */
 struct swap_copy {
     unsigned count;
-    uint64_t pieces[];
+    uint64_t segments[];
 };
 
 static struct swap_pool *pool_of(const struct session *session)
@@ -22,9 +22,9 @@ static struct swap_pool *pool_of(const struct session *session)
 
 /* ---- a granule's copy ---- */
 
-static uint64_t piece_size(const struct granule *granule, unsigned piece)
+static uint64_t segment_size(const struct granule *granule, unsigned segment)
 {
-    uint64_t left = granule->size - piece * SWAP_CHUNK;
+    uint64_t left = granule->size - segment * SWAP_CHUNK;
 
     return left < SWAP_CHUNK ? left : SWAP_CHUNK;
 }
@@ -34,20 +34,20 @@ void swap_forget(struct session *session, struct granule *granule)
     struct swap_copy *copy = granule->swapped;
 
     for (unsigned i = 0; i < copy->count; i++)
-        swap_pool_give(pool_of(session), copy->pieces[i], piece_size(granule, i));
+        swap_pool_give(pool_of(session), copy->segments[i], segment_size(granule, i));
     session->memory->device[granule->part].swapped -= granule->size;
     granule->swapped = NULL;
     free(copy);
 }
 
-static CUresult take_pieces(struct session *session, struct granule *granule, unsigned count)
+static CUresult take_segments(struct session *session, struct granule *granule, unsigned count)
 {
     const struct device *device = session_device(session, granule->part);
     CUresult result = CUDA_SUCCESS;
 
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = swap_pool_take(pool_of(session), device, piece_size(granule, i),
-                                &granule->swapped->pieces[i]);
+        result = swap_pool_take(pool_of(session), device, segment_size(granule, i),
+                                &granule->swapped->segments[i]);
         granule->swapped->count += result == CUDA_SUCCESS;
     }
     return result;
@@ -61,7 +61,7 @@ static CUresult make_copy(struct session *session, struct granule *granule)
     if (!granule->swapped)
         return CUDA_ERROR_OUT_OF_MEMORY;
     session->memory->device[granule->part].swapped += granule->size;
-    CUresult result = take_pieces(session, granule, count);
+    CUresult result = take_segments(session, granule, count);
     if (result != CUDA_SUCCESS)
         swap_forget(session, granule);
     return result;
@@ -107,15 +107,15 @@ struct swap_streams {
     bool out;
 };
 
-static CUresult copy_pieces(const struct granule *granule, CUstream stream, bool out)
+static CUresult copy_segments(const struct granule *granule, CUstream stream, bool out)
 {
     const struct swap_copy *copy = granule->swapped;
     CUresult result = CUDA_SUCCESS;
 
     for (unsigned i = 0; i < copy->count && result == CUDA_SUCCESS; i++) {
-        CUdeviceptr here = granule->address + i * SWAP_CHUNK, there = copy->pieces[i];
+        CUdeviceptr here = granule->address + i * SWAP_CHUNK, there = copy->segments[i];
         result = driver.cuMemcpyAsync(out ? there : here, out ? here : there,
-                                      piece_size(granule, i), stream);
+                                      segment_size(granule, i), stream);
     }
     return result;
 }
@@ -128,7 +128,7 @@ static CUresult begin_copy(struct session *session, struct granule *granule, voi
 
     if (!*stream)
         result = driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
-    return result == CUDA_SUCCESS ? copy_pieces(granule, *stream, streams->out) : result;
+    return result == CUDA_SUCCESS ? copy_segments(granule, *stream, streams->out) : result;
 }
 
 /* Returns `result`, or the first error of a copy. */

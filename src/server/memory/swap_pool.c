@@ -99,7 +99,7 @@ static void end_chunk_locked(struct swap_pool *pool, struct swap_chunk *chunk)
     pool->bytes -= SWAP_CHUNK;
 }
 
-/* ---- pieces ---- */
+/* ---- segments ---- */
 
 /* The first of `slots` free slots side by side, or SLOTS. */
 static unsigned find_slots(const struct swap_chunk *chunk, unsigned slots)

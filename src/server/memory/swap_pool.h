@@ -16,7 +16,7 @@
 #include "device.h"
 #include "reserve_area.h"
 
-/* A copy consists of pieces in one chunk each; all but the last have the size of a chunk. */
+/* A copy consists of segments in one chunk each; all but the last have the size of a chunk. */
 #define SWAP_CHUNK (64ull << 20)
 #define SWAP_SLOT (2ull << 20)
 #define SWAP_CHUNKS_MAX (1u << 14)
