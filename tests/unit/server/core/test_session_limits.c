@@ -28,7 +28,7 @@ static void all_are_taken_over_at_first(void **state)
     assert_true(limits.changed);
 }
 
-static void partition_and_class_never_change(void **state)
+static void only_the_partition_never_changes(void **state)
 {
     struct server_limits other = {.sm_centipercent = 10000};
     struct session_limits limits = {0};
@@ -42,7 +42,7 @@ static void partition_and_class_never_change(void **state)
     assert_int_equal(now.memory_limit[1], 0);
     assert_int_equal(now.fixed_count, 16);
     assert_int_equal(now.fixed_only, 1);
-    assert_int_equal(now.class, CLASS_CRITICAL);
+    assert_int_equal(now.class, other.class);
 }
 
 static void only_share_and_priority_move_streams(void **state)
@@ -84,7 +84,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_are_taken_over_at_first),
-        cmocka_unit_test(partition_and_class_never_change),
+        cmocka_unit_test(only_the_partition_never_changes),
         cmocka_unit_test(only_share_and_priority_move_streams),
         cmocka_unit_test(the_total_is_the_limit_where_that_is_less),
     };
