@@ -205,7 +205,10 @@ static void note_gone(struct server_process *server, const struct server_client_
 static void on_gone(struct server_process *server, const struct server_client_gone *gone)
 {
     note_gone(server, gone);
-    send_noted(server, gone->id);
+    /* One that has faulted remembers nothing any more, and a message would end its wait for the
+     * next server. */
+    if (server->state != SERVER_FAULTED)
+        send_noted(server, gone->id);
 }
 
 static void on_row(struct server_process *server, struct server_status_row *row)
