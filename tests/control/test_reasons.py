@@ -41,7 +41,7 @@ class Reasons(harness.TestCase):
         text, record = line.rstrip("\n").split("\t")
         self.assertEqual(json.loads(record), {"client": pid, "error": 2})
         self.assertIn(text + "\n", self.funnel("log").stdout)
-        done = self.funnel("why", str(pid))
+        done = self.funnel("why", "--client", str(pid))
         self.assertEqual(done.returncode, 0, done.stderr)
         for text in (text, "its limit is 16 MiB",
                      "funnel limit --client PID --memory"):
@@ -158,9 +158,9 @@ print(cuda.cuCtxSynchronize())
         beside.communicate("\n", timeout=harness.TIMEOUT)
         whose = rf"CUDA_ERROR_ILLEGAL_ADDRESS in kernel wild of {{PID: {offender.pid}, Context ID: [0-9]+}}"
         for pid in offender.pid, beside.pid:
-            self.assertRegex(self.funnel("why", str(pid)).stdout,
+            self.assertRegex(self.funnel("why", "--client", str(pid)).stdout,
                              rf"(?s){{PID: {pid}, [^}}]*}} last kernel [^\n]*{whose}.*CUDA_ERROR_ILLEGAL_ADDRESS \(700\): ")
-        self.assertRegex(self.funnel("why", str(offender.pid)).stdout,
+        self.assertRegex(self.funnel("why", "--client", str(offender.pid)).stdout,
                          rf"(?s)control\.log:\n.* fatal GPU error 700 on device 0: {whose}")
 
     def test_code_that_cannot_be_loaded(self):
