@@ -139,10 +139,12 @@ class TestCase(unittest.TestCase):
             return status.read().rpartition(")")[2].split()[0] == "T"
 
     def fault(self, offender):
-        """Until the server has noticed, others may still give it work, and that is then lost."""
+        """Until the server has noticed, others may still give it work, and that is then lost. The
+        daemon has heard of it then, too."""
         server, = self.server_pids()
         self.assertEqual(offender.ask("fault"), FAULT)
         wait_until(lambda: server not in self.server_pids(), "the end of the server")
+        wait_until(lambda: f"Server {server} exited" in self.log("control"), "that in the log")
 
     def keep_logs(self):
         """In the folder that FUNNEL_TEST_LOGS names, by the name of the test."""
