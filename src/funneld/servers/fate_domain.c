@@ -11,8 +11,8 @@
 #include "server_process.h"
 #include "text.h"
 
-/* In a server for several users nobody chooses a domain of another user's programs, by a hash or by
- * the name of a group. */
+/* In a server for several users no user chooses a domain of another user's programs, by a hash or
+ * by the name of a group. */
 static bool name_of_user(const struct daemon *daemon, uint32_t uid, const char *name,
                          char ret_domain[LANE_DOMAIN_MAX])
 {
