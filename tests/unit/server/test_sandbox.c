@@ -138,7 +138,7 @@ static bool has_landlock(void)
 
 static bool opens(const char *path, int flags)
 {
-    int fd = open(path, flags | O_CLOEXEC);
+    int fd = open(path, flags | O_CLOEXEC, 0600);
 
     if (fd >= 0)
         close(fd);
