@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import clients
 import modes
@@ -543,10 +543,19 @@ def fewer(row):
                row.goals if row.measurement in SOFT_GOALS else None)
 
 
-def select(device, wanted):
+def with_counts(row, wanted):
+    """The row with those of its numbers of clients that are wanted."""
+    return replace(row, clients=tuple(n for n in row.clients if n in wanted))
+
+
+def select(device, wanted, counts=None):
     rows = [row for row in ROWS if row.measurement in wanted] if wanted else ROWS
     if device != "soft":
         rows = [row for row in rows if wanted or row.measurement not in ONLY_SOFT]
     else:
         rows = [fewer(row) for row in rows if wanted or row.measurement in SOFT]
+    if counts:
+        rows = [with_counts(row, counts) for row in rows if counts & set(row.clients)]
+    if not rows:
+        raise BenchError(f"no row that was asked for has {counts} clients")
     return rows

@@ -40,7 +40,7 @@ class Bench:
         self.funnel = self.build / "bin" / "funnel"
         self.modes = [mode for mode in modes.available(self.funnel, args.device, not args.no_mps)
                       if not args.mode or mode.name in args.mode]
-        self.rows = rows.select(args.device, args.row)
+        self.rows = rows.select(args.device, args.row, args.clients)
         self.seconds = args.seconds
         self.ends = time.monotonic() + args.budget if args.budget else None
         self.passes = 0
@@ -134,6 +134,10 @@ def spread(values):
     return {"median": median, "min": ordered[0], "max": ordered[-1]}
 
 
+def numbers(text):
+    return {int(number) for number in text.split(",")}
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -153,6 +157,8 @@ def parse_arguments():
                         help="repeat as often as fits into this many seconds instead")
     parser.add_argument("--row", action="append", choices=sorted(rows.MEASUREMENTS), metavar="ROW",
                         help="only this row; may be given several times")
+    parser.add_argument("--clients", type=numbers, metavar="N,N",
+                        help="only these numbers of clients, where a row has them")
     parser.add_argument("--mode", action="append", choices=report.MODES,
                         help="only this mode, likewise")
     parser.add_argument("--no-mps", action="store_true", help="leave NVIDIA's MPS out")
