@@ -37,6 +37,8 @@ DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_file
           "memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves",
           "managed_neighbors", "managed_large", "managed_peers", "managed_random",
           "managed_threads", "managed_turns", "managed_variables", "peers", "references", "retired"]
+# Parts of programs that NVIDIA's driver does not run.
+PARTS = [("managed_threads", "stack")]
 # Kernels of these wait for the host, which needs the driver meanwhile, so nothing else may run beside
 # them: a call that waits for all kernels would never end.
 WAITING = [("managed_neighbors", "waits"), ("managed_threads", "waits"), ("managed_turns", "waits")]
@@ -44,8 +46,9 @@ WAITING = [("managed_neighbors", "waits"), ("managed_threads", "waits"), ("manag
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
 # NVIDIA's driver may crash on handles that never were, and does on parameters set where a kernel has
-# none, and the runtime does in a child of fork; Funnel must not.
-NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired"}
+# none, and the runtime does in a child of fork; Funnel must not. Beside NVIDIA's driver, glibc ends a
+# program that waits for a thread whose stack is managed memory, since the kernel refuses the futex.
+NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired", "managed_threads stack"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # Kernels of these print. Of copies that run at once each gets all of its lines, and perhaps lines of
@@ -59,7 +62,8 @@ LONG = {"repeated_algorithms": "200"}
 class Program:
     def __init__(self, name, command, alone=False, reason=None):
         self.name = name
-        self.stem = name.split("/")[1].split(" ")[0]
+        self.words = name.split("/")[1]
+        self.stem = self.words.split(" ")[0]
         self.command = [str(word) for word in command]
         self.alone = alone
         self.reason = reason  # why it is skipped
@@ -103,6 +107,8 @@ def runtime_programs(build, only, is_long):
 def all_programs(build, only, is_long):
     for name in DRIVER:
         yield Program(f"driver/{name}", [build / "tests/api" / name])
+    for name, argument in PARTS:
+        yield Program(f"driver/{name} {argument}", [build / "tests/api" / name, argument])
     for name in EXAMPLES:
         yield Program(f"examples/{name}", [build / "examples" / name])
     yield from runtime_programs(build, only, is_long)
@@ -139,7 +145,7 @@ class Runner:
                           err.read().decode(errors="replace"))
 
     def direct(self, program):
-        if self.options.device == "cuda" and program.stem in NOT_DIRECT_ON_CUDA:
+        if self.options.device == "cuda" and NOT_DIRECT_ON_CUDA & {program.stem, program.words}:
             return None
         return self.call(["--direct"], program.command)
 

@@ -58,6 +58,7 @@ class Races(unittest.TestCase):
     def test_threads(self):
         self.expect_none("managed_threads")
         self.expect_none("managed_threads", "waits")
+        self.expect_none("managed_threads", "stack")
 
     def test_pieces_change_places(self):
         self.environment["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=6M"
