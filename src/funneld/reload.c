@@ -193,12 +193,18 @@ static int leave_sockets(const struct daemon *daemon, struct list *left)
     return error;
 }
 
+/* One that has not read all its answers would wait for the rest, so its connection ends. */
+static bool is_left(const struct console *console)
+{
+    return !console->gone && list_empty(&console->connection.outbox);
+}
+
 static int leave_front_ends(const struct daemon *daemon, struct list *left)
 {
     int error = 0;
 
     list_for_each (struct console, console, &daemon->consoles, link)
-        if (!error && !console->gone)
+        if (!error && is_left(console))
             error = inherited_add(
                 left, console == reload.console ? INHERITED_RELOADER : INHERITED_FRONT_END,
                 console->connection.fd, "", NULL, 0);

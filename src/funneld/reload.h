@@ -2,8 +2,9 @@
 /*
  * Reload: the daemon becomes the program that is installed now, and keeps its process. The
  * listening sockets stay open, so programs that attach wait for a moment and fail never. Programs
- * that the daemon has not handed to a server yet, and front ends, stay connected (inherited.h).
- * Servers are taken over as after a kill (takeover.h), and settings are kept (settings.h).
+ * that the daemon has not handed to a server yet, and front ends, stay connected (inherited.h). A
+ * front end that does not read its answers for seconds is disconnected. Servers are taken over as
+ * after a kill (takeover.h), and settings are kept (settings.h).
  *
  * Before that, the new program tries its options and files in a process of its own (--check). Where
  * it fails, the old one goes on.

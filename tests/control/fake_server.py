@@ -309,14 +309,21 @@ def on_move(body, request):
         send(wire.RESULT, struct.pack("<iI", 201, 0), request)
 
 
+def has_next_daemon():
+    return bool(select.select([returned], [], [], 0)[0])
+
+
 def leave_if_done():
     """A real one waits some time for the next daemon, as a slow one does."""
-    if (stopping or alone and how != "slow") and not clients:
+    if (stopping or alone and how != "slow" and not has_next_daemon()) and not clients:
         sys.exit(0)
 
 
 def on_daemon():
+    """What the daemon before has sent is still there, programs with it."""
     global control, alone
+    while not alone and select.select([control], [], [], 0)[0]:
+        on_control()
     control, _ = returned.accept()
     alone = False
     log(event="daemon")

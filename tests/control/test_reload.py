@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import unittest
@@ -185,6 +186,20 @@ class Reload(TestCase):
         self.assertEqual(set(answers), {(0, "")})
         self.assertEqual(self.control_log().count("Starting new server"), 1)
 
+    def test_programs_on_their_way_to_a_server(self):
+        """The daemon has sent them, and their server has not read it."""
+        self.start()
+        self.assertEqual(self.client().welcome(), (0, ""))
+        server, = self.servers()
+        os.kill(server, signal.SIGSTOP)
+        try:
+            clients = [self.client() for _ in range(3)]
+            wait_until(lambda: self.control_log().count("is handed over") == 4, "programs on their way")
+            self.reload()
+        finally:
+            os.kill(server, signal.SIGCONT)
+        self.assertEqual({client.welcome() for client in clients}, {(0, "")})
+
     def test_programs_in_their_handshake(self):
         """One that has connected, and said nothing yet."""
         self.start()
@@ -199,12 +214,61 @@ class Reload(TestCase):
 
     def test_front_ends_stay_connected(self):
         self.start()
-        front_end = harness.Client(self.socket_path, kind=wire.HELLO_COMMAND)
-        self.addCleanup(front_end.close)
-        self.assertEqual(front_end.welcome(), (0, ""))
+        front_end = self.front_end()
         self.reload()
         front_end.socket.send(wire.command_line("get_default_active_thread_percentage"))
         self.assertIn(b"100.0", front_end.socket.recv(8192))
+
+    def front_end(self):
+        front_end = harness.Client(self.socket_path, kind=wire.HELLO_COMMAND)
+        self.addCleanup(front_end.close)
+        self.assertEqual(front_end.welcome(), (0, ""))
+        return front_end
+
+    def answer(self, front_end):
+        """The text of the answer; None when the connection has ended before."""
+        text = b""
+        while data := front_end.socket.recv(8192):
+            if struct.unpack_from("<II", data)[1] == wire.COMMAND_DONE:
+                return text
+            text += data[8:]
+        return None
+
+    def test_front_ends_with_many_commands(self):
+        self.start()
+        ends, answers = threading.Event(), []
+
+        def ask():
+            front_end = self.front_end()
+            while not ends.is_set():
+                front_end.socket.send(wire.command_line("get_default_active_thread_percentage"))
+                answers.append(self.answer(front_end))
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(5):
+                self.reload()
+        finally:
+            ends.set()
+            for thread in threads:
+                thread.join()
+        self.assertGreater(len(answers), 10)
+        self.assertEqual(set(answers), {b"100.0"})
+
+    def test_a_front_end_that_does_not_read(self):
+        """Its answers wait in the daemon, and end with that: it must not wait for the rest."""
+        self.start()
+        front_end, commands = self.front_end(), 1000
+        for _ in range(commands):
+            front_end.socket.send(wire.command_line("get_default_active_thread_percentage"))
+        wait_until(lambda: self.control_log().count("Cmd:get_default") == commands, "commands that are read")
+        self.reload()
+        count = 0
+        while self.answer(front_end) is not None:
+            count += 1
+        self.assertLess(count, commands)
 
     def test_signals_afterwards(self):
         self.start()
