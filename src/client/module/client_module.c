@@ -233,12 +233,37 @@ static struct module *any_module(struct context *context)
     return list_first(&context->modules, struct module, link);
 }
 
-/* On another device the program may be using them. */
+static bool is_managed(const struct global *global)
+{
+    return global->variable.kind == &kind_managed_variable;
+}
+
+/* Without a context no address of theirs is known. */
+static void hide_variables(struct module *module)
+{
+    list_for_each (struct global, global, &module->globals, link) {
+        if (!is_managed(global))
+            variable_remove(global->variable.address);
+    }
+}
+
+static void show_variables(struct module *module)
+{
+    list_for_each (struct global, global, &module->globals, link) {
+        if (is_managed(global))
+            continue;
+        global->variable.context = module->context;
+        variable_add(&global->variable);
+    }
+}
+
+/* On another device the program may be using the managed ones. */
 void module_rest(struct module *module)
 {
     struct module *other;
 
     forget_functions(module);
+    hide_variables(module);
     managed_rest(&module->managed);
     module->context = module->context->device->primary;
     pthread_mutex_lock(&client->lock);
@@ -269,6 +294,7 @@ CUresult module_wake(struct module *module, struct context *context)
     list_append(&context->modules, &module->link);
     pthread_mutex_unlock(&client->lock);
     module->context = context;
+    show_variables(module);
     return managed_wake(&module->managed, context);
 }
 

@@ -284,14 +284,19 @@ static void thread_without_a_context()
     MUST(cudaFree(device));
 }
 
+// A managed variable stays, and any other one is gone until its library is used again.
 static void after_a_reset()
 {
-    int plain;
+    int plain, *variable;
 
+    MUST(cudaGetSymbolAddress((void **)&variable, device_variable));
     EXPECT(cudaSuccess, cudaDeviceReset());
     look_without_a_context(&plain, PLAIN);
     look_without_a_context(managed_variable, MANAGED);
+    look_without_a_context(variable, PLAIN);
     std::thread([&] { look_without_a_context(&plain, PLAIN); }).join();
+    MUST(cudaGetSymbolAddress((void **)&variable, device_variable));
+    look(variable, DEVICE);
 }
 
 int main()
