@@ -23,7 +23,7 @@ struct profiler_call {
     uint32_t runtime_cbid; /* CUPTI's number of a call of the runtime; 0 = a call of the driver */
     int is_nested;         /* the runtime makes it, in a call of the program */
     uint32_t correlation;  /* as enter() has given it; that of the outer call of a nested one */
-    const void *arguments; /* of the runtime: a struct of them; else NULL */
+    const void *arguments; /* a struct of them, or NULL; of the driver when it has returned */
     const char *symbol;    /* of the runtime: the name of a kernel that it launches, or NULL */
 
     /* What follows is known when it has returned. */

@@ -182,7 +182,7 @@ enum cupti_site {
 struct cupti_callback_data {
     uint32_t site;
     const char *function_name;
-    const void *parameters; /* NULL for the driver */
+    const void *parameters; /* NULL where a call of the driver begins */
     void *return_value;
     const char *symbol_name;
     CUcontext context;

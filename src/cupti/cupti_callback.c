@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See cupti_callback.h. The arguments of a driver call are not passed: functionParams is NULL. */
+/* See cupti_callback.h. The arguments of a driver call are known when it has returned: until then
+ * functionParams is NULL. */
 #include "cupti_callback.h"
 
 #include <pthread.h>
@@ -74,14 +75,15 @@ static void report_call(const struct profiler_call *call, uint32_t cbid, uint32_
                         int *result)
 {
     CUcontext context;
+    uint32_t context_id = cupti_current_context(&context);
     const struct cupti_callback_data data = {
         .site = result ? CUPTI_EXIT : CUPTI_ENTER,
         .function_name = call->name,
         .parameters = call->arguments,
         .return_value = result,
         .symbol_name = call->symbol,
-        .context_id = cupti_current_context(&context),
         .context = context,
+        .context_id = context_id,
         .correlation_data = &correlation_data[call->is_nested],
         .correlation = correlation,
     };

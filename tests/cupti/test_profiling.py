@@ -44,6 +44,10 @@ wait type 3 from cudaStreamSynchronize_v3020
 wait type 4 from cuCtxSynchronize
 1 launches entered, 1 left
 """
+# 3 threads with 7 calls each, which CUPTI's callbacks follow.
+TRACER = """21 entered, 21 left, 3 kernels, 6 copies, 3 memsets
+42 entered, 42 left, 6 kernels, 12 copies, 6 memsets
+"""
 CHILD = """
 import ctypes, os
 cupti, cuda, context = ctypes.CDLL("libcupti.so.13"), ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
@@ -110,6 +114,9 @@ class Profiling(harness.TestCase):
 
     def test_callbacks(self):
         self.assert_prints(self.profiled("callbacks"), "2 entered, 2 left, 1 contexts, 1 waits\n")
+
+    def test_tracer_as_of_xla(self):
+        self.assert_prints(self.begin(os.path.join(harness.BUILD, "tests/cupti/tracer")), TRACER)
 
     def test_clock(self):
         self.assert_prints(self.profiled("clock"), "dropped 0\n1 kernels\n")

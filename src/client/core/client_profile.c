@@ -8,9 +8,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "cleanup.h"
+#include "client_arguments.h"
 #include "client_call.h"
 #include "client_entry.h"
 #include "client_log.h"
@@ -179,42 +179,11 @@ void client_profile_enter(const char *name)
     begin_call(hooks, &(struct profiler_call){.name = name, .is_nested = is_in_runtime()});
 }
 
-/* A parameter of the call by name; NULL when it has none. The format is that of the generated entry
- * points: NAME=%FORM, separated by spaces. */
-static void *find_handle(const char *name, const char *format, va_list given)
-{
-    size_t length = strlen(name);
-    void *value = NULL;
-    va_list arguments;
-
-    va_copy(arguments, given);
-    for (const char *at = format; at && !value; at = strchr(at, ' ')) {
-        at += *at == ' ';
-        const char *form = strchr(at, '=');
-        if (!form)
-            break;
-        form++;
-        if (!strncmp(form, "%p", 2)) {
-            void *pointer = va_arg(arguments, void *);
-            value = !strncmp(at, name, length) && at[length] == '=' ? pointer : NULL;
-        } else if (!strncmp(form, "%s", 2)) {
-            va_arg(arguments, char *);
-        } else if (!strncmp(form, "%z", 2) || !strncmp(form, "%#ll", 4)) {
-            va_arg(arguments, uint64_t);
-        } else if (!strncmp(form, "%g", 2)) {
-            va_arg(arguments, double);
-        } else if (*form == '%') {
-            va_arg(arguments, unsigned);
-        }
-    }
-    va_end(arguments);
-    return value;
-}
-
 void client_profile_leave(const char *name, uint64_t began_ns, CUresult result, const char *format,
                           va_list arguments)
 {
     const struct profiler_hooks *hooks = atomic_load_explicit(&profile.hooks, memory_order_acquire);
+    struct client_arguments packed;
     struct profiler_call call = {
         .name = name,
         .is_nested = is_in_runtime(),
@@ -226,8 +195,10 @@ void client_profile_leave(const char *name, uint64_t began_ns, CUresult result, 
 
     if (!hooks || in_hook || !call.correlation)
         return;
-    call.stream = find_handle("hStream", format, arguments);
-    call.event = find_handle("hEvent", format, arguments);
+    client_arguments_pack(&packed, format, arguments);
+    call.arguments = packed.is_partial || !packed.size ? NULL : packed.bytes;
+    call.stream = packed.stream;
+    call.event = packed.event;
     end_call(hooks, &call);
 }
 
