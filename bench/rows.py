@@ -4,6 +4,7 @@
 A measurement runs clients in one mode and gives figures; a row shows one figure of one measurement
 for a number of clients, with the goal that was set for it.
 """
+import copy
 import json
 import os
 import subprocess
@@ -237,6 +238,20 @@ def torch(what):
     return run
 
 
+def profiled(mode):
+    """The same mode, whose programs get Funnel's CUPTI where they run through Funnel."""
+    other = copy.copy(mode)
+    other.environment = lambda: dict(mode.environment(), FUNNEL_PROFILE="1")
+    return other
+
+
+def torch_profiled(bench, mode, count, seconds):
+    need_torch(bench)
+    command = [sys.executable, clients.BENCH / "torch_client.py", "profiled_train", 1]
+    report, = run_together(profiled(mode), [command], 2)[0]  # a second without, one with a profiler
+    return {figure: report[figure] for figure in ("kept", "p50_us")}
+
+
 def lenet(bench, mode, count, seconds):
     need_torch(bench)
     return trainings_of("lenet")(bench, mode, count, seconds)
@@ -333,6 +348,7 @@ MEASUREMENTS = {
     "lenet": (lenet, "PyTorch, training steps of LeNet"),
     "nccl_jobs": (nccl_jobs, "PyTorch, training steps of small networks on two GPUs (NCCL)"),
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
+    "torch_profiled": (torch_profiled, "the same under torch.profiler"),
     **{f"beside_{kind}": (beside_kernel(kind), f"a kernel of {KERNEL_SECONDS} s, small launches, "
                           f"and a program that starts with {what}")
        for kind, (_, what) in NEW_CLIENTS.items()},
@@ -531,6 +547,8 @@ ROWS = [
                      "low_kept", "low_rate")],
     Row("torch_matmul", "rate", (1,), {1: beside("native", 0.99)}),
     Row("torch_train", "rate", (1,), {1: beside("native", 0.99)}),
+    Row("torch_profiled", "kept", (1,), {1: beside("native")}),
+    Row("torch_profiled", "p50_us", (1,)),
 ]
 
 

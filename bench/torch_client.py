@@ -2,8 +2,10 @@
 """A stock PyTorch program that speaks the protocol of client.cu.
 
     torch_client.py matmul|train|lenet|resnet SECONDS [ROUNDS]
+    torch_client.py profiled_train SECONDS [ROUNDS]
 
-Each round begins with a line from standard input and ends with a report of it.
+Each round begins with a line from standard input and ends with a report of it. A profiled round is
+measured under torch.profiler, after one without.
 """
 import json
 import sys
@@ -95,7 +97,6 @@ def resnet_step():
 
 
 def measure(step, seconds):
-    sys.stdin.readline()
     latencies, start = [], time.perf_counter()
     while (begin := time.perf_counter()) - start < seconds:
         step()
@@ -106,14 +107,26 @@ def measure(step, seconds):
             "p99_us": latencies[int(len(latencies) * 0.99)] * 1e6}
 
 
+def measure_profiled(step, seconds):
+    """`kept` is the share of the rate without the profiler."""
+    plain = measure(step, seconds)
+    with torch.profiler.profile():
+        step()  # the profiler's own start
+        profiled = measure(step, seconds)
+    return {**profiled, "kept": profiled["rate"] / plain["rate"]}
+
+
 def main():
+    name = sys.argv[1].removeprefix("profiled_")
+    way = measure if name == sys.argv[1] else measure_profiled
     step, correct = {"matmul": matmul_step, "train": train_step, "lenet": lenet_step,
-                     "resnet": resnet_step}[sys.argv[1]]()
+                     "resnet": resnet_step}[name]()
     for _ in range(20):
         step()
     print("ready", flush=True)
     for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else 1):
-        report = measure(step, float(sys.argv[2]))
+        sys.stdin.readline()
+        report = way(step, float(sys.argv[2]))
         print(json.dumps({**report, "correct": correct()}), flush=True)
 
 

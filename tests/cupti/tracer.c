@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that traces itself as XLA's profiler does: the same calls of CUPTI in the same order,
- * of which the first that fails ends a trace. Its callback asks for the device of the context, keeps
- * the time of the beginning, and reads the arguments when the call has returned. Threads work before
- * and while it traces; two traces follow each other. Prints what it has seen.
+ * of which the first that fails ends a trace. Its callback asks for the device of the context,
+ * keeps the time of the beginning, and reads the arguments when the call has returned. Threads work
+ * before and while it traces; two traces follow each other. Prints what it has seen.
  */
 #include <cupti.h>
 #include <pthread.h>
@@ -20,12 +20,12 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           ".visible .entry kernel(.param .u64 p)\n{\nret;\n}\n";
 
 static const CUpti_CallbackId traced_calls[] = {
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,         CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2,   CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DAsync_v2,     CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async,
-    CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async,       CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
-    CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,           CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc,
-    CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,       CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DAsync_v2,   CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async,
+    CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async,     CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2,         CUPTI_DRIVER_TRACE_CBID_cuMemHostAlloc,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,  CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
 };
 static const CUpti_CallbackId traced_resources[] = {
     CUPTI_CBID_RESOURCE_GRAPH_CREATED,     CUPTI_CBID_RESOURCE_GRAPH_CLONED,
@@ -232,8 +232,8 @@ static void trace(void)
     pthread_barrier_wait(&between);
     pthread_barrier_wait(&between);
     end_trace(subscriber);
-    printf("%u entered, %u left, %u kernels, %u copies, %u memsets\n", entered, left, kernels, copies,
-           memsets);
+    printf("%u entered, %u left, %u kernels, %u copies, %u memsets\n", entered, left, kernels,
+           copies, memsets);
     pthread_barrier_wait(&between);
 }
 
