@@ -61,17 +61,17 @@ deb:
 	@packaging/make_deb build-deb
 
 # Sanitizers need their runtime in the program; our library is loaded into programs that lack it, so
-# these builds run the unit and process tests, and hold only what those need.
+# these builds run the unit and process tests, and hold only what those need. BUILD_ONLY=1 builds that.
 build-asan/build.ninja:
 	@tools/setup
 	@$(MESON) setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 
 build-tsan/build.ninja:
 	@tools/setup
-	@$(MESON) setup build-tsan -Db_sanitize=thread -Db_lundef=false
+	@$(MESON) setup build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=1
 
 asan tsan: %: build-%/build.ninja
-	@tests/meson_test.py build-$@ --num-processes $$(($$(nproc) + 1)) \
+	@tests/meson_test.py build-$@ $(if $(BUILD_ONLY),--wrapper true) --num-processes $$(($$(nproc) + 1)) \
 		--suite unit --suite control $(if $(filter asan,$@),--suite hostile) --no-suite whole
 
 format:

@@ -6,6 +6,7 @@
 #
 # thread: the parts that threads and processes share memory through. address (with undefined):
 # everything that reads what a peer sends. Other names may be given: 'meson test --list'.
+# With BUILD_ONLY=1 in the environment it builds what they need, and runs nothing.
 set -eu
 
 kind=$1
@@ -23,8 +24,10 @@ esac
 if [ $# -eq 0 ]; then
     set -- 'base handles' 'base log' 'ipc ring' 'ipc ring_hostile' 'ipc ring_stress' \
         'ipc ring_stress asleep' 'ipc sock' 'wire channel' 'wire channel asleep' \
-        'wire channel_server' 'base spin' 'client call' 'client staging_ring' 'client stress' \
-        'server gate' 'server unload_queue' 'server copy_load' 'server worker_pool' 'server module_cache' 'server device_printf'
+        'wire channel_server' 'base spin' 'client core call' 'client copy staging_ring' \
+        'client memory suballoc_stress' 'client stream fence_stress' \
+        'server gate' 'server unload_queue' 'server copy_load' 'server worker_pool' \
+        'server module_cache' 'server device_printf'
     if [ "$kind" = address ]; then
         set -- "$@" 'base map' 'base ranges' 'base text' 'base fd' 'base cleanup' 'base list' \
             'ipc shm'
@@ -32,9 +35,20 @@ if [ $# -eq 0 ]; then
 fi
 
 source=$(cd "$(dirname "$0")/.." && pwd)
+meson=$("$source/tools/setup" --meson)
 [ -f "$build/build.ninja" ] ||
-    meson setup "$build" "$source" -Db_sanitize="$sanitizers" -Db_lundef=false >/dev/null
+    "$meson" setup "$build" "$source" -Db_sanitize="$sanitizers" -Db_lundef=false \
+        -Doptimization=1 >/dev/null
+
+# meson passes over a name that no test has.
+known=$("$meson" test -C "$build" --list)
+for name; do
+    printf '%s\n' "$known" | grep -q " / $name\$" || {
+        echo "sanitize.sh: there is no test '$name'" >&2
+        exit 2
+    }
+done
 
 export TSAN_OPTIONS="halt_on_error=1:exitcode=66:${TSAN_OPTIONS:-}"
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}"
-"$source/tests/meson_test.py" "$build" --timeout-multiplier 10 "$@"
+"$source/tests/meson_test.py" "$build" ${BUILD_ONLY:+--wrapper true} --timeout-multiplier 10 "$@"
