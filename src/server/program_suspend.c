@@ -2,13 +2,12 @@
 /* See program_suspend.h. */
 #include "program_suspend.h"
 
-#include <time.h>
-
 #include "clock.h"
 #include "daemon_link.h"
 #include "futex.h"
 #include "log.h"
 #include "pending_order.h"
+#include "session_idle.h"
 #include "session_life.h"
 #include "stream.h"
 #include "suspend_result.h"
@@ -17,7 +16,6 @@
 #define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
 #define WINDOW_NS_MIN (100 * NS_PER_MS)
 #define WINDOW_NS_MAX (2 * NS_PER_SEC)
-#define PAUSE_NS (200 * NS_PER_US)
 
 /* How soon a suspended client's thread sees that the session ends. */
 #define END_CHECK_NS (100 * NS_PER_MS)
@@ -34,17 +32,12 @@ static bool is_wanted(const struct session *session)
     return atomic_load_explicit(&suspend_of(session)->wanted, memory_order_acquire);
 }
 
+/* Without rest: the copies of the memory follow. */
 static bool become_idle(struct session *session, uint64_t window_ns)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t until = clock_ns() + window_ns;
+    const struct idle_wait wait = {.deadline = clock_ns() + window_ns, .is_wanted = is_wanted};
 
-    while (!streams_are_idle(session)) {
-        if (clock_ns() > until || session->stop || !is_wanted(session))
-            return false;
-        nanosleep(&pause, NULL);
-    }
-    return true;
+    return session_await_idle(session, &wait);
 }
 
 /* Between two windows the client is served for as long as the last one was. */

@@ -6,12 +6,11 @@
 
 #include "cleanup.h"
 #include "clock.h"
-#include "device_printf.h"
 #include "log.h"
 #include "move_obstacle.h"
 #include "server_life.h"
+#include "session_idle.h"
 #include "session_life.h"
-#include "stream.h"
 
 #define PAUSE_NS (200 * NS_PER_US)
 
@@ -84,26 +83,28 @@ void session_leave_watch(struct server *server)
 
 /* ---- the session thread ---- */
 
-static bool is_in_state(const struct session *session, uint32_t state)
+static bool client_asks(const struct session *session)
 {
-    return !session->stop && channel_server_leave(session->channel) == state;
+    return channel_server_leave(session->channel) == LEAVE_ASKED;
 }
 
-/* Until the client has it otherwise, or is gone. */
-static void wait_while(struct session *session, uint32_t state, bool (*is_done)(struct session *))
+static void finish_work(struct session *session)
+{
+    const struct idle_wait wait = {
+        .is_wanted = client_asks, .collects_output = true, .rests = true};
+
+    session_await_idle(session, &wait);
+}
+
+/* The client has moved then, or goes on here. */
+static void rest_while_granted(struct session *session)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
-    while (is_in_state(session, state) && !(is_done && is_done(session))) {
-        session_set_at_rest(session, true);
+    session_set_at_rest(session, true);
+    while (!session->stop && channel_server_leave(session->channel) == LEAVE_GRANTED)
         nanosleep(&pause, NULL);
-        session_set_at_rest(session, false);
-    }
-}
-
-static bool work_is_done(struct session *session)
-{
-    return streams_are_idle(session) && device_printf_settle(session);
+    session_set_at_rest(session, false);
 }
 
 void session_leave_follow(struct session *session)
@@ -112,12 +113,12 @@ void session_leave_follow(struct session *session)
 
     if (!life->leave_ordered)
         return;
-    wait_while(session, LEAVE_ASKED, work_is_done);
+    finish_work(session);
     channel_server_make_exact(session->channel);
     if (session->stop || !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_GRANTED))
         return;
     life->leaves = true;
     session_log(session, " moves to another lane");
-    wait_while(session, LEAVE_GRANTED, NULL);
+    rest_while_granted(session);
     life->leaves = session->stop;
 }

@@ -4,11 +4,8 @@
  * stays. All other objects end here, while none is at work. The client then recreates them, as it
  * does after the end of a server.
  */
-#include <time.h>
-
 #include "array.h"
 #include "clock.h"
-#include "device_printf.h"
 #include "graph.h"
 #include "lending.h"
 #include "log.h"
@@ -16,11 +13,11 @@
 #include "server_dispatch.h"
 #include "server_module.h"
 #include "session.h"
+#include "session_idle.h"
 #include "sm_share.h"
 #include "stream.h"
 
 #define IDLE_TIMEOUT_NS (20 * NS_PER_MS)
-#define PAUSE_NS (200 * NS_PER_US)
 
 static void check_object(void *context, uint64_t handle, void *object)
 {
@@ -54,20 +51,17 @@ static bool has_to_stay(struct session *session)
 /* Waits briefly, because short kernels end soon. */
 static bool become_idle(struct session *session)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t until = clock_ns() + IDLE_TIMEOUT_NS;
-    bool idle;
+    const struct idle_wait wait = {.deadline = clock_ns() + IDLE_TIMEOUT_NS,
+                                   .collects_output = true};
 
-    while (!(idle = streams_are_idle(session)) && clock_ns() < until && !session->stop)
-        nanosleep(&pause, NULL);
-    return idle;
+    return session_await_idle(session, &wait);
 }
 
 CUresult serve_fnMove(struct session *session, const struct wire_fnMove *in)
 {
     if (!session->server->devices.has_spares || has_to_stay(session))
         return CUDA_ERROR_NOT_SUPPORTED;
-    if (!become_idle(session) || !device_printf_settle(session))
+    if (!become_idle(session))
         return CUDA_ERROR_NOT_READY;
     session_log(session, " leaves the %s context, with %u objects",
                 session->spare_mask ? "spare" : "primary", in->handles);
