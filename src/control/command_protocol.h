@@ -78,7 +78,7 @@ struct command_server {
     uint32_t sm_centipercent;
     uint32_t priority;
     char name[SERVER_NAME_MAX]; /* uid_N for the server of a user's programs; NAME:LANE */
-    char lane[64];              /* main, batch, quarantine and so on: lane.h */
+    char lane[64];              /* main, batch, quarantine and so on: lane_name.h */
     char directory[112];        /* where its programs find it */
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_device devices[SERVER_MAX_DEVICES];

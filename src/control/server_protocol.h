@@ -44,7 +44,7 @@
 
 #define SERVER_MAX_DEVICES HELLO_MAX_DEVICES
 #define SERVER_CLIENTS_MAX 1024u /* that a server has at a time, and far more than it takes */
-/* Names of services and namespaces have at most 64 letters, and lanes (lane.h) a longer one. */
+/* Names of services and namespaces have at most 64 letters, those of lanes more (lane_name.h). */
 #define SERVER_NAME_MAX 128
 
 /* X(NAME, number, member, struct): every message. */

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "client_class.h"
 #include "client_table.h"
+#include "lane_name.h"
 #include "text.h"
 #include "view.h"
 
@@ -173,21 +174,13 @@ static void print_code_cache(const struct server_code_cache *cache)
            cache->path, cache->loaded, cache->used);
 }
 
-/* Whether its domain, of batch programs or of others, begins so. */
-static bool is_lane_of(const struct command_server *server, const char *domain)
-{
-    bool is_batch = text_starts_with(server->lane, "batch_");
-
-    return text_starts_with(server->lane + (is_batch ? strlen("batch_") : 0), domain);
-}
-
 static void print_lane(const struct command_server *server)
 {
-    if (is_lane_of(server, "quarantine"))
+    if (lane_name_has_domain(server->name, LANE_DOMAIN_QUARANTINE))
         puts("  it serves programs that have faulted");
-    if (text_starts_with(server->lane, "batch"))
+    if (lane_name_is_batch(server->name))
         puts("  it is the lane of batch programs, which have the time that others leave");
-    if (is_lane_of(server, "new_"))
+    if (lane_name_has_domain(server->name, LANE_DOMAIN_NEW))
         puts("  it serves a program that has not yet ended once without a fault");
 }
 

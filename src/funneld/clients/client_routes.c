@@ -10,6 +10,8 @@
 #include "fate_domain.h"
 #include "group_memory.h"
 #include "journal.h"
+#include "lane.h"
+#include "lane_name.h"
 #include "service.h"
 #include "text.h"
 #include "user_owner.h"

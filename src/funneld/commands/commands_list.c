@@ -6,7 +6,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
-#include "lane.h"
+#include "lane_name.h"
 #include "list_view.h"
 #include "server_process.h"
 #include "service.h"

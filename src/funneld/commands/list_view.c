@@ -7,7 +7,7 @@
 
 #include "command_protocol.h"
 #include "console.h"
-#include "lane.h"
+#include "lane_name.h"
 #include "server_process.h"
 #include "service.h"
 

@@ -10,7 +10,7 @@
 #include "funnel_errors.h"
 #include "group_memory.h"
 #include "journal.h"
-#include "lane.h"
+#include "lane_name.h"
 #include "limits_text.h"
 #include "server_process.h"
 #include "service.h"

@@ -58,7 +58,7 @@ static bool has_clients(const struct daemon *daemon, const struct fate_wish *wis
 static bool name_of_new(const struct daemon *daemon, const struct client_program *program,
                         const struct fate_wish *wish, char ret_domain[LANE_DOMAIN_MAX])
 {
-    name_of_program(daemon, "new", program, ret_domain);
+    name_of_program(daemon, LANE_DOMAIN_NEW, program, ret_domain);
     if (!known_programs_has(&daemon->known, program) || has_clients(daemon, wish, ret_domain))
         return true;
     *ret_domain = '\0';
@@ -100,7 +100,7 @@ bool fate_domain_find(const struct daemon *daemon, const struct server_identity 
 
     *ret_domain = '\0';
     if (quarantine_has_client(daemon, identity, program))
-        return name_of_user(daemon, identity->uid, "quarantine", ret_domain);
+        return name_of_user(daemon, identity->uid, LANE_DOMAIN_QUARANTINE, ret_domain);
     for (uint32_t i = ISOLATION_PROGRAM; i > ISOLATION_NONE && !*ret_domain; i--)
         if (i == wish->set || i == wish->asked)
             is_of_user = find_of(daemon, i, identity, program, wish, ret_domain);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "daemon.h"
-#include "lane.h"
+#include "lane_name.h"
 #include "server_protocol.h"
 
 /* What decides on the domain of a program, beside the program itself. */

@@ -10,7 +10,7 @@
 #include "client_record.h"
 #include "funnel_errors.h"
 #include "journal.h"
-#include "lane.h"
+#include "lane_name.h"
 #include "move_obstacle.h"
 #include "pending_request.h"
 #include "server_process.h"

@@ -11,6 +11,7 @@
 #include "journal.h"
 #include "lane.h"
 #include "lane_move.h"
+#include "lane_name.h"
 #include "server_process.h"
 
 /* Fewer say little about an average. */

@@ -18,6 +18,7 @@
 #include "journal.h"
 #include "lane.h"
 #include "lane_move.h"
+#include "lane_name.h"
 #include "pending_request.h"
 #include "process_stat.h"
 #include "replacement.h"

@@ -56,7 +56,7 @@ struct server_process {
     int process_fd;      /* of the process, where another daemon has started it; else -1 */
     struct event *ended; /* when that has ended; NULL = it is this daemon's child */
     char name[SERVER_NAME_MAX];
-    char service[SERVER_NAME_MAX]; /* the name without its lane: lane.h */
+    char service[SERVER_NAME_MAX]; /* the name without its lane: lane_name.h */
     uid_t uid, owner;              /* as in struct server_route */
     gid_t gid;
     char devices[SERVER_DEVICES_MAX]; /* it may use; "" = all */

@@ -8,7 +8,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "journal.h"
-#include "lane.h"
+#include "lane_name.h"
 #include "server_handlers.h"
 #include "server_process.h"
 #include "spawn.h"

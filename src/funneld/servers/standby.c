@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "journal.h"
-#include "lane.h"
+#include "lane_name.h"
 #include "server_process.h"
 #include "service.h"
 #include "timeslice.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lane.h"
+#include "lane_name.h"
 #include "pending_request.h"
 #include "server_process.h"
 #include "service.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "lane.h"
+#include "lane_name.h"
 #include "service.h"
 
 /* A slice of 0 would starve its server while another always has work. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The names of lanes. */
-#include "lane.h"
+#include "lane_name.h"
 
 #include <string.h>
 
@@ -56,12 +56,34 @@ static void test_which_lanes_belong_together(void **state)
     assert_false(lane_name_is_of("night:batch", "nights"));
 }
 
+static void check_domain(bool is_batch, const char *domain, bool is_quarantine, bool is_new)
+{
+    char lane[SERVER_NAME_MAX];
+
+    lane_name("new_night", is_batch, domain, lane);
+    assert_int_equal(lane_name_has_domain(lane, LANE_DOMAIN_QUARANTINE), is_quarantine);
+    assert_int_equal(lane_name_has_domain(lane, LANE_DOMAIN_NEW), is_new);
+}
+
+static void test_kinds_of_domains(void **state)
+{
+    for (int is_batch = 0; is_batch <= 1; is_batch++) {
+        check_domain(is_batch, "", false, false);
+        check_domain(is_batch, "quarantine", true, false);
+        check_domain(is_batch, "quarantine_1000", true, false);
+        check_domain(is_batch, "new_0123456789abcdef", false, true);
+        check_domain(is_batch, "news_0123456789abcdef", false, false);
+        check_domain(is_batch, "group_new", false, false);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_of_a_service),
         cmocka_unit_test(test_the_longest_name),
         cmocka_unit_test(test_which_lanes_belong_together),
+        cmocka_unit_test(test_kinds_of_domains),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
