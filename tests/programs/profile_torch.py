@@ -69,13 +69,22 @@ def read_trace(path):
     return counts, under, {name: sorted(all)[len(all) // 2] for name, all in times.items()}
 
 
-def profile(words, folder, name):
+def profile(words, script, folder, name):
+    """The path of the trace."""
     path = str(pathlib.Path(folder) / name)
-    done = subprocess.run([*words, sys.executable, __file__, "--child", path], timeout=600,
+    done = subprocess.run([*words, sys.executable, script, "--child", path], timeout=600,
                           check=False)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: the program ended with {done.returncode}")
-    return read_trace(path)
+    return path
+
+
+def natively(funnel):
+    return [funnel, "run", "-q", "--direct", "--device", "cuda", "--"]
+
+
+def through_funnel(funnel):
+    return [funnel, "run", "-q", "--profile", "--"]
 
 
 def print_differences(title, native, funnel):
@@ -105,11 +114,11 @@ def main():
         return SKIPPED
     funnel = str(pathlib.Path(options.build).resolve() / "bin/funnel")
     with tempfile.TemporaryDirectory(prefix="funnel-profile-") as folder:
-        native = profile([funnel, "run", "-q", "--direct", "--device", "cuda", "--"], folder, "native")
+        native = read_trace(profile(natively(funnel), __file__, folder, "native"))
         others = [subprocess.Popen([funnel, "run", "-q", "--", sys.executable, __file__, "--child", "",
                                     "--seconds", "600"]) for _ in range(options.beside)]
         try:
-            shared = profile([funnel, "run", "-q", "--profile", "--"], folder, "funnel")
+            shared = read_trace(profile(through_funnel(funnel), __file__, folder, "funnel"))
         finally:
             for other in others:
                 other.kill()
