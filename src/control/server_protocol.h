@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 9
+#define SERVER_PROTOCOL_VERSION 10
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -386,9 +386,12 @@ struct server_abandoned {
 /* Sent twice a second by the server's main thread, which waits for neither clients nor driver. */
 struct server_heartbeat {
     struct server_header header;
-    uint32_t waiting;   /* clients that are in a call while another one is; 0 = text is "" */
-    uint32_t waited_ms; /* how long the first of them has been */
-    char text[768];     /* the call that has lasted longest, its client, and what it waits for */
+    uint32_t waiting;         /* clients that are in a call while another one is; 0 = text is "" */
+    uint32_t waited_ms;       /* how long the first of them has been */
+    uint32_t kernels_percent; /* of the time since the last heartbeat: with kernels of clients, on
+                                 the device that had them for longest */
+    uint32_t reserved;
+    char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 
 /* Every client that the server has now, attached or not. A client that the daemon has a record of

@@ -25,6 +25,7 @@
 #include "service.h"
 #include "switch.h"
 #include "text.h"
+#include "timeslice.h"
 
 static const char help[] =
     "Usage: funneld -d|-f [--device auto|cuda|soft] [--spare] [--isolate WHICH] [-S]\n"
@@ -354,6 +355,7 @@ int main(int argc, char **argv)
     daemon.standby = daemon.spare && !feature_is_off(FEATURE_STANDBY);
     daemon.isolation = options.isolation;
     daemon.lane_moves_on = switch_is_on("FUNNEL_LANE_MOVES");
+    daemon.batch_percent = TIMESLICE_BATCH_PERCENT;
     daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;
@@ -373,6 +375,7 @@ int main(int argc, char **argv)
         return print_error("cannot open control.log in the log directory: ", strerror(-error));
     }
     quotas_change_from_environment(&daemon.quotas);
+    timeslice_read_share(&daemon);
     if (options.config && config_apply(&daemon, options.config, reason)) {
         services_close(&daemon);
         instance_close(&daemon.instance);

@@ -2,6 +2,7 @@
 /* Creates the parts of the server from the lowest layer up, as FUNNEL_OFF says. */
 #include "server_parts.h"
 
+#include "accounting.h"
 #include "array.h"
 #include "copy.h"
 #include "device_printf.h"
@@ -99,6 +100,7 @@ static const struct {
     {init_launch, server_launch_fini},
     {server_graphs_init, server_graphs_fini},
     {server_references_init, server_references_fini},
+    {server_accounting_init, server_accounting_fini},
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))

@@ -212,6 +212,7 @@ static void beat(struct server *server)
     server_message_init(&heartbeat, SERVER_HEARTBEAT, 0);
     heartbeat.waiting = stall.waiting;
     heartbeat.waited_ms = (uint32_t)stall.waited_ms;
+    heartbeat.kernels_percent = accounting_kernels_percent(server);
     account(server, stall.offender);
     if (stall.offender)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));

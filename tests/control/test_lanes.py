@@ -186,6 +186,66 @@ class Slices(TestCase):
                    "the slices")
 
 
+class Share(TestCase):
+    """What a batch lane gets while the main lane never rests."""
+    variables = {}
+    slice_us = 2222  # of 22222
+
+    def setUp(self):
+        harness.TestCase.setUp(self)
+        self.environment.update(self.variables)
+        self.start("--device", "soft")
+        self.enter(wire.NORMAL)
+        self.enter(wire.BATCH)
+        self.batch, self.main = (self.lanes()[self.user + lane] for lane in (":batch", ""))
+
+    def set_load(self, main, batch):
+        """Waits until both lanes have said so for more than two seconds of a real one."""
+        path = os.path.join(self.root, "bin/load.json")
+        with open(path + ".new", "w") as file:
+            json.dump({"main": main, "batch": batch}, file)
+        os.replace(path + ".new", path)
+        before = self.beats()
+        wait_until(lambda: all(now >= old + 6 for now, old in zip(self.beats(), before)), "heartbeats")
+
+    def beats(self):
+        events = [event["server"] for event in self.server_events("heartbeat")]
+        return [events.count(lane) for lane in (self.main, self.batch)]
+
+    def test_while_the_main_lane_never_rests(self):
+        self.set_load(100, 100)
+        wait_until(lambda: self.slices(self.batch) == [BATCH_US, self.slice_us], "a longer slice")
+        self.set_load(60, 100)
+        wait_until(lambda: self.slices(self.batch) == [BATCH_US, self.slice_us, BATCH_US],
+                   "the short slice")
+        self.assertEqual(self.slices(self.main), [MAIN_US])
+
+    def test_a_busy_batch_lane_alone(self):
+        self.set_load(89, 100)
+        self.assertEqual(self.slices(self.batch), [BATCH_US])
+
+
+class ShareOfThirty(Share):
+    variables = {"FUNNEL_BATCH_SHARE": "30"}
+    slice_us = 8571  # of 28571
+
+
+class ShareOfTooMuch(Share):
+    variables = {"FUNNEL_BATCH_SHARE": "91"}
+
+    def test_a_busy_batch_lane_alone(self):
+        self.assertIn('FUNNEL_BATCH_SHARE: "91" is not a percentage of 0 to 90; batch lanes get 10 %',
+                      self.control_log())
+
+
+class NoShare(Share):
+    variables = {"FUNNEL_BATCH_SHARE": "0"}
+
+    def test_while_the_main_lane_never_rests(self):
+        self.set_load(100, 100)
+        self.assertEqual(self.slices(self.batch), [BATCH_US])
+
+
 class Refused(TestCase):
     fake = "no-slices"
 

@@ -175,6 +175,18 @@ class Moves(TestCase):
         self.assertEqual(self.row(probe)["priority"], 1)
 
 
+class Share(TestCase):
+    def test_main_lane_that_never_rests(self):
+        busy, batch = self.enter("main"), self.enter("batch")
+        for word in ("hold", "arrive"):
+            self.assertEqual(busy.ask(word), FINE)
+        wait_until(lambda: "gets 10 % of the GPU's time while the main lane never rests" in
+                   self.log("control"), "the message")
+        self.assertEqual(batch.ask("round"), FINE, batch.said())
+        for word in ("release", "synchronize", "look"):
+            self.assertEqual((word, busy.ask(word)), (word, FINE), busy.said())
+
+
 class Fate(TestCase):
     def check_fault(self, lane):
         idle, offender = self.enter(lane), self.enter(lane, program=self.other_program())

@@ -103,6 +103,7 @@ struct daemon {
     struct list lane_moves;  /* struct lane_move: moves that have not ended */
     struct list lane_trials; /* struct lane_trial: lane_watch.h */
     bool lane_moves_on;      /* programs are moved without an order */
+    uint32_t batch_percent;  /* of the time, that batch lanes get at least: timeslice.h */
 
     bool quitting;
     bool forced;                /* at least one server had to be ended by force */

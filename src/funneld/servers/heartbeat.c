@@ -12,6 +12,7 @@
 #include "process_stat.h"
 #include "server_process.h"
 #include "text.h"
+#include "timeslice.h"
 
 /* Servers send two a second. */
 #define SILENCE_MS 3000u
@@ -149,4 +150,5 @@ void heartbeat_received(struct server_process *server, const struct server_heart
     memcpy(heartbeat->text, message->text, sizeof(heartbeat->text));
     heartbeat->text[sizeof(heartbeat->text) - 1] = '\0';
     log_stall(server);
+    timeslice_note_load(server, message->kernels_percent);
 }

@@ -76,6 +76,8 @@ struct server_process {
     struct list requests;        /* struct pending_request */
     struct list records;         /* struct client_record: the clients that it has got */
     uint64_t timeslice_us;       /* timeslice.h: as it was told last */
+    unsigned unrested_beats;     /* timeslice.h: heartbeats */
+    bool share_logged;           /* timeslice.h */
     unsigned handed_over;        /* how many there are */
     uint64_t idle_since;         /* lane.h; clock_ns() */
     uint32_t last_client;        /* the number of the last of them */

@@ -2,13 +2,22 @@
 /* See timeslice.h. */
 #include "timeslice.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "journal.h"
 #include "lane_name.h"
 #include "service.h"
+#include "text.h"
 
 /* A slice of 0 would starve its server while another always has work. */
 #define LEAST_PERCENT 1u
+
+/* A server that has kernels for less of the time leaves enough to the others. */
+#define UNRESTED_PERCENT 90u
+
+/* Heartbeats come twice a second. */
+#define UNRESTED_BEATS 4u
 
 uint32_t timeslice_of_policy(uint32_t policy)
 {
@@ -28,6 +37,27 @@ uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others, uint32_
     if (percent < LEAST_PERCENT)
         percent = LEAST_PERCENT;
     return percent * TIMESLICE_PERIOD * (usual ? usual : TIMESLICE_DRIVER_US) / 100;
+}
+
+uint64_t timeslice_of_batch(uint32_t percent, uint64_t mains_us, unsigned batches)
+{
+    uint64_t us = mains_us * percent / (100 - percent) / (batches ? batches : 1);
+
+    return us < TIMESLICE_BATCH_US ? TIMESLICE_BATCH_US : us;
+}
+
+void timeslice_read_share(struct daemon *daemon)
+{
+    const char *text = getenv("FUNNEL_BATCH_SHARE");
+    uint64_t percent;
+
+    if (!text || !*text)
+        return;
+    if (text_to_u64(text, &percent) || percent > TIMESLICE_BATCH_PERCENT_MAX)
+        journal("FUNNEL_BATCH_SHARE: \"%s\" is not a percentage of 0 to %u; batch lanes get %u %%",
+                text, TIMESLICE_BATCH_PERCENT_MAX, daemon->batch_percent);
+    else
+        daemon->batch_percent = (uint32_t)percent;
 }
 
 static bool takes_time(const struct server_process *server)
@@ -94,22 +124,73 @@ static struct shares count_shares(const struct daemon *daemon)
     return shares;
 }
 
-static uint64_t slice_of(const struct server_process *server, const struct shares *shares)
+static uint64_t slice_of_main(const struct server_process *server, const struct shares *shares)
 {
     uint32_t usual = server->daemon->timeslice_us;
 
-    if (lane_name_is_batch(server->name))
-        return TIMESLICE_BATCH_US;
     if (!usual && !shares->given)
         usual = timeslice_of_main(shares->batches, shares->mains);
     return timeslice_of(percent_of(server), shares->given, shares->others, usual);
 }
 
+static bool never_rests(const struct server_process *server)
+{
+    return server->unrested_beats >= UNRESTED_BEATS;
+}
+
+/* Of the main lanes that never rest, together; 0 = all rest. */
+static uint64_t unrested_slices(const struct daemon *daemon, const struct shares *shares)
+{
+    uint64_t sum = 0, us;
+
+    list_for_each (struct server_process, server, &daemon->servers, link) {
+        if (!takes_time(server) || lane_name_is_batch(server->name) || !never_rests(server))
+            continue;
+        us = slice_of_main(server, shares);
+        sum += us ? us : TIMESLICE_DRIVER_US;
+    }
+    return sum;
+}
+
+/* Once for each lane, as a program may rest and not rest in turn. */
+static void log_share(struct server_process *lane)
+{
+    if (lane->share_logged)
+        return;
+    journal(
+        "Batch lane %s (server %d) gets %u %% of the GPU's time while the main lane never rests",
+        lane->name, (int)lane->pid, lane->daemon->batch_percent);
+    lane->share_logged = true;
+}
+
+static void send_batch_slice(struct server_process *lane, uint64_t us)
+{
+    if (us > TIMESLICE_BATCH_US)
+        log_share(lane);
+    send_slice(lane, us);
+}
+
 void timeslices_divide(struct daemon *daemon)
 {
     const struct shares shares = count_shares(daemon);
+    uint64_t unrested = unrested_slices(daemon, &shares);
+    uint64_t batch = timeslice_of_batch(daemon->batch_percent, unrested, shares.batches);
 
-    list_for_each (struct server_process, server, &daemon->servers, link)
-        if (takes_time(server))
-            send_slice(server, slice_of(server, &shares));
+    list_for_each (struct server_process, server, &daemon->servers, link) {
+        if (!takes_time(server))
+            continue;
+        if (lane_name_is_batch(server->name))
+            send_batch_slice(server, batch);
+        else
+            send_slice(server, slice_of_main(server, &shares));
+    }
+}
+
+void timeslice_note_load(struct server_process *server, uint32_t percent)
+{
+    bool before = never_rests(server);
+
+    server->unrested_beats = percent < UNRESTED_PERCENT ? 0 : server->unrested_beats + 1;
+    if (never_rests(server) != before && !lane_name_is_batch(server->name))
+        timeslices_divide(server->daemon);
 }

@@ -9,12 +9,18 @@
  * A batch lane (lane.h) has a short slice whatever operators have set, and takes part in no
  * division. Beside it the main lane of a service has a long one. The other lanes of a service share
  * its percentage.
+ *
+ * A main lane that never rests leaves no time, and two such slices would give a batch lane 0.25 %.
+ * While one has not rested for two seconds, batch lanes have a longer slice, with which they get
+ * `batch_percent` of the time together. A critical program waits at most that slice longer, and
+ * only then.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct daemon;
+struct server_process;
 
 /* How long the driver's own slice is, about. */
 #define TIMESLICE_DRIVER_US 2000u
@@ -32,6 +38,11 @@ uint32_t timeslice_of_policy(uint32_t policy);
 #define TIMESLICE_MAIN_US 20000u
 #define TIMESLICE_BATCH_US 50u
 
+/* The share of batch lanes unless FUNNEL_BATCH_SHARE says another, and the highest that it may say.
+ */
+#define TIMESLICE_BATCH_PERCENT 10u
+#define TIMESLICE_BATCH_PERCENT_MAX 90u
+
 /* Never 0: a slice of 0 starves its server while another one has work, and two of 0 stop both. */
 _Static_assert(TIMESLICE_BATCH_US > 0 && TIMESLICE_MAIN_US > 0, "a slice of 0 starves a lane");
 
@@ -47,6 +58,16 @@ static inline uint32_t timeslice_of_main(unsigned batch_lanes, unsigned main_lan
  * percentages leave. `given` is the sum of all percentages; when it is 0 every server has the slice
  * `usual`, where 0 is the driver's own. Microseconds. */
 uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others, uint32_t usual);
+
+/* The slice of each of `batches` batch lanes that get `percent` of the time together, beside main
+ * lanes that never rest and whose slices are `mains_us` together; 0 = all rest. */
+uint64_t timeslice_of_batch(uint32_t percent, uint64_t mains_us, unsigned batches);
+
+/* Takes the share of the batch lanes from FUNNEL_BATCH_SHARE, or logs why not. */
+void timeslice_read_share(struct daemon *daemon);
+
+/* A server had kernels in so many percent of the time since its last heartbeat. */
+void timeslice_note_load(struct server_process *server, uint32_t percent);
 
 /* Servers have come or gone, or a percentage has changed: tells each server its slice, where that
  * is another than before. */

@@ -54,6 +54,36 @@ int accounting_start(struct server *server)
     return -error;
 }
 
+int server_accounting_init(struct server *server)
+{
+    server->accounting = calloc(1, sizeof(*server->accounting));
+    if (!server->accounting)
+        return -ENOMEM;
+    server->accounting->seen_at = clock_ns();
+    return 0;
+}
+
+void server_accounting_fini(struct server *server)
+{
+    free(server->accounting);
+}
+
+uint32_t accounting_kernels_percent(struct server *server)
+{
+    struct server_accounting *accounting = server->accounting;
+    uint64_t now = clock_ns(), passed_ns = now - accounting->seen_at, most_ns = 0;
+
+    for (unsigned i = 0; i < server->devices.count; i++) {
+        uint64_t sum_ns = counter_get(&accounting->kernels_ns[i]);
+        uint64_t kernels_ns = sum_ns - accounting->seen_ns[i];
+
+        most_ns = kernels_ns > most_ns ? kernels_ns : most_ns;
+        accounting->seen_ns[i] = sum_ns;
+    }
+    accounting->seen_at = now;
+    return most_ns >= passed_ns ? 100 : (uint32_t)(100 * most_ns / passed_ns);
+}
+
 int session_accounting_init(struct session *session)
 {
     session->accounting = calloc(1, sizeof(*session->accounting));

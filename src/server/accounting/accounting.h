@@ -15,12 +15,20 @@
 #include "server.h"
 #include "session.h"
 
+/* Of all clients together. 0 or -ENOMEM. */
+int server_accounting_init(struct server *server);
+void server_accounting_fini(struct server *server);
+
 /* Starts the thread: 0 or -errno. All parts of the server are initialized. */
 int accounting_start(struct server *server);
 
 /* The part of a session. 0 or -ENOMEM. */
 int session_accounting_init(struct session *session);
 void session_accounting_fini(struct session *session);
+
+/* The main thread: how many percent of the time since the last call clients had kernels on the
+ * device that had them for longest. */
+uint32_t accounting_kernels_percent(struct server *server);
 
 /* From any thread: what the client has used so far. */
 void accounting_usage(const struct session *session, struct server_usage *ret_usage);

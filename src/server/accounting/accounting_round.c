@@ -95,7 +95,7 @@ static bool sample_session(struct session *session, uint64_t interval_ns)
 
 /* Where the kernels of all clients need more multiprocessors than the device has, each share is
  * reduced in proportion. */
-static void share_device(struct server *server, unsigned device)
+static void share_device(struct server *server, unsigned device, uint64_t interval_ns)
 {
     int all =
         server->devices.device[device].record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
@@ -108,6 +108,7 @@ static void share_device(struct server *server, unsigned device)
         wanted += session->accounting->now.sms[device];
         clients += session->accounting->now.streams.has_kernels[device];
     }
+    counter_add(&server->accounting->kernels_ns[device], clients ? interval_ns : 0);
     list_for_each (struct session, session, &server->sessions, link) {
         if (!is_sampled(session))
             continue;
@@ -173,7 +174,7 @@ bool accounting_round(struct server *server, uint64_t interval_ns)
     list_for_each (struct session, session, &server->sessions, link)
         any |= is_sampled(session) && sample_session(session, interval_ns);
     for (unsigned i = 0; i < server->devices.count; i++)
-        share_device(server, i);
+        share_device(server, i, interval_ns);
     list_for_each (struct session, session, &server->sessions, link)
         if (is_sampled(session))
             charge_interval(session, interval_ns);

@@ -13,6 +13,13 @@
 
 typedef atomic_uint_fast64_t counter_t;
 
+/* Of all clients together. */
+struct server_accounting {
+    counter_t kernels_ns[SERVER_MAX_DEVICES]; /* in which any client had kernels on the device */
+    /* The main thread's alone: as accounting_kernels_percent() saw it last. */
+    uint64_t seen_ns[SERVER_MAX_DEVICES], seen_at;
+};
+
 /* A client at the moment of a sample. */
 struct client_sample {
     struct streams_sample streams;

@@ -50,6 +50,7 @@ struct server {
     struct server_launch *launch;
     struct server_graphs *graphs;
     struct server_references *references;
+    struct server_accounting *accounting;
     struct server_life *life;
 };
 

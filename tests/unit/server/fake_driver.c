@@ -4,6 +4,7 @@
  */
 #include "fake_driver.h"
 
+#include "accounting.h"
 #include "array.h"
 #include "capacity.h"
 #include "copy.h"
@@ -543,7 +544,8 @@ static int make_parts(struct server *server)
            server_partitions_init(server) || server_modules_init(server, true) ||
            server_streams_init(server) || server_printf_init(server) ||
            server_copies_init(server, &copies) || server_arrays_init(server) ||
-           server_launch_init(server, &launches) || server_graphs_init(server);
+           server_launch_init(server, &launches) || server_graphs_init(server) ||
+           server_accounting_init(server);
 }
 
 /* For all streams that tests create. */

@@ -50,6 +50,23 @@ static void test_main_lane(void **state)
     assert_int_equal(timeslice_of_main(1, 2), 0);
 }
 
+/* 2222 us of 22222 are a tenth. */
+static void test_batch_lanes_get_their_share(void **state)
+{
+    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 1), 2222);
+    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 2), 1111);
+    assert_int_equal(timeslice_of_batch(50, TIMESLICE_MAIN_US, 1), TIMESLICE_MAIN_US);
+    assert_int_equal(timeslice_of_batch(90, 2000, 1), 18000);
+}
+
+/* While all main lanes rest now and then, or where operators want no share. */
+static void test_batch_lanes_without_a_share(void **state)
+{
+    assert_int_equal(timeslice_of_batch(10, 0, 1), TIMESLICE_BATCH_US);
+    assert_int_equal(timeslice_of_batch(0, TIMESLICE_MAIN_US, 1), TIMESLICE_BATCH_US);
+    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 0), 2222);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -59,6 +76,8 @@ int main(void)
         cmocka_unit_test(test_none_starves),
         cmocka_unit_test(test_policies),
         cmocka_unit_test(test_main_lane),
+        cmocka_unit_test(test_batch_lanes_get_their_share),
+        cmocka_unit_test(test_batch_lanes_without_a_share),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

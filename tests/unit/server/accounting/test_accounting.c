@@ -81,6 +81,24 @@ static void fence_that_comes_when_the_driver_is_asked(void **state)
     assert_int_equal(gpu_ms(fixture), 110);
 }
 
+/* Two clients would not count twice: it is the time in which any has kernels. */
+static void share_of_the_time_with_kernels(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stream *stream = fixture_stream(fixture, 1, 0);
+    struct server *server = &fixture->server;
+
+    launch(stream, 4);
+    fence_expect(stream, 1);
+    look(fixture, 3);
+    assert_int_equal(counter_get(&server->accounting->kernels_ns[0]), 3 * LOOK_NS);
+    server->accounting->seen_at = clock_ns() - 3 * LOOK_NS;
+    assert_in_range(accounting_kernels_percent(server), 1, 100);
+    fence_write_now(&fixture->window, stream->word, 1);
+    look(fixture, 3);
+    assert_int_equal(accounting_kernels_percent(server), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +107,7 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(fence_that_comes_when_the_driver_is_asked, setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(share_of_the_time_with_kernels, setup, fixture_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
