@@ -106,13 +106,18 @@ int command_connect_ahead(const struct paths *paths, int *ret_fd,
 
 int command_send_line(int fd, const char *line)
 {
+    return command_send_line_with(fd, line, -1);
+}
+
+int command_send_line_with(int fd, const char *line, int file)
+{
     struct command_text message = {{COMMAND_MAGIC, COMMAND_LINE}, ""};
     size_t length = strlen(line);
 
     if (length > sizeof(message.text))
         return -EMSGSIZE;
     memcpy(message.text, line, length);
-    return sock_send(fd, &message, sizeof(message.header) + length, NULL, 0);
+    return sock_send(fd, &message, sizeof(message.header) + length, &file, file >= 0);
 }
 
 int command_send_query(int fd)

@@ -25,6 +25,8 @@ int command_connect_within(const struct paths *paths, enum hello_kind kind, int 
 
 /* 0; -EMSGSIZE for a line longer than COMMAND_TEXT_MAX; -errno when the daemon is gone. */
 int command_send_line(int fd, const char *line);
+/* The same with a descriptor, which stays the caller's; -1 = none. */
+int command_send_line_with(int fd, const char *line, int file);
 int command_send_query(int fd);
 int command_send_metrics_query(int fd);
 

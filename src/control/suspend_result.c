@@ -35,6 +35,17 @@ const char *suspend_result_text(int result)
         return "it is suspended already";
     case SUSPEND_NOT:
         return "it is not suspended";
+    case SUSPEND_FILE_FULL:
+        return "the file system of the directory is full, or a quota of it is reached";
+    case SUSPEND_FILE_FAILED:
+        return "the file for its memory cannot be written or read; server.log names the error";
+    case SUSPEND_FILE_DAMAGED:
+        return "the file with its memory is not as it was written, so it stays suspended";
+    case SUSPEND_FILE_KIND:
+        return "the directory is not on a disk of this machine; ext4, xfs, btrfs, f2fs, zfs and "
+               "tmpfs can be used";
+    case SUSPEND_SEVERAL:
+        return "the process is several clients; name one by its ID";
     default:
         return NULL;
     }

@@ -18,6 +18,12 @@ enum suspend_result {
     /* Nothing was done. */
     SUSPEND_ALREADY,
     SUSPEND_NOT,
+    /* Why its memory stays where it is: the file. */
+    SUSPEND_FILE_FULL,
+    SUSPEND_FILE_FAILED,
+    SUSPEND_FILE_DAMAGED,
+    SUSPEND_FILE_KIND,
+    SUSPEND_SEVERAL,
 };
 
 /* A sentence without its full stop for people, or NULL for a number that is none of these. */

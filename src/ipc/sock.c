@@ -296,11 +296,14 @@ int sock_ask_sender(int fd)
     return setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ? -errno : 0;
 }
 
-ssize_t sock_recv_from(int fd, void *data, size_t capacity, pid_t *ret_sender)
+ssize_t sock_recv_from(int fd, void *data, size_t capacity, int *ret_fd, pid_t *ret_sender)
 {
     size_t fd_count = 0;
-    int no_fds[1];
-    return receive_message(fd, data, capacity, no_fds, 0, &fd_count, ret_sender);
+    int fds[1] = {-1};
+    ssize_t got = receive_message(fd, data, capacity, fds, ret_fd != NULL, &fd_count, ret_sender);
+    if (ret_fd)
+        *ret_fd = fd_count ? fds[0] : -1;
+    return got;
 }
 
 int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid)

@@ -45,9 +45,10 @@ ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_c
  * kernel's word, which process has sent a message. 0 or -errno. */
 int sock_ask_sender(int fd);
 
-/* sock_recv() without descriptors that does not wait. The sender is 0 where the socket does not
- * ask, and where the process is in a PID namespace that this one cannot see. */
-ssize_t sock_recv_from(int fd, void *data, size_t capacity, pid_t *ret_sender);
+/* sock_recv() that does not wait, with one descriptor at most, or without any where `ret_fd` is
+ * NULL; -1 = none came. The sender is 0 where the socket does not ask, and where the process is in
+ * a PID namespace that this one cannot see. */
+ssize_t sock_recv_from(int fd, void *data, size_t capacity, int *ret_fd, pid_t *ret_sender);
 
 /* The process at the other end, as the kernel saw it when the connection was made: 0 or -errno. */
 int sock_peer(int fd, pid_t *ret_pid, uid_t *ret_uid, gid_t *ret_gid);

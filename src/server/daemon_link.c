@@ -451,7 +451,7 @@ static void dispatch_message(struct server *server, const union server_any *orde
         move_one(server, &order->move_client);
         break;
     case SERVER_SUSPEND_CLIENT:
-        program_suspend_order(server, &order->suspend_client);
+        program_suspend_order(server, &order->suspend_client, *fd);
         break;
     case SERVER_TRACE:
         if (!order->trace.seconds)

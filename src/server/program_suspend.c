@@ -4,14 +4,18 @@
 
 #include "clock.h"
 #include "daemon_link.h"
+#include "fd.h"
 #include "futex.h"
 #include "log.h"
 #include "pending_order.h"
+#include "server_dispatch.h"
 #include "session_idle.h"
 #include "session_life.h"
+#include "sock.h"
 #include "stream.h"
 #include "suspend_result.h"
 #include "swap.h"
+#include "swap_file.h"
 
 #define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
 #define WINDOW_NS_MIN (100 * NS_PER_MS)
@@ -86,21 +90,46 @@ static uint64_t total_bytes(const struct session *session)
     return bytes;
 }
 
+static void close_file(struct suspend_file *file)
+{
+    fd_close(&file->writable);
+    fd_close(&file->readable);
+}
+
+static enum suspend_result move_out(struct session *session)
+{
+    const struct suspend_file *file = &suspend_of(session)->file;
+
+    return file->writable < 0 ? swap_out(session)
+                              : swap_out_to_file(session, file->writable, file->readable);
+}
+
+static void log_leaving(const struct session *session, enum suspend_result result, uint64_t ns)
+{
+    bool in_file = suspend_of(session)->file.writable >= 0;
+
+    if (result == SUSPEND_OK)
+        session_log(session, " is suspended: %llu MiB are in %s, after %llu ms",
+                    (unsigned long long)(total_bytes(session) >> 20),
+                    in_file ? "a file" : "host memory", (unsigned long long)(ns / NS_PER_MS));
+    else
+        session_log(session, " is not suspended: %s", suspend_result_text(result));
+}
+
 static enum suspend_result leave_device(struct session *session)
 {
+    struct program_suspend *suspend = suspend_of(session);
     enum suspend_result result = find_obstacle(session);
     uint64_t began = clock_ns();
 
     activity_set_stage(&session->activity, "suspend");
+    suspend->leaving = true;
     if (result == SUSPEND_OK)
-        result = swap_out(session);
+        result = move_out(session);
+    suspend->leaving = false;
     activity_set_stage(&session->activity, NULL);
-    if (result == SUSPEND_OK)
-        session_log(session, " is suspended: %llu MiB are in host memory, after %llu ms",
-                    (unsigned long long)(total_bytes(session) >> 20),
-                    (unsigned long long)((clock_ns() - began) / NS_PER_MS));
-    else
-        session_log(session, " is not suspended: %s", suspend_result_text(result));
+    log_leaving(session, result, clock_ns() - began);
+    close_file(&suspend->file);
     return result;
 }
 
@@ -144,6 +173,10 @@ void program_suspend_follow(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
 
+    if (suspend->out) {
+        stay_out(session);
+        return;
+    }
     if (!is_wanted(session) || !reach_idle_point(session))
         return;
     enum suspend_result result = leave_device(session);
@@ -155,7 +188,33 @@ void program_suspend_follow(struct session *session)
         suspend->wanted = 0;
 }
 
+/* ---- a client that comes suspended ---- */
+
+CUresult serve_fnGranulesAdopted(struct session *session, const struct wire_fnGranulesAdopted *in)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (!total_bytes(session))
+        return CUDA_SUCCESS;
+    session_log(session, " comes suspended: %llu MiB are in a file",
+                (unsigned long long)(total_bytes(session) >> 20));
+    suspend->out = true;
+    suspend->wanted = 1;
+    atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
+    return CUDA_SUCCESS;
+}
+
 /* ---- the main thread ---- */
+
+void program_suspend_init(struct program_suspend *suspend)
+{
+    suspend->file = (struct suspend_file){-1, -1};
+}
+
+void program_suspend_fini(struct program_suspend *suspend)
+{
+    close_file(&suspend->file);
+}
 
 /* The thread sees the order before its next command. */
 static void remind(struct session *session)
@@ -198,6 +257,14 @@ static int progress_of(struct session *session, bool *ret_done)
     return SUSPEND_OK;
 }
 
+static bool is_leaving(const struct pending_order *order)
+{
+    list_for_each (struct session, session, &order->server->sessions, link)
+        if (order_is_about(session, order->pid, order->id) && suspend_of(session)->leaving)
+            return true;
+    return false;
+}
+
 static bool poll_suspend(const struct pending_order *order, bool is_late, int *ret_status)
 {
     bool done = true, any = false;
@@ -213,7 +280,7 @@ static bool poll_suspend(const struct pending_order *order, bool is_late, int *r
     }
     if (!any)
         *ret_status = SUSPEND_NO_CLIENT;
-    else if (!done && is_late)
+    else if (!done && is_late && !is_leaving(order))
         *ret_status = SUSPEND_BUSY;
     if (*ret_status != SUSPEND_OK)
         set_all(order->server, order->pid, order->id, false);
@@ -249,7 +316,43 @@ static int state_for(struct server *server, const struct server_suspend_client *
     return state;
 }
 
-void program_suspend_order(struct server *server, const struct server_suspend_client *order)
+/* Takes the two descriptors out of the envelope, for the only session that the order is about. */
+static int open_envelope(int envelope, struct suspend_file *ret_file)
+{
+    int fds[2] = {-1, -1};
+    size_t count = 0;
+    char byte;
+
+    sock_recv(envelope, &byte, sizeof(byte), fds, 2, &count, 0);
+    *ret_file = (struct suspend_file){fds[0], fds[1]};
+    if (count == 2 && !swap_file_check(fds[0]) && !swap_file_check(fds[1]))
+        return SUSPEND_OK;
+    close_file(ret_file);
+    return SUSPEND_FILE_KIND;
+}
+
+static int give_file(struct server *server, const struct server_suspend_client *order, int envelope)
+{
+    struct session *only = NULL;
+    struct suspend_file file;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+            continue;
+        if (only)
+            return SUSPEND_SEVERAL;
+        only = session;
+    }
+    int state = only ? open_envelope(envelope, &file) : SUSPEND_NO_CLIENT;
+    if (state != SUSPEND_OK)
+        return state;
+    close_file(&suspend_of(only)->file);
+    suspend_of(only)->file = file;
+    return SUSPEND_OK;
+}
+
+void program_suspend_order(struct server *server, const struct server_suspend_client *order,
+                           int envelope)
 {
     const struct pending_order pending = {.server = server,
                                           .request = order->header.request,
@@ -259,6 +362,8 @@ void program_suspend_order(struct server *server, const struct server_suspend_cl
                                           .poll = order->suspend ? poll_suspend : poll_resume};
     int state = state_for(server, order);
 
+    if (state == SUSPEND_OK && envelope >= 0)
+        state = give_file(server, order, envelope);
     if (state == SUSPEND_OK && !pending_order_start(&pending))
         state = SUSPEND_FAILED;
     if (state == SUSPEND_OK)

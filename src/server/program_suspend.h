@@ -23,16 +23,31 @@
 struct server;
 struct session;
 
+/* A file for the contents, by two descriptors: the client gets the one that is only read.
+ * -1 = they go into the pool. */
+struct suspend_file {
+    int writable, readable;
+};
+
 struct program_suspend {
-    _Atomic uint32_t wanted; /* 1 = RUNS no longer; the thread sleeps on it while OUT */
-    atomic_bool out;         /* the memory is in the pool */
-    atomic_int result;       /* enum suspend_result of what the thread tried last */
+    _Atomic uint32_t wanted;  /* 1 = RUNS no longer; the thread sleeps on it while OUT */
+    atomic_bool leaving;      /* it is on the way there */
+    atomic_bool out;          /* the memory is in the pool, or in the file */
+    atomic_int result;        /* enum suspend_result of what the thread tried last */
+    struct suspend_file file; /* the main thread's until `wanted`, then the session's thread's */
     /* The session's thread's. */
     uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
 };
 
 /* The main thread: begins what the daemon has ordered, and answers when it is done. */
-void program_suspend_order(struct server *server, const struct server_suspend_client *order);
+/* `envelope` is the caller's: -1, or the end of a socket with two descriptors of a file for the
+ * contents: one to write, and one only to read, which the client gets. */
+void program_suspend_order(struct server *server, const struct server_suspend_client *order,
+                           int envelope);
+
+/* Of a new session; and of one whose thread has ended. */
+void program_suspend_init(struct program_suspend *suspend);
+void program_suspend_fini(struct program_suspend *suspend);
 
 /* The session's thread, between two commands and with no launch set aside: follows the order, and
  * returns when the client may go on. */

@@ -80,7 +80,10 @@ static int init_parts(struct session *session)
     for (unsigned i = 0; i < PART_COUNT && !error; i++)
         error = parts[i].init(session);
     session->life = calloc(1, sizeof(*session->life));
-    return session->life ? error : -1;
+    if (!session->life)
+        return -1;
+    program_suspend_init(&session->life->suspend);
+    return error;
 }
 
 struct session *session_create(struct server *server, const struct server_client *who, uint32_t id)
@@ -122,6 +125,7 @@ void session_destroy(struct session *session)
         return;
     if (session->life) {
         watch_destroy(session->life->hang_up);
+        program_suspend_fini(&session->life->suspend);
         give_claim_up(session);
         windows_put_back(server_windows(session->server), session->window);
     }

@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -172,6 +173,157 @@ class Suspend(test_recovery.TestCase):
         self.assertEqual(other.ask("round"), FINE)
         self.assertEqual(probe.ask("round"), GONE)
         self.assertIn("it was suspended", probe.said())
+
+    # ---- with the contents in a file
+
+    def directory(self):
+        return self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
+
+    def suspend_to_file(self, probe):
+        self.fine("suspend", "--to", self.directory(), probe.process.pid)
+
+    def test_the_contents_are_in_a_file(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        for _ in range(2):
+            used, _ = self.memory(probe)
+            self.suspend_to_file(probe)
+            self.assertEqual(self.memory(probe), (0, used))
+            self.resume(probe)
+            self.assertEqual(self.memory(probe), (used, 0))
+            self.assertEqual(probe.ask("check"), FINE)
+            self.assertEqual(probe.ask("work 5 40"), FINE)
+        self.kill_server()
+        self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+
+    def test_the_file_outlives_servers(self):
+        """The program calls, and waits in one server after the other until it is resumed."""
+        probe, other = self.random_probe(), self.probes(1)[0]
+        self.assertEqual(probe.ask("work 3 40"), FINE)
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        self.suspend_to_file(probe)
+        self.kill_server()
+        self.assertEqual(other.ask("round"), FINE)
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
+        asker.start()
+        for _ in range(2):
+            wait_until(lambda: (self.row(probe) or {}).get("suspended"), "the move")
+            self.assertGreaterEqual(self.memory(probe)[1], 20 << 20)
+            self.kill_server()
+            self.assertEqual(other.ask("round"), FINE)
+        wait_until(lambda: (self.row(probe) or {}).get("suspended"), "the move")
+        self.assertEqual(answers, [])
+        self.resume(probe)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE], probe.said() + self.logs())
+        self.assertEqual(probe.ask("work 4 40"), FINE)
+
+    def test_all_objects_outlive_the_server(self):
+        """Streams, events, graphs, managed and page-locked memory."""
+        probe, other = self.probes(2)
+        words = ("graph", "managed", "pinned", "register", "callback", "pool")
+        for word in words:
+            self.assertEqual((word, probe.ask(word)), (word, FINE))
+        self.suspend_to_file(probe)
+        self.kill_server()
+        self.assertEqual(other.ask("round"), FINE)
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(probe.ask("round")))
+        asker.start()
+        wait_until(lambda: (self.row(probe) or {}).get("suspended"), "the move")
+        self.resume(probe)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE], probe.said() + self.logs())
+        for word in words:
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+
+    def test_a_resumed_program_does_not_go_back_to_its_file(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 8 1"), FINE)
+        self.suspend_to_file(probe)
+        self.resume(probe)
+        self.assertEqual(probe.ask("hold 8 2"), FINE)
+        self.assertEqual(probe.ask("work 9 60"), FINE)
+        self.kill_server()
+        self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+        self.assertEqual(probe.ask("work 10 60"), FINE)
+
+    def test_the_directory_is_full(self):
+        directory = self.directory()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4M", "none", directory],
+                                 capture_output=True)
+        if mounted.returncode:
+            self.skipTest("a small file system needs mount()")
+        self.addCleanup(subprocess.run, ["umount", "-l", directory], check=True)
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        self.refused("is full", "suspend", "--to", directory, probe.process.pid)
+        self.assertEqual(probe.ask("check"), FINE)
+        self.suspend(probe)
+        self.resume(probe)
+        self.assertEqual(probe.ask("check"), FINE)
+
+    def test_what_is_no_directory(self):
+        probe = self.probes(1)[0]
+        for place, reason in (("/nowhere", "No such file"), ("/proc", "/proc"),
+                              (__file__, "Not a directory"), ("/dev/shm/" + "n" * 300, "too long")):
+            self.refused(reason, "suspend", "--to", place, probe.process.pid)
+        self.assertEqual(probe.ask("round"), FINE)
+
+    def test_the_file_is_damaged(self):
+        """Whoever may look into the process that has it can."""
+        if os.geteuid():
+            self.skipTest("only root looks into the server")
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        self.suspend_to_file(probe)
+        self.damage(self.file_of_the_server())
+        self.refused("not as it was written", "resume", probe.process.pid)
+        self.refused("not as it was written", "resume", probe.process.pid)
+        self.assertTrue(self.row(probe)["suspended"])
+
+    def file_of_the_server(self):
+        server, = self.server_pids()
+        folder = f"/proc/{server}/fd"
+        files = [f"{folder}/{fd}" for fd in os.listdir(folder)
+                 if os.readlink(f"{folder}/{fd}").startswith("/dev/shm/")]
+        self.assertTrue(files)
+        return files[0]
+
+    def damage(self, path):
+        with open(path, "r+b") as file:
+            file.seek(5 << 20)
+            file.write(b"damage")
+
+    def test_the_server_is_killed_on_the_way(self):
+        """At a random time: the program has its contents, in its memory or in the file."""
+        dice = random.Random(36)
+        probe, other = self.random_probe(), self.probes(1)[0]
+        self.assertEqual(probe.ask("hold 60 7"), FINE)
+        for _ in range(6):
+            order = subprocess.Popen([os.path.join(test_recovery.BUILD, "bin/funnel"), "suspend",
+                                      "--to", self.directory(), str(probe.process.pid)],
+                                     env=self.environment, stdout=subprocess.DEVNULL,
+                                     stderr=subprocess.DEVNULL)
+            try:
+                order.wait(dice.random() / 5)
+            except subprocess.TimeoutExpired:
+                pass
+            self.kill_server()
+            order.wait(TIMEOUT)
+            self.assertEqual(other.ask("round"), FINE)
+            self.assertEqual(self.check_resumed(probe), FINE, probe.said() + self.logs())
+
+    def check_resumed(self, probe):
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
+        asker.start()
+        wait_until(lambda: answers or (self.row(probe) or {}).get("suspended"), "an answer")
+        if not answers:
+            self.order("resume", probe.process.pid)
+        asker.join(TIMEOUT)
+        return answers[0]
 
     def test_the_server_ends_later(self):
         """The program got descriptors of its new memory."""

@@ -13,6 +13,7 @@
 #include "daemon_lines.h"
 #include "fd.h"
 #include "snapshot.h"
+#include "suspend_file.h"
 #include "text.h"
 
 /* ---- limit ---- */
@@ -269,19 +270,27 @@ static int run_provision(int argc, char **argv)
 
 /* ---- terminate, suspend, resume ---- */
 
+/* A line for the daemon about one program: 0, or 2 after an error message. */
+static int name_client(const char *command, int argc, char **argv, char line[DAEMON_LINE_MAX])
+{
+    uint64_t client;
+
+    if (argc != 1)
+        return cli_usage("which program? funnel ps lists them");
+    if (text_to_u64(argv[0], &client))
+        return cli_usage("%s is not the process id of a program", argv[0]);
+    text_format(line, DAEMON_LINE_MAX, "%s %s", command, argv[0]);
+    return 0;
+}
+
 /* Has the daemon do something to one program. */
 static int order_for_client(const char *command, int argc, char **argv, bool quiet)
 {
     char line[DAEMON_LINE_MAX];
     _cleanup_fd_ int fd = -1;
-    uint64_t client;
+    int status = name_client(command, argc - 1, argv + 1, line);
 
-    if (argc != 2)
-        return cli_usage("which program? funnel ps lists them");
-    if (text_to_u64(argv[1], &client))
-        return cli_usage("%s is not the process id of a program", argv[1]);
-    text_format(line, sizeof(line), "%s %s", command, argv[1]);
-    return daemon_connect(&fd) || daemon_run_line(fd, line, quiet);
+    return status ? status : daemon_connect(&fd) || daemon_run_line(fd, line, quiet);
 }
 
 static int run_terminate(int argc, char **argv)
@@ -293,9 +302,29 @@ static int run_terminate(int argc, char **argv)
     return status;
 }
 
+static int suspend_to(const char *line, const char *directory)
+{
+    _cleanup_fd_ int fd = -1, envelope = -1;
+
+    if (daemon_connect(&fd) || (directory && suspend_file_make(directory, &envelope)))
+        return 1;
+    return daemon_run_line_with(fd, line, envelope);
+}
+
 static int run_suspend(int argc, char **argv)
 {
-    return order_for_client("suspend", argc, argv, false);
+    static const struct option known[] = {{"to", required_argument, NULL, 't'}, {NULL, 0, NULL, 0}};
+    const char *directory = NULL;
+    char line[DAEMON_LINE_MAX];
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option != 't')
+            return cli_usage("--to takes a directory; there is no other option");
+        directory = optarg;
+    }
+    int status = name_client("suspend", argc - optind, argv + optind, line);
+    return status ? status : suspend_to(line, directory);
 }
 
 static int run_resume(int argc, char **argv)
@@ -356,12 +385,15 @@ const struct subcommand limit_subcommands[] = {
      "Example:\n  funnel terminate 4711\n",
      run_terminate},
     {"suspend", "move the GPU memory of a program to the host",
-     "Usage: funnel suspend PID|ID\n\n"
+     "Usage: funnel suspend [--to DIRECTORY] PID|ID\n\n"
      "Waits until the program has no work on the GPU, at most 30 seconds, and moves its memory\n"
      "there to page-locked host memory, whose size the quota swap-memory bounds. The program\n"
      "stands still at its next CUDA call until funnel resume; others may use its memory.\n"
      "Where it has memory that cannot be moved, the answer says what, and it goes on.\n\n"
-     "Examples:\n  funnel suspend 4711\n  funnel resume 4711\n",
+     "      --to DIRECTORY   to a file without a name in this directory instead. The program\n"
+     "                       outlives its server then: it waits in the next one\n\n"
+     "Examples:\n  funnel suspend 4711\n  funnel suspend --to /scratch 4711\n"
+     "  funnel resume 4711\n",
      run_suspend},
     {"resume", "move the memory of a suspended program back to the GPU",
      "Usage: funnel resume PID|ID\n\n"

@@ -24,11 +24,11 @@ int daemon_connect(int *ret_fd)
 typedef void line_taker(void *context, const char *text);
 
 /* The status of the command, or -errno. */
-static int send_and_receive(int fd, const char *line, line_taker *take, void *context)
+static int send_and_receive(int fd, const char *line, int file, line_taker *take, void *context)
 {
     static union command_any message;
     size_t length;
-    int kind = command_send_line(fd, line);
+    int kind = command_send_line_with(fd, line, file);
 
     while (kind >= 0 && kind != COMMAND_DONE) {
         kind = command_receive(fd, &message, &length);
@@ -56,12 +56,12 @@ static void keep_line(void *context, const char *text)
         answer->take(answer->context, text);
 }
 
-static int ask(int fd, const char *line, struct answer *answer)
+static int ask(int fd, const char *line, int file, struct answer *answer)
 {
     int status;
 
     *answer->text = '\0';
-    status = send_and_receive(fd, line, keep_line, answer);
+    status = send_and_receive(fd, line, file, keep_line, answer);
     if (status < 0)
         text_format(answer->text, answer->capacity, "the daemon is gone: %s", strerror(-status));
     return status != 0;
@@ -69,27 +69,38 @@ static int ask(int fd, const char *line, struct answer *answer)
 
 int daemon_try(int fd, const char *line, char *ret_answer, size_t capacity)
 {
-    return ask(fd, line, &(struct answer){ret_answer, capacity, NULL, NULL});
+    return ask(fd, line, -1, &(struct answer){ret_answer, capacity, NULL, NULL});
 }
 
 int daemon_ask(int fd, const char *line, line_taker *take, void *context)
 {
     char text[COMMAND_TEXT_MAX * 2];
 
-    return ask(fd, line, &(struct answer){text, sizeof(text), take, context}) ? cli_fail("%s", text)
-                                                                              : 0;
+    int status = ask(fd, line, -1, &(struct answer){text, sizeof(text), take, context});
+
+    return status ? cli_fail("%s", text) : 0;
 }
 
-int daemon_run_line(int fd, const char *line, bool quiet)
+static int run_line(int fd, const char *line, int file, bool quiet)
 {
     char text[COMMAND_TEXT_MAX * 2];
-    int status = daemon_try(fd, line, text, sizeof(text));
+    int status = ask(fd, line, file, &(struct answer){text, sizeof(text), NULL, NULL});
 
     if (status)
         return cli_fail("%s", text);
     if (!quiet && *text)
         puts(text);
     return 0;
+}
+
+int daemon_run_line(int fd, const char *line, bool quiet)
+{
+    return run_line(fd, line, -1, quiet);
+}
+
+int daemon_run_line_with(int fd, const char *line, int file)
+{
+    return run_line(fd, line, file, false);
 }
 
 int daemon_start_server(int fd)

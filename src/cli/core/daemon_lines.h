@@ -20,6 +20,9 @@ int daemon_ask(int fd, const char *line, void (*take)(void *context, const char 
 /* The same with the answer printed, or with `quiet` not. */
 int daemon_run_line(int fd, const char *line, bool quiet);
 
+/* The same with a descriptor for the daemon, which stays the caller's; -1 = none. */
+int daemon_run_line_with(int fd, const char *line, int file);
+
 /* Has the daemon start the server of this user: 0 once it serves, or 1 after an error message. */
 int daemon_start_server(int fd);
 

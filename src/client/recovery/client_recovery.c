@@ -33,6 +33,9 @@
 #define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
 #define CLOSE_BRIEFLY_NS (5 * NS_PER_MS)
 
+/* In one move, as servers end one after the other. */
+#define MOVES_MAX 10
+
 /* After a move to another context was not possible, or was made, the next is not tried so soon. */
 #define MOVE_PAUSE_NS (200 * NS_PER_MS)
 
@@ -93,17 +96,33 @@ static CUresult replay_and_resend(const struct recovery_snapshot *snapshot)
 
 /* ---- the move ---- */
 
-static CUresult move_client(struct recovery_snapshot *snapshot)
+static bool attach_to_next(const struct recovery_snapshot *snapshot)
 {
     char why[512] = "";
-    CUresult result;
 
-    if (!attach_again(why, sizeof(why))) {
-        client_log_to_file(snapshot->error, "the client could not attach to another server: %s",
-                           why);
-        return snapshot->error;
-    }
-    result = replay_and_resend(snapshot);
+    if (attach_again(why, sizeof(why)))
+        return true;
+    client_log_to_file(snapshot->error, "the client could not attach to another server: %s", why);
+    return false;
+}
+
+/* That server may end as well, while a suspended client waits there. */
+static bool has_lost_next(void)
+{
+    return channel_error(&client->channel) == CUDA_ERROR_MPS_RPC_FAILURE &&
+           !channel_sticky_error(&client->channel) && has_ended() && replay_has_memory();
+}
+
+static CUresult move_client(struct recovery_snapshot *snapshot)
+{
+    CUresult result;
+    int tries = MOVES_MAX;
+
+    do {
+        if (!attach_to_next(snapshot))
+            return snapshot->error;
+        result = replay_and_resend(snapshot);
+    } while (result != CUDA_SUCCESS && --tries && has_lost_next());
     if (result == CUDA_SUCCESS)
         client_log("continues after the end of its last server, with all that it had there");
     else

@@ -80,6 +80,7 @@ enum recovery_rule recovery_rule(uint32_t op)
     case WIRE_fnHostGranuleBring:
         return RECOVERY_REPEATS;
     case WIRE_fnGranuleAdopt:
+    case WIRE_fnGranulesAdopted:
     case WIRE_fnHostGranuleAdopt:
     case WIRE_fnHostFileMap:
     case WIRE_fnReserve:

@@ -74,14 +74,26 @@ bool replay_has_memory(void)
     return granules_are_whole() && managed_is_whole();
 }
 
+/* A suspended client stays so: what follows waits in the server until it is resumed. */
+static void end_memory(void)
+{
+    const struct wire_fnGranulesAdopted in = {};
+
+    channel_lock(&client->channel);
+    wire_fnGranulesAdopted(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
 CUresult replay_memory(void)
 {
     CUresult result = granule_replay_all();
 
     if (result == CUDA_SUCCESS)
         result = managed_replay();
-    if (result == CUDA_SUCCESS)
-        result = peer_replay();
+    if (result != CUDA_SUCCESS)
+        return result;
+    end_memory();
+    result = peer_replay();
     if (result == CUDA_SUCCESS)
         result = vmm_replay();
     return result == CUDA_SUCCESS ? host_register_replay() : result;

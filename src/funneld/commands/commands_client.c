@@ -7,6 +7,7 @@
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "fd.h"
 #include "funnel_errors.h"
 #include "pending_request.h"
 #include "server_process.h"
@@ -15,7 +16,7 @@
 #include "text.h"
 
 #define TERMINATE_TIMEOUT_S 60
-#define SUSPEND_TIMEOUT_S 120 /* for as much memory as a device has */
+#define SUSPEND_TIMEOUT_S 1200 /* for as much memory as a device has, to a slow disk */
 
 struct client_list {
     struct console *console;
@@ -320,7 +321,9 @@ static void on_suspension_status(struct status_query *query, void *context)
     }
     message.pid = row->identity.pid;
     message.id = row->identity.pid == suspension->client ? 0 : row->id;
-    pending_request_send(server, &message, SERVER_SUSPEND_CLIENT, SUSPEND_TIMEOUT_S, &handler);
+    int file = fd_steal(&suspension->console->file);
+    pending_request_send_file(server, &message, SERVER_SUSPEND_CLIENT, file, SUSPEND_TIMEOUT_S,
+                              &handler);
 }
 
 static void order_suspension(struct console *console, pid_t client, bool suspend)

@@ -27,6 +27,7 @@ static void console_free(struct console *console)
         end_trace(console);
     settings_end(console, COMMAND_FAILED);
     list_remove(&console->link);
+    fd_close(&console->file);
     connection_close(&console->connection);
     free(console);
 }
@@ -77,6 +78,7 @@ void console_done(struct console *console, int status)
     struct command_done message = {{COMMAND_MAGIC, COMMAND_DONE}, status};
 
     console->busy = false;
+    fd_close(&console->file);
     settings_end(console, status);
     console_send(console, &message, sizeof(message));
     if (console->gone)
@@ -133,6 +135,7 @@ static void run_line(struct console *console, const struct command_text *message
         journal("NEW UI");
     }
     console->logged = true;
+    console->file = fd_steal(console->connection.file);
     begin_command(console);
     commands_run(console, line);
 }
@@ -190,9 +193,12 @@ static struct console *add_console(struct daemon *daemon, int fd, pid_t pid, uid
     console->pid = pid;
     console->uid = uid;
     console->owner = user_owner(uid);
+    console->file = -1;
     list_append(&daemon->consoles, &console->link);
-    if (!connection_open(&console->connection, daemon->base, fd, &console_handlers, console))
+    if (!connection_open(&console->connection, daemon->base, fd, &console_handlers, console)) {
+        console->connection.takes_files = true;
         return console;
+    }
     console_free(console);
     return NULL;
 }
@@ -225,7 +231,7 @@ void console_run_for_daemon(struct daemon *daemon, char *line)
     }
     console->daemon = daemon;
     console->uid = console->owner = daemon->uid;
-    console->connection.fd = -1;
+    console->connection.fd = console->file = -1;
     console->busy = console->gone = true;
     list_init(&console->connection.outbox);
     list_append(&daemon->consoles, &console->link);

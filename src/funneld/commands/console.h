@@ -34,6 +34,7 @@ struct console {
     struct setting *setting;           /* what its command sets and the next daemon has to know */
     bool cuts_partitions;              /* its command changes static partitions */
     uint32_t trace;                    /* the number of the trace that it has ordered; 0 = none */
+    int file;                          /* a descriptor that came with its command; -1 = none */
 };
 
 /* Takes `fd`. */

@@ -138,8 +138,11 @@ static bool handle_one(struct connection *connection, bool *gone)
 {
     _Alignas(16) char data[MESSAGE_MAX];
     pid_t sender = 0;
-    ssize_t got =
-        connection->broken ? -EPIPE : sock_recv_from(connection->fd, data, sizeof(data), &sender);
+    _cleanup_fd_ int file = -1;
+    ssize_t got = connection->broken
+                      ? -EPIPE
+                      : sock_recv_from(connection->fd, data, sizeof(data),
+                                       connection->takes_files ? &file : NULL, &sender);
 
     if (got == -EAGAIN || got == -EINTR)
         return false;
@@ -149,8 +152,12 @@ static bool handle_one(struct connection *connection, bool *gone)
         connection->handlers->closed(connection->owner);
         return false;
     }
-    if (is_expected(connection, sender))
-        connection->handlers->message(connection->owner, data, (size_t)got);
+    if (!is_expected(connection, sender))
+        return true;
+    connection->file = &file;
+    connection->handlers->message(connection->owner, data, (size_t)got);
+    if (!*gone)
+        connection->file = NULL;
     return !*gone;
 }
 

@@ -31,7 +31,9 @@ struct connection {
     pid_t sender; /* set by the owner of a socket that asks for senders (sock.h): other processes'
                      messages are ignored; 0 = none are */
     bool has_impostor; /* another process has sent one */
-    bool *gone;        /* set while messages are handled: the handler may close the connection */
+    bool takes_files;  /* set by the owner: a message may come with a descriptor */
+    int *file;  /* that of the message in hand, -1 = none, for its handler to take; NULL outside */
+    bool *gone; /* set while messages are handled: the handler may close the connection */
     bool broken;
 };
 

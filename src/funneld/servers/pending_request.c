@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "fd.h"
 #include "server_process.h"
 
 #define TICKS_A_SECOND 2
@@ -69,6 +70,14 @@ static struct pending_request *add_request(struct server_process *server, int ti
 void pending_request_send(struct server_process *server, void *message, enum server_message kind,
                           int timeout_s, const struct response_handler *handler)
 {
+    pending_request_send_file(server, message, kind, -1, timeout_s, handler);
+}
+
+void pending_request_send_file(struct server_process *server, void *message,
+                               enum server_message kind, int fd, int timeout_s,
+                               const struct response_handler *handler)
+{
+    _cleanup_fd_ int file = fd;
     bool stopped = heartbeat_process_is_stopped(server);
     struct pending_request *request = stopped ? NULL : add_request(server, timeout_s, handler);
     struct server_header *header = message;
@@ -82,7 +91,7 @@ void pending_request_send(struct server_process *server, void *message, enum ser
                                      .kind = (uint16_t)kind,
                                      .size = (uint32_t)server_message_size(kind),
                                      .request = request->number};
-    if (connection_send(&server->connection, message, header->size, -1))
+    if (connection_send(&server->connection, message, header->size, fd_steal(&file)))
         end_request(request, -EPIPE, NULL);
 }
 

@@ -25,6 +25,11 @@ struct response_handler {
 void pending_request_send(struct server_process *server, void *message, enum server_message kind,
                           int timeout_s, const struct response_handler *handler);
 
+/* The same with a descriptor, which it takes; -1 = none. */
+void pending_request_send_file(struct server_process *server, void *message,
+                               enum server_message kind, int fd, int timeout_s,
+                               const struct response_handler *handler);
+
 /* A response has come, in part or as a whole. One to no request is ignored. */
 void pending_request_row(struct server_process *server, const struct server_status_row *message);
 void pending_request_answered(struct server_process *server, uint32_t number, int status,

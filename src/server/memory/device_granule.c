@@ -21,6 +21,7 @@
 #include "server_dispatch.h"
 #include "sock.h"
 #include "swap.h"
+#include "swap_file.h"
 #include "vmm.h"
 
 static CUmemAllocationProp properties_of(const struct device *device, const struct granule *granule)
@@ -303,6 +304,34 @@ CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGran
     return device_granule_send(session, device_granule_find(session, granule.address));
 }
 
+static CUresult enter_saved(struct session *session, struct granule *granule, int file)
+{
+    CUresult result = swap_adopt(session, granule, file);
+
+    if (result == CUDA_SUCCESS) {
+        result = memory_allow(session, granule);
+        if (result != CUDA_SUCCESS)
+            swap_forget(session, granule);
+    }
+    if (result != CUDA_SUCCESS)
+        window_unplace(session->window, granule->address);
+    return result;
+}
+
+/* The client was suspended, and stays so until it is resumed: program_suspend.h. */
+static CUresult adopt_saved(struct session *session, const struct device *device,
+                            struct granule *granule, int file)
+{
+    CUresult result = session_enter(session, device);
+
+    if (result == CUDA_SUCCESS)
+        result = take_place(session, device, granule->size, granule);
+    if (result != CUDA_SUCCESS)
+        return result;
+    granule->exported = false;
+    return enter_saved(session, granule, file);
+}
+
 static CUresult adopt_granule(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)
 {
     const struct device *device;
@@ -311,17 +340,21 @@ static CUresult adopt_granule(struct session *session, const struct wire_fnGranu
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!in->address || in->address % device->record.granularity || !vmm_could_be_memory(fd)) {
+    bool is_memory = vmm_could_be_memory(fd),
+         is_saved = !is_memory && !in->host && !swap_file_check(fd);
+    if (!in->address || in->address % device->record.granularity || (!is_memory && !is_saved)) {
         session_log_error(
             session, "fnGranuleAdopt: %#llx is not a valid place, or its descriptor is not memory",
             (unsigned long long)in->address);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    session->memory->device[in->device].given += in->size;
     granule = granule_of(device, in->size, in->host);
     granule.address = in->address;
     granule.exported = true;
     session->window->is_divided = true;
+    if (is_saved)
+        return adopt_saved(session, device, &granule, fd);
+    session->memory->device[in->device].given += in->size;
     return granule_create(session, device, fd, in->size, &granule);
 }
 
@@ -422,6 +455,18 @@ void device_granule_withdraw(struct session *session, struct granule *granule)
     release_memory(session, granule);
     granule->handle = 0;
     granule->exported = false;
+}
+
+void device_granule_withdraw_saved(struct session *session, struct granule *granule, int file)
+{
+    const struct revocable *kept = &granule->kept;
+    bool has_place = kept->inbox >= 0, is_lent = has_place && revocable_is_filled(kept->inbox);
+
+    if (is_lent)
+        revocable_fill(kept, file);
+    device_granule_withdraw(session, granule);
+    if (has_place && !is_lent)
+        revocable_fill(kept, file);
 }
 
 CUresult device_granule_restore(struct session *session, struct granule *granule)

@@ -35,6 +35,10 @@ CUresult device_granule_exchange(struct session *session, struct granule *granul
  * No work uses it, and the context is the device's. */
 void device_granule_withdraw(struct session *session, struct granule *granule);
 
+/* The same, and the client's inbox gets the file with the contents instead. A descriptor that the
+ * client had stays there until the file's is, so that a kill in between loses nothing. */
+void device_granule_withdraw_saved(struct session *session, struct granule *granule, int file);
+
 /* Gives it new memory. CUDA_ERROR_OUT_OF_MEMORY, or what the driver says. */
 CUresult device_granule_restore(struct session *session, struct granule *granule);
 

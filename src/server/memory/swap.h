@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes the memory of a client from its devices and gives it back. Meanwhile its contents are in
- * the pool (swap_pool.h), its addresses stay the client's, and nothing is charged.
+ * the pool (swap_pool.h) or a file, its addresses stay the client's, and nothing is charged.
  *
  * Functions are the session thread's, while none of the client's streams has work, unless a comment
  * says otherwise.
@@ -20,8 +20,18 @@ enum suspend_result swap_obstacle(const struct session *session);
  * managed allocations have put into the host's memory stays there. */
 enum suspend_result swap_out(struct session *session);
 
-/* The same back: SUSPEND_NO_MEMORY, SUSPEND_FAILED. Limits are not asked. */
+/* The same into a file (swap_file.h), whose descriptors the client gets in place of its memory's,
+ * so that the contents outlive this server: SUSPEND_FILE_FULL, SUSPEND_FILE_FAILED, SUSPEND_FAILED.
+ * The descriptors stay the caller's; the client gets the second. */
+enum suspend_result swap_out_to_file(struct session *session, int writable, int readable);
+
+/* The same back: SUSPEND_NO_MEMORY, SUSPEND_FAILED; SUSPEND_FILE_FAILED, SUSPEND_FILE_DAMAGED.
+ * Limits are not asked. */
 enum suspend_result swap_in(struct session *session);
+
+/* A new granule without memory, whose contents an earlier server has saved in the file. The
+ * descriptor stays the caller's. */
+CUresult swap_adopt(struct session *session, struct granule *granule, int fd);
 
 /* The granule ends without its memory. */
 void swap_forget(struct session *session, struct granule *granule);

@@ -325,20 +325,20 @@ static void check_senders(bool asks)
     make_pair(ends);
     if (asks)
         assert_int_equal(sock_ask_sender(ends[1]), 0);
-    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), -EAGAIN);
+    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), NULL, &sender), -EAGAIN);
     assert_int_equal(sock_send(ends[0], "own", 3, NULL, 0), 0);
-    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), 3);
+    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), NULL, &sender), 3);
     assert_int_equal(sender, asks ? getpid() : 0);
     pid_t child = fork();
     if (child == 0)
         _exit(sock_send(ends[0], "child", 5, NULL, 0));
     waitpid(child, NULL, 0);
-    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), 5);
+    assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), NULL, &sender), 5);
     assert_int_equal(sender, asks ? child : 0);
     int before = open_fds();
     for (size_t count = 1; count <= 60; count++) {
         send_many(ends[0], 16, count);
-        assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), &sender), -EPROTO);
+        assert_int_equal(sock_recv_from(ends[1], data, sizeof(data), NULL, &sender), -EPROTO);
     }
     assert_int_equal(open_fds(), before);
     close_pair(ends);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file without a name for the memory of a suspended program: it ends with its last descriptor, so
+ * that nothing has to be cleaned up, whoever is killed. */
+#pragma once
+
+/* Makes one in the directory. *ret_envelope is the end of a socket with two descriptors of it, one
+ * to write and one only to read, as SUSPEND_CLIENT takes it; the caller closes it. 0, or 1 after an
+ * error message. */
+int suspend_file_make(const char *directory, int *ret_envelope);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See swap_file.h. */
+#include "swap_file.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "fd.h"
+#include "hash.h"
+
+#define MAGIC 0x31706177536e7546u /* "FunSwap1" */
+#define ALIGNMENT 4096u
+#define ENTRIES_MAX (1u << 16)
+
+#define F2FS_MAGIC 0xf2f52010u
+#define ZFS_MAGIC 0x2fc12fc1u
+
+struct head {
+    uint64_t magic, count, hash;
+};
+
+static bool is_local(uint64_t type)
+{
+    static const uint64_t local[] = {TMPFS_MAGIC,       EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
+                                     BTRFS_SUPER_MAGIC, F2FS_MAGIC,       ZFS_MAGIC};
+
+    for (size_t i = 0; i < sizeof(local) / sizeof(*local); i++)
+        if (type == local[i])
+            return true;
+    return false;
+}
+
+int swap_file_check(int fd)
+{
+    struct stat status;
+    struct statfs system;
+
+    if (fstat(fd, &status) || !S_ISREG(status.st_mode) || fstatfs(fd, &system) ||
+        !is_local((uint64_t)system.f_type))
+        return -EOPNOTSUPP;
+    return 0;
+}
+
+static int pwrite_all(int fd, const void *data, size_t size, uint64_t offset)
+{
+    const char *next = data;
+
+    while (size) {
+        ssize_t written = pwrite(fd, next, size, (off_t)offset);
+        if (written < 0 && errno != EINTR)
+            return -errno;
+        if (written <= 0)
+            continue;
+        next += written;
+        offset += (uint64_t)written;
+        size -= (size_t)written;
+    }
+    return 0;
+}
+
+static int read_at(int fd, void *data, size_t size, uint64_t offset)
+{
+    int error = offset > INT64_MAX - size ? -EBADMSG : pread_all(fd, data, size, (off_t)offset);
+
+    return error == -ENODATA ? -EBADMSG : error;
+}
+
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+    return hash * 0x9e3779b97f4a7c15u + hash_bytes(data, size);
+}
+
+/* ---- writing ---- */
+
+int swap_file_begin(int fd, unsigned entries, uint64_t *ret_offset)
+{
+    uint64_t size = sizeof(struct head) + entries * sizeof(struct swap_entry);
+
+    *ret_offset = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return ftruncate(fd, 0) ? -errno : 0;
+}
+
+static bool is_zero(const unsigned char *data, size_t size)
+{
+    return !data[0] && !memcmp(data, data + 1, size - 1);
+}
+
+int swap_file_write(int fd, struct swap_entry *entry, uint64_t done, const void *data, size_t size)
+{
+    entry->hash = mix(entry->hash, data, size);
+    return is_zero(data, size) ? 0 : pwrite_all(fd, data, size, entry->offset + done);
+}
+
+/* Holes at the end count, too. */
+static int set_size(int fd, const struct swap_entry *entries, unsigned count)
+{
+    const struct swap_entry *last = count ? &entries[count - 1] : NULL;
+
+    return last && ftruncate(fd, (off_t)(last->offset + last->size)) ? -errno : 0;
+}
+
+int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count)
+{
+    const size_t size = count * sizeof(*entries);
+    const struct head head = {MAGIC, count, hash_bytes(entries, size)};
+    int error = set_size(fd, entries, count);
+
+    if (!error)
+        error = pwrite_all(fd, entries, size, sizeof(head));
+    if (!error)
+        error = pwrite_all(fd, &head, sizeof(head), 0);
+    return error || !fdatasync(fd) ? error : -errno;
+}
+
+/* ---- reading ---- */
+
+static int read_entries(int fd, const struct head *head, struct swap_entry *entries)
+{
+    const size_t size = head->count * sizeof(*entries);
+    int error = read_at(fd, entries, size, sizeof(*head));
+
+    return error || hash_bytes(entries, size) == head->hash ? error : -EBADMSG;
+}
+
+static int find_entry(const struct swap_entry *entries, uint64_t count, uint64_t address,
+                      uint64_t size, struct swap_entry *ret_entry)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        if (entries[i].address != address || entries[i].size != size)
+            continue;
+        *ret_entry = entries[i];
+        return 0;
+    }
+    return -ENOENT;
+}
+
+int swap_file_find(int fd, uint64_t address, uint64_t size, struct swap_entry *ret_entry)
+{
+    _cleanup_free_ struct swap_entry *entries = NULL;
+    struct head head;
+    int error = read_at(fd, &head, sizeof(head), 0);
+
+    if (!error && (head.magic != MAGIC || head.count > ENTRIES_MAX))
+        error = -EBADMSG;
+    if (error)
+        return error;
+    entries = malloc((head.count + 1) * sizeof(*entries));
+    error = entries ? read_entries(fd, &head, entries) : -ENOMEM;
+    return error ? error : find_entry(entries, head.count, address, size, ret_entry);
+}
+
+int swap_file_read(int fd, const struct swap_entry *entry, uint64_t done, void *data, size_t size,
+                   uint64_t *hash)
+{
+    int error = read_at(fd, data, size, entry->offset + done);
+
+    if (!error)
+        *hash = mix(*hash, data, size);
+    return error;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A file with the contents of a client's device memory. It outlives the server that wrote it,
+ * because the client has a descriptor of it, and a later server reads it again:
+ *
+ *     head: magic, number of entries, hash of the entries
+ *     entries: address, size, where the contents lie, their hash; by ascending address
+ *     contents: in chunks; those that are all zero are holes
+ *
+ * The head is written last. The client might write to the file, so what is read is checked.
+ * The functions hold no state, and any thread may call them. Errors are -errno; -EBADMSG: the file
+ * is not complete, or not as it was written.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SWAP_FILE_CHUNK (2ull << 20)
+
+struct swap_entry {
+    uint64_t address, size, offset, hash;
+};
+
+/* Whether it is a file of this machine: another one's, or a program's (FUSE), could block this
+ * process forever. 0 or -EOPNOTSUPP. */
+int swap_file_check(int fd);
+
+/* Empties the file. Returns where the contents begin behind so many entries. */
+int swap_file_begin(int fd, unsigned entries, uint64_t *ret_offset);
+
+/* Writes a chunk of the entry's contents, which begins `done` bytes behind their start, and mixes
+ * it into the entry's hash. Chunks come in order, and all but the last have their full size. */
+int swap_file_write(int fd, struct swap_entry *entry, uint64_t done, const void *data, size_t size);
+
+/* Makes the file complete, and waits until it is on its disk. */
+int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count);
+
+/* -ENOENT where there is no such entry. */
+int swap_file_find(int fd, uint64_t address, uint64_t size, struct swap_entry *ret_entry);
+
+/* Reads a chunk and mixes it into *hash, which begins as 0. Behind the last it equals the entry's.
+ */
+int swap_file_read(int fd, const struct swap_entry *entry, uint64_t done, void *data, size_t size,
+                   uint64_t *hash);
