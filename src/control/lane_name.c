@@ -38,9 +38,10 @@ static const char *domain_of(const char *name)
 void lane_name_other_class(const char *name, bool is_batch, char ret_name[SERVER_NAME_MAX])
 {
     char service[SERVER_NAME_MAX];
+    bool is_spare = lane_name_has_domain(name, LANE_DOMAIN_SPARE);
 
     lane_name_service(name, service);
-    lane_name(service, is_batch, domain_of(name), ret_name);
+    lane_name(service, is_batch, is_spare ? "" : domain_of(name), ret_name);
 }
 
 void lane_name_service(const char *name, char ret_service[SERVER_NAME_MAX])

@@ -15,13 +15,15 @@
 
 /* Kinds of domains: each has this name, or begins with it and _. */
 #define LANE_DOMAIN_QUARANTINE "quarantine" /* programs that have faulted */
-#define LANE_DOMAIN_NEW "new"               /* a program that has not yet ended without a fault */
+#define LANE_DOMAIN_SPARE "spare" /* those that came while long kernels ran in the main lane */
+#define LANE_DOMAIN_NEW "new"     /* a program that has not yet ended without a fault */
 
 /* The name of the service's lane for these programs; `domain` is "" for those in no domain. */
 void lane_name(const char *service, bool is_batch, const char *domain,
                char ret_name[SERVER_NAME_MAX]);
 
-/* The lane for batch programs, or for others, in the same domain as that one. */
+/* The lane for batch programs, or for others, in the same domain as that one. That of the spare
+ * lane does not go with its programs. */
 void lane_name_other_class(const char *name, bool is_batch, char ret_name[SERVER_NAME_MAX]);
 
 /* The service of a server of that name. */

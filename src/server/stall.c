@@ -17,6 +17,7 @@
 #include "launch_record.h"
 #include "limits_text.h"
 #include "log.h"
+#include "long_work_watch.h"
 #include "server_life.h"
 #include "session_life.h"
 #include "text.h"
@@ -213,6 +214,7 @@ static void beat(struct server *server)
     heartbeat.waiting = stall.waiting;
     heartbeat.waited_ms = (uint32_t)stall.waited_ms;
     heartbeat.kernels_percent = accounting_kernels_percent(server);
+    heartbeat.long_work = long_work_is_seen(server);
     account(server, stall.offender);
     if (stall.offender)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));

@@ -13,6 +13,7 @@
 #include "lane.h"
 #include "lane_name.h"
 #include "service.h"
+#include "spare_lane.h"
 #include "text.h"
 #include "user_owner.h"
 
@@ -55,12 +56,15 @@ struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const 
 /* The lane of a user's own domain counts among the servers of that user. */
 static void choose_lane(const struct daemon *daemon, const struct server_identity *identity,
                         const struct client_program *program, const struct fate_wish *wish,
-                        struct client_routes *routes)
+                        bool is_new, struct client_routes *routes)
 {
     char domain[LANE_DOMAIN_MAX];
 
     if (fate_domain_find(daemon, identity, program, wish, domain))
         routes->first.owner = identity->owner;
+    else if (!*domain && is_new && wish->class != CLASS_BATCH &&
+             spare_lane_is_better(daemon, wish->service))
+        text_copy(domain, sizeof(domain), LANE_DOMAIN_SPARE);
     routes->is_of_program = fate_domain_needs_program(wish);
     lane_name(wish->service, wish->class == CLASS_BATCH, domain, routes->first.name);
 }
@@ -84,7 +88,7 @@ void client_routes_find(const struct daemon *daemon, const struct server_identit
     text_copy(service, sizeof(service), routes.first.name);
     const struct fate_wish wish = {service, choice->wish == LANE_BATCH ? CLASS_BATCH : routes.class,
                                    service_isolation(daemon, *space), hello->isolation};
-    choose_lane(daemon, identity, program, &wish, &routes);
+    choose_lane(daemon, identity, program, &wish, !hello->window_base, &routes);
     *ret_routes = routes;
 }
 

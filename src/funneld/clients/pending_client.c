@@ -18,6 +18,7 @@
 #include "funnel_errors.h"
 #include "inherited.h"
 #include "journal.h"
+#include "lane_name.h"
 #include "peer_group.h"
 #include "peer_identity.h"
 #include "peer_program.h"
@@ -254,6 +255,15 @@ static void log_return(const struct pending_client *client)
                      client->identity.pid, client->identity.uid);
 }
 
+static void log_spare_lane(const struct pending_client *client)
+{
+    if (lane_name_has_domain(client->routes.first.name, LANE_DOMAIN_SPARE))
+        journal_with(LOG_EVENT(client->identity.pid, 0),
+                     "Client %d of user %u starts in the spare lane, because long kernels run in "
+                     "the main lane",
+                     client->identity.pid, client->identity.uid);
+}
+
 static bool daemon_serves(const struct daemon *daemon, uid_t uid)
 {
     return daemon->uid == 0 || daemon->uid == uid;
@@ -316,6 +326,7 @@ static void admit_program(struct pending_client *client)
         if (client->hello.window_base)
             log_return(client);
         find_routes(client);
+        log_spare_lane(client);
         place_after_fault(client);
     }
 }

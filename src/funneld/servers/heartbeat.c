@@ -11,6 +11,7 @@
 #include "lane.h"
 #include "process_stat.h"
 #include "server_process.h"
+#include "spare_lane.h"
 #include "text.h"
 #include "timeslice.h"
 
@@ -145,10 +146,14 @@ void heartbeat_received(struct server_process *server, const struct server_heart
     struct heartbeat *heartbeat = &server->heartbeat;
 
     heartbeat->heard = clock_ns();
+    heartbeat->has_long_work = message->long_work != 0;
+    if (heartbeat->has_long_work || !heartbeat->has_come)
+        heartbeat->long_work_seen = heartbeat->heard;
     heartbeat->has_come = true;
     heartbeat->waited_ms = message->waiting ? message->waited_ms : 0;
     memcpy(heartbeat->text, message->text, sizeof(heartbeat->text));
     heartbeat->text[sizeof(heartbeat->text) - 1] = '\0';
     log_stall(server);
     timeslice_note_load(server, message->kernels_percent);
+    spare_lane_return(server);
 }

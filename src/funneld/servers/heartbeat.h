@@ -17,7 +17,9 @@ struct heartbeat {
     uint64_t heard;      /* clock_ns() of the last one */
     bool has_come;       /* one, ever */
     bool silence_logged, stall_logged;
-    uint32_t waited_ms; /* as it said last */
+    uint32_t waited_ms;      /* as it said last */
+    bool has_long_work;      /* likewise */
+    uint64_t long_work_seen; /* clock_ns() of the last one with long work, or of the first */
     char text[sizeof(((struct server_heartbeat *)NULL)->text)];
 };
 

@@ -103,15 +103,29 @@ static void tell(const struct session *session)
     session->streams->move_wanted = wanted;
 }
 
-void long_work_watch(struct server *server)
+static void tell_all(struct server *server)
 {
-    if (!server->devices.has_spares)
-        return;
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
-        watch_context(server, &server->devices.device[i]);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->phase == SESSION_SERVING)
             tell(session);
     }
+}
+
+void long_work_watch(struct server *server)
+{
+    if (!server->devices.has_spares && !server->streams->reports_long_work)
+        return;
+    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
+        watch_context(server, &server->devices.device[i]);
+    if (server->devices.has_spares)
+        tell_all(server);
+}
+
+bool long_work_is_seen(const struct server *server)
+{
+    for (unsigned i = 0; i < server->devices.count; i++)
+        if (server->streams->long_work[i].workers)
+            return true;
+    return false;
 }

@@ -2,11 +2,16 @@
 /*
  * Tells clients that they had better work in the other context of a device, because others have
  * long work in theirs and nobody has in the other one; and clients in the spare context when the
- * primary one has had no long work for a while.
+ * primary one has had no long work for a while. The daemon places new programs by what is seen
+ * here (funneld/servers/spare_lane.h).
  */
 #pragma once
 
 #include "server.h"
 
-/* The watchdog's, ten times a second. Without spare contexts it does nothing. */
+/* The watchdog's, ten times a second. Without spare contexts and FUNNEL_LANE_MOVES it does nothing.
+ */
 void long_work_watch(struct server *server);
+
+/* From any thread: whether a client has long work in the primary context of a device. */
+bool long_work_is_seen(const struct server *server);

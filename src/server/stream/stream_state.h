@@ -14,9 +14,10 @@
 struct server_streams {
     struct list observers; /* struct stream_observer */
     struct {
-        unsigned workers;             /* clients with long work there */
+        atomic_uint workers;          /* clients with long work there */
         unsigned idle_rounds;         /* since when there is none */
     } long_work[DEVICE_CONTEXTS_MAX]; /* the watchdog's: long_work_watch.c */
+    bool reports_long_work;           /* to the daemon, also without spare contexts */
     bool no_flow_control;             /* streams take all at once */
     atomic_uint borrowers;            /* clients that may borrow: lending.c */
 };

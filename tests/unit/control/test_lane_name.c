@@ -32,6 +32,20 @@ static void test_names_of_a_service(void **state)
     check_name(true, "group_blue", "night:batch_group_blue", "batch_group_blue");
 }
 
+/* It is the lane of programs without a domain. */
+static void test_the_spare_lane(void **state)
+{
+    char name[SERVER_NAME_MAX];
+
+    lane_name("night", false, LANE_DOMAIN_SPARE, name);
+    assert_string_equal(name, "night:spare");
+    assert_true(lane_name_has_domain(name, LANE_DOMAIN_SPARE));
+    lane_name_other_class("night:spare", false, name);
+    assert_string_equal(name, "night");
+    lane_name_other_class("night:spare", true, name);
+    assert_string_equal(name, "night:batch");
+}
+
 static void test_the_longest_name(void **state)
 {
     char longest[65], domain[LANE_DOMAIN_MAX], lane[SERVER_NAME_MAX], service[SERVER_NAME_MAX];
@@ -81,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names_of_a_service),
+        cmocka_unit_test(test_the_spare_lane),
         cmocka_unit_test(test_the_longest_name),
         cmocka_unit_test(test_which_lanes_belong_together),
         cmocka_unit_test(test_kinds_of_domains),
