@@ -81,11 +81,23 @@ void client_pace_note(struct client_pace *pace, const struct server_usage *usage
     pace->at = now;
 }
 
+uint64_t client_pace_kernel_ns(const struct client_pace *pace)
+{
+    return pace->alone_ns ? pace->alone_ns : pace->launch_ns;
+}
+
+/* Of two programs that have never been alone each seems to have long kernels. */
+static bool has_the_long_ones(const struct client_pace *offender, const struct client_pace *pace)
+{
+    return client_pace_kernel_ns(offender) >= LANE_LONG_NS &&
+           (offender->alone_ns || offender->sm_ns / LANE_DOMINANCE >= pace->sm_ns);
+}
+
 bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender)
 {
     uint64_t most = pace->alone_ns ? pace->alone_ns + LANE_WAIT_NS : (uint64_t)LANE_WAIT_UNKNOWN_NS;
 
-    return offender->alone_ns >= LANE_LONG_NS && pace->launch_ns >= most &&
+    return has_the_long_ones(offender, pace) && pace->launch_ns >= most &&
            pace->shared_percent >= 50 && pace->alone_ns < LANE_LONG_NS;
 }
 
@@ -166,7 +178,7 @@ static bool may_move(const struct client_record *record)
 
     return record->class == CLASS_NORMAL && record->attached &&
            lane_choice_find(&daemon->lane_choices, record->token).class == CLASS_UNSET &&
-           record->pace.alone_ns >= LANE_LONG_NS && record->pace.launch_ns &&
+           client_pace_kernel_ns(&record->pace) >= LANE_LONG_NS && record->pace.launch_ns &&
            !lane_name_is_batch(record->server->name) &&
            !(trial && (trial->is_moving || trial->is_away || clock_ns() < trial->retry_at));
 }
@@ -227,7 +239,7 @@ static void move_offender(struct server_process *server)
         LOG_EVENT(offender->identity.pid, 0),
         "Client %d moves to the batch lane at its next idle point, because its kernels take %.1f "
         "ms and others wait for them: a launch of client %d takes %.1f ms (%.2f ms alone)",
-        offender->identity.pid, ms(offender->pace.alone_ns), waiting->identity.pid,
+        offender->identity.pid, ms(client_pace_kernel_ns(&offender->pace)), waiting->identity.pid,
         ms(waiting->pace.launch_ns), ms(waiting->pace.alone_ns));
     trial->is_moving = true;
     lane_move_order(offender, CLASS_UNSET, LANE_BATCH, on_moved_away, trial);

@@ -33,6 +33,10 @@ struct daemon;
 /* The same for a program whose kernels have never been seen alone. */
 #define LANE_WAIT_UNKNOWN_NS (5 * NS_PER_MS)
 
+/* A program that has never been alone has the long kernels when it takes so many times the
+ * multiprocessors of the one that waits. */
+#define LANE_DOMINANCE 4u
+
 /* After a move that did not pay. */
 #define LANE_RETRY_NS (600 * NS_PER_SEC)
 
@@ -52,6 +56,9 @@ struct client_pace {
 
 /* A report `now`. Arithmetic alone. */
 void client_pace_note(struct client_pace *pace, const struct server_usage *usage, uint64_t now);
+
+/* How long its kernels take: alone, if it has been, else beside others. */
+uint64_t client_pace_kernel_ns(const struct client_pace *pace);
 
 /* Whether a program of this pace waits for long kernels of one of that pace. */
 bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender);

@@ -74,6 +74,19 @@ static void test_long_kernels_do_not_wait(void **state)
     assert_false(client_pace_waits(&pace, &short_pace));
 }
 
+/* The other's kernels have been seen beside others only: it has the multiprocessors. */
+static void test_neither_was_alone(void **state)
+{
+    struct client_pace wide = {.launch_ns = 12 * NS_PER_MS, .sm_ns = 132000 * NS_PER_MS};
+
+    usage.sm_ns[0] = 8000 * NS_PER_MS;
+    report(1000, 1000, 100);
+    assert_true(client_pace_waits(&pace, &wide));
+    assert_false(client_pace_waits(&wide, &pace));
+    wide.sm_ns = 16000 * NS_PER_MS;
+    assert_false(client_pace_waits(&pace, &wide));
+}
+
 /* A server that starts again counts from 0. */
 static void test_figures_that_fall(void **state)
 {
@@ -92,6 +105,7 @@ int main(void)
         cmocka_unit_test_setup(test_waiting, reset),
         cmocka_unit_test_setup(test_never_seen_alone, reset),
         cmocka_unit_test_setup(test_long_kernels_do_not_wait, reset),
+        cmocka_unit_test_setup(test_neither_was_alone, reset),
         cmocka_unit_test_setup(test_figures_that_fall, reset),
     };
 
