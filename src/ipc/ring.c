@@ -53,7 +53,6 @@
  *     head, seen  never read back;
  *     sleeping    a lie makes the consumer sleep up to SLEEP_SLICE_NS too long, or not at all: it
  *                 serves the liar late, or spends time that a flood of messages would cost as well;
- *                 RING_COALESCES makes it sleep on where it should be woken, for as long;
  *     want_space  a lie costs one futex wake a release;
  *     producer_cpu  a lie makes the consumer yield the core while it waits for the liar;
  *     consumer_cpu  never read back.
@@ -330,14 +329,13 @@ static bool ready(const struct ring *ring)
     return ring_has_message(ring) || kicked(ring);
 }
 
-/* `how` is RING_ASLEEP or RING_COALESCES. */
-static void sleep_for_message(struct ring *ring, uint32_t how, uint64_t timeout_ns)
+static void sleep_for_message(struct ring *ring, uint64_t timeout_ns)
 {
     bool short_timeout = timeout_ns != 0 && timeout_ns < SLEEP_SLICE_NS;
     atomic_store_explicit(&ring->shared->consumer_cpu, 0, memory_order_relaxed);
-    set_sleeping(ring->shared, how);
+    set_sleeping(ring->shared, 1);
     if (!ready(ring))
-        futex_wait(&ring->shared->sleeping, how, short_timeout ? timeout_ns : SLEEP_SLICE_NS);
+        futex_wait(&ring->shared->sleeping, 1, short_timeout ? timeout_ns : SLEEP_SLICE_NS);
     set_sleeping(ring->shared, 0);
 }
 
@@ -348,17 +346,9 @@ void ring_wait_message(struct ring *ring, uint64_t timeout_ns)
     while (!ready(ring) && spin_more(&spin))
         ;
     if (!ready(ring))
-        sleep_for_message(ring, RING_ASLEEP, timeout_ns);
+        sleep_for_message(ring, timeout_ns);
     if (kicked(ring))
         atomic_store_explicit(&ring->kicked, 0, memory_order_seq_cst);
-}
-
-/* A kick is left for ring_wait_message(). */
-bool ring_coalesce(struct ring *ring, uint64_t timeout_ns)
-{
-    if (!ready(ring))
-        sleep_for_message(ring, RING_COALESCES, timeout_ns);
-    return ring_has_message(ring);
 }
 
 /* Partner kicked(). Wakes in any case: the peer may have written `sleeping`. */

@@ -103,20 +103,8 @@ static inline void ring_store_tail(struct ring_shared *shared, uint32_t tail)
     atomic_store_explicit(&shared->tail, tail, memory_order_seq_cst);
 }
 
-/* `sleeping` of a consumer that each message wakes, and of one that lets them gather. */
-#define RING_ASLEEP 1u
-#define RING_COALESCES 2u
-
 /* Wakes the consumer if it sleeps and no other thread has woken it. */
 void ring_wake_consumer(struct ring *ring);
-
-/* From any thread of the producer's process that is about to wait for the effect of a message:
- * wakes a consumer that coalesces. */
-static inline void ring_hurry(struct ring *ring)
-{
-    if (atomic_load_explicit(&ring->shared->sleeping, memory_order_seq_cst) != 0)
-        ring_wake_consumer(ring);
-}
 
 /* Publishes `size` bytes that were reserved: one message, or several side by side. Wakes the
  * consumer if it sleeps; the plain look keeps the line shared while the consumer is busy. */
@@ -127,7 +115,7 @@ static inline void ring_commit(struct ring *ring, uint32_t size)
 
     atomic_store_explicit(&ring->cursor, tail, memory_order_relaxed);
     ring_store_tail(ring->shared, tail);
-    if (atomic_load_explicit(&ring->shared->sleeping, memory_order_seq_cst) == RING_ASLEEP)
+    if (atomic_load_explicit(&ring->shared->sleeping, memory_order_seq_cst) != 0)
         ring_wake_consumer(ring);
 }
 
@@ -165,10 +153,6 @@ bool ring_has_message(const struct ring *ring);
 /* Waits until there is a message, ring_kick(), or `timeout_ns` (0 = no limit) is over: spins for
  * the usual budget, then sleeps. May return early; the caller calls ring_next() again. */
 void ring_wait_message(struct ring *ring, uint64_t timeout_ns);
-
-/* Sleeps until `timeout_ns` is over, ring_hurry() or ring_kick(), and lets messages gather
- * meanwhile. Returns at once when there is one. Whether there is one now. */
-bool ring_coalesce(struct ring *ring, uint64_t timeout_ns);
 
 /* From any thread of the consumer's process: makes the current or the next ring_wait_message()
  * return. */

@@ -104,16 +104,6 @@ static uint32_t longest_spin(const struct server *server, const struct load *loa
     return load->at_work + workers > cpus ? SPIN_NS : 0;
 }
 
-/* Partners: coalesce() and lone_launches(). */
-static void set_coalescing(struct session *session, bool lacks_cpus)
-{
-    bool lone = atomic_load_explicit(&session->unpooled, memory_order_relaxed);
-
-    atomic_store_explicit(&session->coalesces,
-                          lacks_cpus && lone && !session->server->life->no_coalescing,
-                          memory_order_relaxed);
-}
-
 static void tell_client(struct session *session, struct channel_load load)
 {
     struct channel_load *told = &session->life->load.told;
@@ -137,8 +127,6 @@ void copy_load_update(struct server *server)
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
     worker_pool_update_locked(server, load.lacks_cpus);
-    list_for_each (struct session, session, &server->sessions, link) {
-        set_coalescing(session, load.lacks_cpus);
+    list_for_each (struct session, session, &server->sessions, link)
         tell_client(session, told);
-    }
 }

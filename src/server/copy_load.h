@@ -8,8 +8,7 @@
  *
  * Are there enough CPUs? Each busy client and its worker spin while they wait for each other and
  * for the GPU. With more clients than CPUs, spinning threads keep others from running. So all
- * threads spin briefly, and then sleep. The launches of a program that makes them one by one then
- * gather in its ring.
+ * threads spin briefly, and then sleep.
  */
 #pragma once
 

@@ -25,7 +25,6 @@ struct server_life {
     unsigned clients_max;
     unsigned cpus;
     bool no_short_spin;       /* waiting threads never shorten their spin: FUNNEL_OFF=short-spin */
-    bool no_coalescing;       /* no launches gather in a ring: FUNNEL_OFF=launch-coalescing */
     bool no_copy_load;        /* clients get no copy load of others: FUNNEL_OFF=copy-load */
     bool no_spare_partitions; /* none are created in advance: FUNNEL_OFF=spare-shares */
 

@@ -236,7 +236,6 @@ static void read_switches(struct server_life *life)
     life->cpus = cpus_available();
     life->no_spare_partitions = feature_is_off(FEATURE_SPARE_SHARES);
     life->no_short_spin = feature_is_off(FEATURE_SHORT_SPIN);
-    life->no_coalescing = feature_is_off(FEATURE_LAUNCH_COALESCING);
     life->no_copy_load = feature_is_off(FEATURE_COPY_LOAD);
 }
 

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "clock.h"
 #include "lending.h"
 #include "profile.h"
 #include "run_message.h"
@@ -19,9 +18,6 @@
 
 /* A worker checks for its end itself; the timeout covers lost wakes. */
 #define IDLE_WAIT_NS 500000000ull
-
-/* A program with a kernel every 20 us has made some five meanwhile. */
-#define COALESCING_NS (100 * NS_PER_US)
 
 /* Runs one command; false when there is none. */
 static bool run_one(struct session *session)
@@ -35,19 +31,10 @@ static bool run_one(struct session *session)
     return true;
 }
 
-/* While CPUs are short, launches that come alone gather, so that one wake-up serves some of them.
- * The client ends this when it waits. */
-static bool coalesce(struct session *session)
-{
-    return atomic_load_explicit(&session->coalesces, memory_order_relaxed) &&
-           channel_server_coalesce(session->channel, COALESCING_NS);
-}
-
 static void wait_for_command(struct session *session)
 {
     session_set_at_rest(session, true);
-    if (!coalesce(session))
-        channel_server_wait(session->channel, IDLE_WAIT_NS);
+    channel_server_wait(session->channel, IDLE_WAIT_NS);
     session_set_at_rest(session, false);
 }
 

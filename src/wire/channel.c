@@ -251,10 +251,9 @@ static void sleep_for_answer(struct reply_slot *slot)
         futex_wait(&slot->state, REPLY_SLEEPING, LIFE_SIGN_NS);
 }
 
-struct spin channel_spin_begin(struct channel *channel, uint64_t yielding_ns)
+struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns)
 {
     spin_limit(channel_load(channel).spin_ns);
-    ring_hurry(&channel->ring);
     struct spin spin = spin_begin_yielding(yielding_ns);
     spin.cpus = ring_producer_cpus(&channel->region->ring);
     return spin;

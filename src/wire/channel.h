@@ -192,8 +192,8 @@ static inline struct channel_load channel_load(const struct channel *channel)
 }
 
 /* Starts a spin of a thread that waits for the server, or for work that the server has given to the
- * GPU: spin_begin_yielding(). The server takes the commands that it lets gather. */
-struct spin channel_spin_begin(struct channel *channel, uint64_t yielding_ns);
+ * GPU: spin_begin_yielding(). */
+struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns);
 
 /* Whether the server says that calls which wait for all kernels would take long in the context in
  * which the client works, and not in another one. A hint, too. */
@@ -277,10 +277,6 @@ void channel_server_make_exact(struct channel_server *server);
 /* Spins a little, then sleeps, until there seems to be a command, channel_server_kick(), or
  * `timeout_ns` (0 = no limit) is over. */
 void channel_server_wait(struct channel_server *server, uint64_t timeout_ns);
-
-/* Sleeps while commands gather, for `timeout_ns` or until a thread of the client waits. Whether
- * there seems to be a command now. */
-bool channel_server_coalesce(struct channel_server *server, uint64_t timeout_ns);
 
 /* Whether there seems to be a command. Two loads. */
 bool channel_server_has_command(const struct channel_server *server);

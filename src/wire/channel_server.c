@@ -89,11 +89,6 @@ void channel_server_wait(struct channel_server *server, uint64_t timeout_ns)
     ring_wait_message(&server->ring, timeout_ns);
 }
 
-bool channel_server_coalesce(struct channel_server *server, uint64_t timeout_ns)
-{
-    return ring_coalesce(&server->ring, timeout_ns);
-}
-
 bool channel_server_has_command(const struct channel_server *server)
 {
     return ring_has_message(&server->ring);

@@ -72,7 +72,6 @@ struct session {
     bool is_timed;                    /* its work is: trace.h */
     bool pooled;                      /* a worker serves it, or is about to: worker_pool.h */
     atomic_bool unpooled;             /* no worker shall serve it: worker_pool_exempt_locked() */
-    atomic_bool coalesces;            /* its launches gather in the ring: copy_load.h */
     atomic_uint_fast64_t device_mask; /* bit d: the client has used device d */
     uint32_t limits_used[ATTACH_DEVICES_MAX]; /* bit l: of device d, by its kernels: CUlimit l */
     uint64_t placed_mask;            /* bit d: it stays in one context of device d: placement.h */

@@ -210,21 +210,10 @@ bool launch_batch_is_pending(const struct session *session)
     return session->launch->batch.count > 0;
 }
 
-/* How many launches of the batch the program has made one by one. Where a session's thread lets
- * launches gather (worker.c), those come together. */
-static int lone_launches(const struct session *session)
-{
-    const struct launch_batch *batch = &session->launch->batch;
-    bool gathers = atomic_load_explicit(&session->coalesces, memory_order_relaxed);
-
-    return batch->count == 1 || (gathers && batch->count < batch->most) ? (int)batch->count : 0;
-}
-
 bool launch_batch_flush(struct session *session)
 {
     struct launch_batch *batch = &session->launch->batch;
     unsigned count = batch->count;
-    int lone = lone_launches(session);
 
     if (!count)
         return false;
@@ -240,9 +229,10 @@ bool launch_batch_flush(struct session *session)
         session_async_failed(session, "cuLaunchKernelEx", result);
     stream_count_more(batch->stream, count - 1);
     stream_end(batch->stream, 0, result);
-    if (count == 1)
+    if (count == 1) {
         batch->stream->launch->lone_work = batch->stream->work;
-    count_lone(session, lone);
+        count_lone(session, 1);
+    }
     return true;
 }
 
@@ -251,7 +241,8 @@ CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
 {
     if (launch_with_fence(session, hStream, in->seq))
         return CUDA_SUCCESS;
-    count_lone(session, -lone_launches(session)); /* they have a fence */
+    if (session->launch->batch.count == 1)
+        count_lone(session, -1); /* it has a fence */
     launch_batch_flush(session);
     return stream_end(hStream, in->seq, stream_begin(hStream));
 }

@@ -135,54 +135,6 @@ static void test_a_kick_wakes_a_sleeper(void **state)
     ring_fixture_fini(&fixture);
 }
 
-static void test_messages_gather_until_the_producer_waits(void **state)
-{
-    struct ring_fixture fixture;
-    ring_fixture_init(&fixture, 0);
-    fixture.shared->sleeping = RING_COALESCES;
-    put(&fixture, 32, 1);
-    assert_int_equal(fixture.shared->sleeping, RING_COALESCES);
-    ring_hurry(&fixture.producer);
-    assert_int_equal(fixture.shared->sleeping, 0);
-    assert_true(ring_coalesce(&fixture.consumer, 0));
-    fixture.shared->sleeping = RING_ASLEEP;
-    put(&fixture, 32, 2);
-    assert_int_equal(fixture.shared->sleeping, 0);
-    ring_fixture_fini(&fixture);
-}
-
-static void test_a_gathering_ends_in_time(void **state)
-{
-    struct ring_fixture fixture;
-    ring_fixture_init(&fixture, 0);
-    assert_false(ring_coalesce(&fixture.consumer, 1000));
-    ring_kick(&fixture.consumer);
-    assert_false(ring_coalesce(&fixture.consumer, 0));
-    assert_int_equal(fixture.consumer.kicked, 1);
-    ring_wait_message(&fixture.consumer, 0);
-    assert_int_equal(fixture.shared->sleeping, 0);
-    ring_fixture_fini(&fixture);
-}
-
-static void *hurry(void *argument)
-{
-    while (atomic_load(&((struct ring *)argument)->shared->sleeping) != RING_COALESCES)
-        ;
-    ring_hurry(argument);
-    return NULL;
-}
-
-static void test_a_hurry_ends_a_gathering(void **state)
-{
-    struct ring_fixture fixture;
-    pthread_t thread;
-    ring_fixture_init(&fixture, 0);
-    pthread_create(&thread, NULL, hurry, &fixture.producer);
-    assert_false(ring_coalesce(&fixture.consumer, 0));
-    pthread_join(thread, NULL);
-    ring_fixture_fini(&fixture);
-}
-
 static bool alive_twice(void *context)
 {
     int *asked = context;
@@ -268,9 +220,6 @@ int main(void)
         cmocka_unit_test(test_several_messages_in_one_commit),
         cmocka_unit_test(test_a_kick_before_the_wait_is_kept),
         cmocka_unit_test(test_a_kick_wakes_a_sleeper),
-        cmocka_unit_test(test_messages_gather_until_the_producer_waits),
-        cmocka_unit_test(test_a_gathering_ends_in_time),
-        cmocka_unit_test(test_a_hurry_ends_a_gathering),
         cmocka_unit_test(test_waiting_for_space_ends_with_the_consumer),
         cmocka_unit_test(test_sizes_that_cannot_be_mapped),
         cmocka_unit_test(test_what_a_dead_consumer_has_not_read),

@@ -118,24 +118,6 @@ static void a_program_that_computes_between_launches_is_not_pooled(void **state)
     assert_false(fixture->session->unpooled);
 }
 
-/* Only while CPUs are short. */
-static void launches_of_such_a_program_gather(void **state)
-{
-    struct fixture *fixture = *state;
-
-    fixture->server.life->cpus = 64;
-    launch_alone(fixture, 100, 100);
-    assert_false(fixture->session->coalesces);
-    fixture->server.life->cpus = 1;
-    launch_alone(fixture, 0, 100);
-    assert_false(fixture->session->coalesces);
-    launch_alone(fixture, 100, 100);
-    assert_true(fixture->session->coalesces);
-    fixture->server.life->no_coalescing = true;
-    launch_alone(fixture, 100, 100);
-    assert_false(fixture->session->coalesces);
-}
-
 static void switched_off(void **state)
 {
     struct fixture *fixture = *state;
@@ -159,7 +141,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(as_many_clients_as_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_computes_between_launches_is_not_pooled,
                                         setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(launches_of_such_a_program_gather, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
