@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "address_map.h"
 #include "cleanup.h"
 #include "client_profile.h"
 #include "client_stream.h"
@@ -34,6 +35,19 @@ static void describe_place(const struct trace_record *record, struct profiler_wo
     work->stream = (uint32_t)(stream ? stream->id : handle_index(record->stream_handle));
 }
 
+/* Registered memory of the program, and variables. What is registered no longer is pageable. */
+static enum profiler_memory memory_outside(uint64_t address)
+{
+    static const enum profiler_memory memories[] = {
+        [PLACE_NOWHERE] = PROFILER_UNKNOWN,
+        [PLACE_PAGEABLE] = PROFILER_PAGEABLE,
+        [PLACE_DEVICE] = PROFILER_DEVICE,
+        [PLACE_PINNED] = PROFILER_PINNED,
+    };
+
+    return memories[address_map_place(address, 0)];
+}
+
 /* Device memory lies below the page-locked memory of the window; staging slots stand for pageable
  * memory, as does data that traveled in the command. */
 static enum profiler_memory memory_at(uint64_t address)
@@ -44,7 +58,7 @@ static enum profiler_memory memory_at(uint64_t address)
         address - client->staging_address < GPU_REGION_STAGING_SIZE)
         return PROFILER_PAGEABLE;
     if (!client_in_window(address))
-        return PROFILER_UNKNOWN;
+        return memory_outside(address);
     return address >= client->host_base ? PROFILER_PINNED : PROFILER_DEVICE;
 }
 

@@ -205,13 +205,18 @@ static unsigned count_kind(CUpti_ActivityKind kind)
 
 /* ---- the tests ---- */
 
+static _Alignas(4096) unsigned char registered[8192];
+
 static void do_work(const void *bytes, void *into)
 {
+    MUST(cuMemHostRegister_v2(registered, sizeof(registered), 0));
     MUST(cuMemcpyHtoD(memory, bytes, 4096));
     MUST(cuMemcpyHtoD(memory, bytes, LARGE));
+    MUST(cuMemcpyHtoDAsync(memory, registered, sizeof(registered), NULL));
     MUST(cuMemsetD8(memory, 3, 1024));
     launch(long_kernel, 3, 32, 128);
     launch(small_kernel, 1, 1, 0);
+    MUST(cuMemcpyDtoHAsync(registered, memory, 4096, NULL));
     MUST(cuMemcpyDtoH(into, memory, LARGE));
     MUST(cuCtxSynchronize());
 }

@@ -16,10 +16,12 @@ WORK = f"""popped 77
 dropped 0
 copy kind 1 of 4096 from cuMemcpyHtoD_v2 in 77
 copy kind 1 of 5242880 from cuMemcpyHtoD_v2 in 77
+copy kind 1 of 8192 from cuMemcpyHtoDAsync_v2 in 77
 memset of 1024 to 3 from cuMemsetD8_v2
 kernel {LONG_NAME} grid 3,2,1 block 32 shared 64+128 registers some from cuLaunchKernel in 77
 kernel small grid 1,2,1 block 1 shared 0+0 registers some from cuLaunchKernel in 77
 wait type 4 from cuCtxSynchronize
+copy kind 2 of 4096 from cuMemcpyDtoHAsync_v2 in 77
 copy kind 2 of 5242880 from cuMemcpyDtoH_v2 in 77
 dropped 0
 again: 1 kernels
