@@ -30,6 +30,8 @@ COMMAND(terminate_client, ANY_USER, "SERVER CLIENT",
 /* Funnel's own: the memory of a program in the host's instead of the device's. */
 COMMAND(suspend, ANY_USER, "CLIENT",
         "move its device memory to the host when it is idle; it stands still from then on")
+COMMAND(evict, ANY_USER, "CLIENT",
+        "move its device memory to the host when it is idle; it returns for its next command")
 COMMAND(resume, ANY_USER, "CLIENT", "move the memory back; the program goes on")
 
 /* Static partitions: only in a daemon that was started with -S. */

@@ -227,7 +227,7 @@ struct server_suspend_client {
     int32_t pid;
     uint32_t id;      /* 0 = every client of that pid */
     uint32_t suspend; /* 1 = its memory leaves the devices, 0 = it returns */
-    uint32_t reserved;
+    uint32_t evict;   /* 1 = it returns by itself for the client's next command */
 };
 
 /* ---- server to daemon ---- */
@@ -333,8 +333,8 @@ struct server_status_row {
     char call[48];    /* that its thread in the server is in, "" = in none that takes long */
     uint64_t call_ms; /* for how long */
     uint64_t memory_swapped[SERVER_MAX_DEVICES]; /* bytes of its memory in the host's instead */
-    uint32_t suspended;                          /* 1 = by an operator */
-    uint32_t reserved;
+    uint32_t suspended;                          /* 1 = until an order to resume */
+    uint32_t evicted;                            /* 1 = until its next command */
 };
 
 /* Code that programs of earlier servers have used; path "" = none is kept. */

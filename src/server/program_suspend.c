@@ -2,6 +2,7 @@
 /* See program_suspend.h. */
 #include "program_suspend.h"
 
+#include "channel.h"
 #include "clock.h"
 #include "daemon_link.h"
 #include "fd.h"
@@ -21,8 +22,9 @@
 #define WINDOW_NS_MIN (100 * NS_PER_MS)
 #define WINDOW_NS_MAX (2 * NS_PER_SEC)
 
-/* How soon a suspended client's thread sees that the session ends. */
-#define END_CHECK_NS (100 * NS_PER_MS)
+/* How soon a suspended client's thread sees that the session ends, and how often an evicted one
+ * asks for memory. */
+#define CHECK_NS (100 * NS_PER_MS)
 
 /* ---- the session's thread ---- */
 
@@ -109,7 +111,8 @@ static void log_leaving(const struct session *session, enum suspend_result resul
     bool in_file = suspend_of(session)->file.writable >= 0;
 
     if (result == SUSPEND_OK)
-        session_log(session, " is suspended: %llu MiB are in %s, after %llu ms",
+        session_log(session, " is %s: %llu MiB are in %s, after %llu ms",
+                    suspend_of(session)->evict ? "evicted" : "suspended",
                     (unsigned long long)(total_bytes(session) >> 20),
                     in_file ? "a file" : "host memory", (unsigned long long)(ns / NS_PER_MS));
     else
@@ -133,12 +136,38 @@ static enum suspend_result leave_device(struct session *session)
     return result;
 }
 
+static bool is_called(const struct session *session)
+{
+    return suspend_of(session)->evict && channel_server_has_command(session->channel);
+}
+
+/* An evicted client whose command is there already has found no memory, or was not idle. */
+static void await_change(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (suspend->evict && !is_called(session))
+        channel_server_wait(session->channel, CHECK_NS);
+    else
+        futex_wait(&suspend->wanted, 1, CHECK_NS);
+}
+
 static void await_resume(struct session *session)
 {
     session_set_at_rest(session, true);
-    while (is_wanted(session) && !session->stop)
-        futex_wait(&suspend_of(session)->wanted, 1, END_CHECK_NS);
+    do
+        await_change(session);
+    while (is_wanted(session) && !is_called(session) && !session->stop);
     session_set_at_rest(session, false);
+}
+
+/* An evicted program tries again and again, and says so once. */
+static void log_no_return(const struct session *session, enum suspend_result result)
+{
+    const struct program_suspend *suspend = suspend_of(session);
+
+    if (!suspend->evict || suspend->result != (int)result)
+        session_log(session, " is not resumed: %s", suspend_result_text(result));
 }
 
 /* False when the client stays suspended. */
@@ -146,6 +175,8 @@ static bool return_to_device(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
     uint64_t bytes = total_bytes(session), began = clock_ns();
+
+    suspend->wanted = 0; /* an order that comes from here on is a new one */
     activity_set_stage(&session->activity, "resume");
     enum suspend_result result = swap_in(session);
     activity_set_stage(&session->activity, NULL);
@@ -155,10 +186,11 @@ static bool return_to_device(struct session *session)
                     (unsigned long long)(bytes >> 20),
                     (unsigned long long)((clock_ns() - began) / NS_PER_MS));
     else
-        session_log(session, " is not resumed: %s", suspend_result_text(result));
+        log_no_return(session, result);
     suspend->result = result;
     suspend->out = result != SUSPEND_OK;
-    suspend->wanted = suspend->out;
+    if (suspend->out)
+        suspend->wanted = 1;
     return result == SUSPEND_OK;
 }
 
@@ -231,8 +263,7 @@ static void set_wanted(struct session *session, bool wanted)
         suspend->result = SUSPEND_BUSY;
     atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
     futex_wake(&suspend->wanted, 1);
-    if (wanted)
-        remind(session);
+    remind(session);
 }
 
 /* Sets it for all clients that the order is about. */
@@ -241,6 +272,13 @@ static void set_all(struct server *server, int32_t pid, uint32_t id, bool wanted
     list_for_each (struct session, session, &server->sessions, link)
         if (order_is_about(session, pid, id) && session->phase == SESSION_SERVING)
             set_wanted(session, wanted);
+}
+
+static void set_evict(struct server *server, const struct server_suspend_client *order)
+{
+    list_for_each (struct session, session, &server->sessions, link)
+        if (order_is_about(session, order->pid, order->id))
+            suspend_of(session)->evict = order->evict != 0;
 }
 
 /* A session whose thread has given up does not want it any more, and says why. */
@@ -301,6 +339,14 @@ static bool poll_resume(const struct pending_order *order, bool is_late, int *re
     return true;
 }
 
+/* A suspended program can become an evicted one, and the other way round. */
+static bool is_as_ordered(const struct session *session, const struct server_suspend_client *order)
+{
+    if (is_wanted(session) != (order->suspend != 0))
+        return false;
+    return !order->suspend || suspend_of(session)->evict == (order->evict != 0);
+}
+
 /* What the order finds: SUSPEND_OK when there is something to do. */
 static int state_for(struct server *server, const struct server_suspend_client *order)
 {
@@ -309,7 +355,7 @@ static int state_for(struct server *server, const struct server_suspend_client *
     list_for_each (struct session, session, &server->sessions, link) {
         if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
             continue;
-        if (is_wanted(session) != (order->suspend != 0))
+        if (!is_as_ordered(session, order))
             return SUSPEND_OK;
         state = order->suspend ? SUSPEND_ALREADY : SUSPEND_NOT;
     }
@@ -341,6 +387,8 @@ static int give_file(struct server *server, const struct server_suspend_client *
             continue;
         if (only)
             return SUSPEND_SEVERAL;
+        if (suspend_of(session)->out)
+            return SUSPEND_ALREADY;
         only = session;
     }
     int state = only ? open_envelope(envelope, &file) : SUSPEND_NO_CLIENT;
@@ -366,6 +414,8 @@ void program_suspend_order(struct server *server, const struct server_suspend_cl
         state = give_file(server, order, envelope);
     if (state == SUSPEND_OK && !pending_order_start(&pending))
         state = SUSPEND_FAILED;
+    if (state == SUSPEND_OK && order->suspend)
+        set_evict(server, order);
     if (state == SUSPEND_OK)
         set_all(server, order->pid, order->id, order->suspend);
     else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Suspended programs: an operator takes the memory of a program from its devices, and the program
- * stands still at its ring until the operator has given it back.
+ * stands still at its ring until the operator has given it back. The memory of an evicted program
+ * returns for its next command, too.
  *
  *     RUNS ── order ──> WANTED: the session's thread waits for an idle point of the client's
  *      ^                   |    streams, and runs no command meanwhile. It does so for a while,
@@ -10,7 +11,7 @@
  *      |                   v
  *      |                 OUT: the memory is in the pool (swap.h), the thread waits
  *      |                   |
- *      +── memory is back ─+── order, or the client's end
+ *      +── memory is back ─+── order, a command of an evicted client, or the client's end
  */
 #pragma once
 
@@ -31,6 +32,7 @@ struct suspend_file {
 
 struct program_suspend {
     _Atomic uint32_t wanted;  /* 1 = RUNS no longer; the thread sleeps on it while OUT */
+    atomic_bool evict;        /* its next command has it return */
     atomic_bool leaving;      /* it is on the way there */
     atomic_bool out;          /* the memory is in the pool, or in the file */
     atomic_int result;        /* enum suspend_result of what the thread tried last */

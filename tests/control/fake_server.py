@@ -375,8 +375,8 @@ def on_control():
     elif kind == wire.MOVE_CLIENT:
         on_move(data[16:], request)
     elif kind == wire.SUSPEND_CLIENT:
-        pid, _, suspend = struct.unpack_from("<iII", data, 16)
-        log(event="suspend", pid=pid, suspend=suspend)
+        pid, _, suspend, evict = struct.unpack_from("<iIII", data, 16)
+        log(event="suspend", pid=pid, suspend=suspend, evict=evict)
         send(wire.RESULT, struct.pack("<iI", 0, 0), request)
     elif kind == wire.SET_QUOTAS:
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])

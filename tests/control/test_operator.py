@@ -281,7 +281,7 @@ class Operator(Started):
     def test_suspend(self):
         self.attach()
         self.assertIn("not found", self.refused("suspend", "99999999"))
-        for order in ("suspend", "resume"):
+        for order in ("suspend", "evict", "resume"):
             self.assertIn(f"is {order}", self.funnel(order, str(os.getpid())).stdout)
             self.assertEqual(self.funnel(order).returncode, 2)
             self.assertEqual(self.funnel(order, "x").returncode, 2)

@@ -109,6 +109,56 @@ class Suspend(test_recovery.TestCase):
         self.resume(second)
         self.assertEqual(second.ask("check"), FINE)
 
+    def test_an_evicted_program_returns_by_itself(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 150 1"), FINE)
+        for _ in range(3):
+            used, _ = self.memory(probe)
+            self.fine("evict", probe.process.pid)
+            self.assertEqual(self.memory(probe), (0, used))
+            self.assertTrue(self.row(probe)["evicted"])
+            self.assertFalse(self.row(probe)["suspended"])
+            self.refused("already", "evict", probe.process.pid)
+            self.refused("already", "suspend", "--to", self.directory(), probe.process.pid)
+            self.assertEqual(probe.ask("check"), FINE, self.logs())
+            self.assertEqual(self.memory(probe), (used, 0))
+            self.assertFalse(self.row(probe)["evicted"])
+        self.fine("evict", probe.process.pid)
+        self.resume(probe)
+        self.assertEqual(self.memory(probe), (used, 0))
+        self.assertEqual(probe.ask("check"), FINE)
+
+    def test_an_evicted_program_waits_for_memory(self):
+        first, second = self.random_probe(), self.random_probe()
+        self.assertEqual(first.ask("hold 150 1"), FINE)
+        self.fine("evict", first.process.pid)
+        self.assertEqual(second.ask("hold 150 2"), FINE, self.logs())
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(first.ask("check")))
+        asker.start()
+        wait_until(lambda: "is not resumed" in self.logs(), "a return without memory")
+        self.assertEqual(answers, [])
+        self.assertTrue(self.row(first)["evicted"])
+        self.fine("evict", second.process.pid)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE], self.logs())
+        self.assertEqual(self.logs().count("is not resumed"), 1)
+        first.end()
+        self.assertEqual(second.ask("check"), FINE)
+
+    def test_suspended_and_evicted_in_turn(self):
+        probe = self.probes(1)[0]
+        self.fine("evict", probe.process.pid)
+        self.suspend(probe)
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(probe.ask("round")))
+        asker.start()
+        wait_until(lambda: self.waits_for_server(probe), "a call of the suspended program")
+        self.assertEqual(answers, [])
+        self.fine("evict", probe.process.pid)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE])
+
     def test_a_busy_program_becomes_idle_first(self):
         probe = self.probes(1)[0]
         self.assertEqual(probe.ask("hold"), FINE)
@@ -364,6 +414,7 @@ class Suspend(test_recovery.TestCase):
                 victim = dice.choice(probes)
                 self.order("suspend", victim.process.pid)
                 self.order("resume", victim.process.pid)
+                self.order("evict", dice.choice(probes).process.pid)
             for worker in workers:
                 worker.join(TIMEOUT)
             self.assertEqual(self.wrong, [], self.logs())

@@ -268,7 +268,7 @@ static int run_provision(int argc, char **argv)
     return provision(&plan);
 }
 
-/* ---- terminate, suspend, resume ---- */
+/* ---- terminate, suspend, evict, resume ---- */
 
 /* A line for the daemon about one program: 0, or 2 after an error message. */
 static int name_client(const char *command, int argc, char **argv, char line[DAEMON_LINE_MAX])
@@ -325,6 +325,11 @@ static int run_suspend(int argc, char **argv)
     }
     int status = name_client("suspend", argc - optind, argv + optind, line);
     return status ? status : suspend_to(line, directory);
+}
+
+static int run_evict(int argc, char **argv)
+{
+    return order_for_client("evict", argc, argv, false);
 }
 
 static int run_resume(int argc, char **argv)
@@ -395,6 +400,12 @@ const struct subcommand limit_subcommands[] = {
      "Examples:\n  funnel suspend 4711\n  funnel suspend --to /scratch 4711\n"
      "  funnel resume 4711\n",
      run_suspend},
+    {"evict", "move the GPU memory of a program to the host until it is used",
+     "Usage: funnel evict PID|ID\n\n"
+     "Moves the memory of a program to the host like funnel suspend. For its next CUDA call the\n"
+     "memory returns by itself, and the call waits until the GPU has enough free memory.\n\n"
+     "Example:\n  funnel evict 4711\n",
+     run_evict},
     {"resume", "move the memory of a suspended program back to the GPU",
      "Usage: funnel resume PID|ID\n\n"
      "The program goes on with the same memory at the same addresses. Where the device has too\n"

@@ -17,7 +17,7 @@ struct subcommand {
 extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
 extern const struct subcommand run_subcommands[];    /* run */
 extern const struct subcommand
-    limit_subcommands[]; /* limit, provision, terminate, suspend, resume */
+    limit_subcommands[]; /* limit, provision, terminate, suspend, evict, resume */
 extern const struct subcommand manage_subcommands[];  /* server, namespace, partition, memory */
 extern const struct subcommand top_subcommands[];     /* top */
 extern const struct subcommand metrics_subcommands[]; /* metrics */

@@ -93,6 +93,7 @@ static void format_command(const struct client_row *row, CELL)
                 (int)sizeof(status->identity.command), status->identity.command,
                 status->state == SERVER_CLIENT_INACTIVE ? "  (ending)"
                 : status->suspended                     ? "  (suspended)"
+                : status->evicted                       ? "  (evicted)"
                                                         : "");
     used = strlen(cell);
     if (status->call_ms >= CALL_SHOWN_MS)

@@ -197,7 +197,7 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:I, s:I, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o, s:b}",
+        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o, s:b, s:b}",
         "pid", row->identity.pid, "id", (json_int_t)row->id, "uid", (json_int_t)row->identity.uid,
         "server", client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name,
         "namespace", row->identity.space, "command",
@@ -215,7 +215,7 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         client_class_name(row->limits.class), "lane",
         text_value(snapshot_server_of(snapshot, client)->lane,
                    sizeof(snapshot_server_of(snapshot, client)->lane)),
-        "suspended", (int)row->suspended);
+        "suspended", (int)row->suspended, "evicted", (int)row->evicted);
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }

@@ -267,12 +267,13 @@ void run_client_terminate(struct console *console, const struct grammar_values *
     terminate(console, 0, values->client);
 }
 
-/* ---- suspend, resume ---- */
+/* ---- suspend, evict, resume ---- */
 
 struct suspension {
     struct console *console;
     pid_t client;
-    bool suspend;
+    const char *done; /* what the client is then */
+    bool suspend, evict;
 };
 
 static void on_suspended(void *context, int status, const struct server_status_end *totals)
@@ -282,11 +283,9 @@ static void on_suspended(void *context, int status, const struct server_status_e
     const char *text = status < 0 ? strerror(-status) : suspend_result_text(status);
 
     if (status == SUSPEND_OK)
-        console_print(console, "Client %d is %s", (int)suspension->client,
-                      suspension->suspend ? "suspended" : "resumed");
+        console_print(console, "Client %d is %s", (int)suspension->client, suspension->done);
     else
-        console_print(console, "Client %d is not %s: %s", (int)suspension->client,
-                      suspension->suspend ? "suspended" : "resumed",
+        console_print(console, "Client %d is not %s: %s", (int)suspension->client, suspension->done,
                       text ? text : "its server gave an unknown answer");
     free(suspension);
     console_done(console, status != SUSPEND_OK);
@@ -304,7 +303,8 @@ static void refuse_suspension(struct suspension *suspension, const char *why)
 static void on_suspension_status(struct status_query *query, void *context)
 {
     struct suspension *suspension = context;
-    struct server_suspend_client message = {.suspend = suspension->suspend};
+    struct server_suspend_client message = {.suspend = suspension->suspend,
+                                            .evict = suspension->evict};
     struct response_handler handler = {NULL, on_suspended, suspension};
     const struct server_status_row *row = NULL;
     const struct status_report *report = NULL;
@@ -326,13 +326,14 @@ static void on_suspension_status(struct status_query *query, void *context)
                               &handler);
 }
 
-static void order_suspension(struct console *console, pid_t client, bool suspend)
+static void order_suspension(const struct suspension *order)
 {
+    struct console *console = order->console;
     const struct client_list servers = {.console = console};
     struct suspension *suspension = malloc(sizeof(*suspension));
 
     if (suspension) {
-        *suspension = (struct suspension){console, client, suspend};
+        *suspension = *order;
         if (!status_query_start(console->daemon, is_listed, &servers, on_suspension_status,
                                 suspension))
             return;
@@ -344,10 +345,21 @@ static void order_suspension(struct console *console, pid_t client, bool suspend
 
 void run_suspend(struct console *console, const struct grammar_values *values)
 {
-    order_suspension(console, values->client, true);
+    const struct suspension order = {console, values->client, "suspended", .suspend = true};
+
+    order_suspension(&order);
+}
+
+void run_evict(struct console *console, const struct grammar_values *values)
+{
+    const struct suspension order = {console, values->client, "evicted", true, true};
+
+    order_suspension(&order);
 }
 
 void run_resume(struct console *console, const struct grammar_values *values)
 {
-    order_suspension(console, values->client, false);
+    const struct suspension order = {console, values->client, "resumed", .suspend = false};
+
+    order_suspension(&order);
 }
