@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contents of a granule that has no memory of its device: in segments of the pool (swap_pool.h)
+ * or in a file (swap_file.h).
+ *
+ * Functions are the session thread's. swap_forget of swap.h ends a copy.
+ */
+#pragma once
+
+#include "session.h"
+#include "swap_file.h"
+
+struct granule;
+struct swap_pool;
+
+struct swap_copy {
+    int fd; /* -1 = in the pool */
+    struct swap_entry entry;
+    unsigned count;
+    uint64_t segments[];
+};
+
+/* The pool of the session's server. */
+struct swap_pool *swap_pool_of(const struct session *session);
+
+/* The bytes of the granule in its copy's segment. */
+uint64_t swap_segment_size(const struct granule *granule, unsigned segment);
+
+/* Gives a granule an empty copy with places for `segments`. */
+CUresult swap_copy_begin(struct session *session, struct granule *granule, unsigned segments);
+
+/* The copy keeps a duplicate of the file's descriptor. */
+CUresult swap_copy_give_file(struct swap_copy *copy, int fd);
+
+typedef CUresult granule_action(struct session *session, struct granule *granule, void *context);
+
+/* Calls `act` until it fails, in the context of each granule's device: for the granules that have a
+ * copy (`swapped`), or for those with memory of their device. */
+CUresult swap_for_each(struct session *session, bool swapped, granule_action *act, void *context);
