@@ -3,7 +3,7 @@
  * The clients' windows of addresses: a table in shared memory that outlives a server, so
  * that the next one can tell who comes back. The daemon makes one for each user whose servers it
  * starts (funneld/servers/claim_table.h) and gives it to each of them; only servers read and write
- * it (server/window_claim.h). A client never sees it.
+ * it (server/session/window_claim.h). A client never sees it.
  */
 #pragma once
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's messages, and the answers. */
+/* The daemon's orders. */
 #include "daemon_link.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "accounting.h"
 #include "channel_groups.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "code_cache.h"
+#include "daemon_report.h"
 #include "fault.h"
 #include "fd.h"
 #include "limits_text.h"
@@ -29,202 +28,6 @@
 #include "trace.h"
 #include "window.h"
 #include "window_claim.h"
-
-static void send_message(const struct server *server, const void *message)
-{
-    const struct server_header *header = message;
-
-    if (server->life->control_fd < 0 || server->life->alone)
-        return;
-    int error = sock_send(server->life->control_fd, message, header->size, NULL, 0);
-    if (error)
-        log_line("A message to the daemon cannot be sent: %s", strerror(-error));
-}
-
-static void describe_device(const struct device *device, struct server_device *ret_device)
-{
-    const struct device_record *record = &device->record;
-
-    text_copy(ret_device->name, sizeof(ret_device->name), record->name);
-    memcpy(ret_device->uuid, record->uuid, sizeof(ret_device->uuid));
-    text_copy(ret_device->pci_bus_id, sizeof(ret_device->pci_bus_id), record->pci_bus_id);
-    ret_device->memory_total = record->total_memory;
-    ret_device->sm_count = (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
-    ret_device->compute_major =
-        (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR];
-    ret_device->compute_minor =
-        (uint32_t)record->attributes[CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR];
-}
-
-void daemon_link_ready(struct server *server)
-{
-    struct server_ready ready;
-
-    server_message_init(&ready, SERVER_READY, 0);
-    ready.driver =
-        server->life->driver_kind == DRIVER_SOFT ? SERVER_DRIVER_SOFT : SERVER_DRIVER_CUDA;
-    ready.driver_version = (uint32_t)server->devices.driver_version;
-    ready.device_count = server->devices.count;
-    ready.max_clients = server->life->clients_max;
-    for (unsigned i = 0; i < server->devices.count; i++) {
-        describe_device(&server->devices.device[i], &ready.devices[i]);
-        ready.devices[i].has_spare = server->devices.has_spares;
-        ready.devices[i].spare_mib = (uint32_t)(server->devices.spare_memory[i] >> 20);
-        ready.devices[i].own_mib = (uint32_t)(server->devices.own_memory[i] >> 20);
-        ready.devices[i].clustered_sms = partitions_clustered_sms(&server->partitions[i]);
-    }
-    send_message(server, &ready);
-}
-
-void daemon_link_failed(int control_fd, CUresult status, const char *text)
-{
-    struct server_failed failed;
-
-    server_message_init(&failed, SERVER_FAILED, 0);
-    failed.status = (int32_t)status;
-    text_copy(failed.text, sizeof(failed.text), text);
-    if (control_fd >= 0)
-        sock_send(control_fd, &failed, sizeof(failed), NULL, 0);
-}
-
-static void send_attached(const struct server *server, uint32_t id)
-{
-    struct server_client_attached attached;
-
-    server_message_init(&attached, SERVER_CLIENT_ATTACHED, 0);
-    attached.id = id;
-    send_message(server, &attached);
-}
-
-void daemon_link_client_attached(struct server *server, const struct session *session)
-{
-    send_attached(server, session->id);
-}
-
-static void describe_client(const struct server *server, const struct session *session,
-                            enum server_message kind, CUresult status,
-                            struct server_client_gone *ret_gone)
-{
-    uint64_t used;
-
-    server_message_init(ret_gone, kind, 0);
-    ret_gone->id = session->id;
-    ret_gone->status = (int32_t)status;
-    ret_gone->memory_refused = memory_refusals(session);
-    accounting_usage(session, &ret_gone->usage);
-    for (unsigned i = 0; i < server->devices.count; i++)
-        memory_usage(session, i, &used, &ret_gone->memory_peak[i]);
-}
-
-static void report_client(const struct server *server, const struct session *session,
-                          enum server_message kind, CUresult status)
-{
-    struct server_client_gone gone;
-
-    describe_client(server, session, kind, status, &gone);
-    send_message(server, &gone);
-}
-
-/* ---- clients that have gone ---- */
-
-/* A daemon that is killed has not accounted for what it has not read, so a message is kept until
- * the daemon has answered it. There is one for each client at most, as none comes without a daemon.
- */
-struct unnoted {
-    struct list link; /* in server->life->unnoted_gone */
-    bool attached;
-    struct server_client_gone gone;
-};
-
-static void send_gone(struct server *server, const struct server_client_gone *gone, bool attached)
-{
-    struct unnoted *unnoted = server->life->keeps_gone ? malloc(sizeof(*unnoted)) : NULL;
-
-    if (unnoted) {
-        unnoted->attached = attached;
-        unnoted->gone = *gone;
-        list_append(&server->life->unnoted_gone, &unnoted->link);
-    }
-    send_message(server, gone);
-}
-
-static void forget_gone(struct server *server, uint32_t id)
-{
-    list_for_each_safe (struct unnoted, unnoted, &server->life->unnoted_gone, link) {
-        if (unnoted->gone.id != id)
-            continue;
-        list_remove(&unnoted->link);
-        free(unnoted);
-        return;
-    }
-}
-
-void daemon_link_client_gone(struct server *server, const struct session *session)
-{
-    struct server_client_gone gone;
-
-    describe_client(server, session, SERVER_CLIENT_GONE, (CUresult)session->life->end_status,
-                    &gone);
-    send_gone(server, &gone, session->life->announced);
-}
-
-void daemon_link_clients_lost(struct server *server, CUresult status)
-{
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (session->life->announced)
-            report_client(server, session, SERVER_CLIENT_GONE, status);
-    }
-}
-
-/* The daemon already knows the usage of an idle client. */
-static bool has_worked(const struct session *session)
-{
-    struct server_usage usage;
-    uint64_t work = 1;
-
-    accounting_usage(session, &usage);
-    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
-        work += usage.gpu_ns[i];
-    work += usage.launches + usage.copies;
-    bool worked = work != session->life->reported_work;
-    session->life->reported_work = work;
-    return worked;
-}
-
-void daemon_link_usage(struct server *server)
-{
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (session->life->announced && has_worked(session))
-            report_client(server, session, SERVER_CLIENT_USAGE, CUDA_SUCCESS);
-    }
-}
-
-void daemon_link_client_refused(struct server *server, uint32_t id, CUresult status,
-                                const char *text)
-{
-    struct server_client_gone gone;
-
-    server_message_init(&gone, SERVER_CLIENT_GONE, 0);
-    gone.id = id;
-    gone.status = (int32_t)status;
-    text_copy(gone.text, sizeof(gone.text), text);
-    send_gone(server, &gone, false);
-}
-
-void daemon_link_abandoned(struct server *server)
-{
-    struct server_abandoned abandoned;
-
-    server_message_init(&abandoned, SERVER_ABANDONED, 0);
-    abandoned.clients = server->life->abandoned;
-    abandoned.heap_used = server->life->heap_used;
-    send_message(server, &abandoned);
-}
-
-void daemon_link_heartbeat(struct server *server, const struct server_heartbeat *heartbeat)
-{
-    send_message(server, heartbeat);
-}
 
 static void send_row(struct server *server, const struct session *session, uint32_t request)
 {
@@ -250,7 +53,7 @@ static void send_row(struct server *server, const struct session *session, uint3
     accounting_usage(session, &row.usage);
     const char *call = stall_call(session, &row.call_ms);
     text_copy(row.call, sizeof(row.call), call ? call : "");
-    send_message(server, &row);
+    daemon_report_send(server, &row);
 }
 
 static void answer_status(struct server *server, uint32_t request)
@@ -271,16 +74,7 @@ static void answer_status(struct server *server, uint32_t request)
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         sensor_watch_get(server->life->sensors, i, clock_ns(), &end.sensors[i]);
     code_cache_describe(server, &end.code_cache);
-    send_message(server, &end);
-}
-
-void daemon_link_answer(struct server *server, uint32_t request, int status)
-{
-    struct server_result result;
-
-    server_message_init(&result, SERVER_RESULT, request);
-    result.status = status;
-    send_message(server, &result);
+    daemon_report_send(server, &end);
 }
 
 /* ---- ending clients ---- */
@@ -331,7 +125,7 @@ static void terminate_clients(struct server *server, const struct server_termina
         status = CUDA_SUCCESS;
     }
     if (status != CUDA_SUCCESS || !answer_when_done(server, order))
-        daemon_link_answer(server, order->header.request, status);
+        daemon_report_result(server, order->header.request, status);
 }
 
 static void set_limits(struct server *server, const struct server_set_limits *order)
@@ -350,7 +144,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
         session_log(session, ": limits are now %s", text);
         status = CUDA_SUCCESS;
     }
-    daemon_link_answer(server, order->header.request, status);
+    daemon_report_result(server, order->header.request, status);
 }
 
 /* ---- moves to another lane ---- */
@@ -367,19 +161,7 @@ static void move_one(struct server *server, const struct server_move_client *ord
         return;
     }
     if (!order->withdrawn)
-        daemon_link_answer(server, order->header.request, CUDA_ERROR_INVALID_CONTEXT);
-}
-
-void daemon_link_client_stays(struct server *server, uint32_t request, uint32_t obstacle)
-{
-    daemon_link_answer(server, request, (int)obstacle);
-}
-
-void daemon_link_move_ends(struct server *server, const struct session *session)
-{
-    if (session->life->leave_ordered)
-        daemon_link_answer(server, session->life->leave_request,
-                           session->life->leaves ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT);
+        daemon_report_result(server, order->header.request, CUDA_ERROR_INVALID_CONTEXT);
 }
 
 /* ---- another daemon ---- */
@@ -399,32 +181,18 @@ static void take_claims(struct server *server, int fd)
     }
 }
 
-static void tell_of_clients(struct server *server)
-{
-    list_for_each (struct unnoted, unnoted, &server->life->unnoted_gone, link) {
-        if (unnoted->attached)
-            send_attached(server, unnoted->gone.id);
-        send_message(server, &unnoted->gone);
-    }
-    list_for_each (struct session, session, &server->sessions, link)
-        if (session->life->announced)
-            daemon_link_client_attached(server, session);
-    if (server->life->abandoned || server->life->heap_used)
-        daemon_link_abandoned(server);
-}
-
 static void answer_resume(struct server *server, uint32_t request)
 {
     struct server_resumed resumed;
 
-    daemon_link_ready(server);
-    tell_of_clients(server);
+    daemon_report_ready(server);
+    daemon_report_all_clients(server);
     server_message_init(&resumed, SERVER_RESUMED, request);
     resumed.leaving = server->life->leaving;
     list_for_each (struct session, session, &server->sessions, link)
         if (resumed.count < SERVER_CLIENTS_MAX)
             resumed.client[resumed.count++] = session->id;
-    send_message(server, &resumed);
+    daemon_report_send(server, &resumed);
 }
 
 /* ---- messages ---- */
@@ -476,7 +244,7 @@ static void dispatch_message(struct server *server, const union server_any *orde
         answer_resume(server, order->header.request);
         break;
     case SERVER_CLIENT_NOTED:
-        forget_gone(server, order->client_noted.id);
+        daemon_report_noted(server, order->client_noted.id);
         break;
     default:
         log_line("The daemon sent a message of unknown kind %u", order->header.kind);

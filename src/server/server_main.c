@@ -22,6 +22,7 @@
 #include "command_protocol.h"
 #include "cpus.h"
 #include "daemon_link.h"
+#include "daemon_report.h"
 #include "driver_output.h"
 #include "fault.h"
 #include "feature.h"
@@ -40,6 +41,7 @@
 #include "watchdog.h"
 #include "window.h"
 #include "window_claim.h"
+#include "worker.h"
 #include "worker_pool.h"
 
 /* The server never takes more clients than this, however many windows there are. */
@@ -400,7 +402,7 @@ int server_main(int argc, char **argv)
     if (error) {
         text_format(why, sizeof(why), "cannot become user %u: %s", (unsigned)options.user,
                     strerror(-error));
-        daemon_link_failed(options.control_fd, CUDA_ERROR_NOT_PERMITTED, why);
+        daemon_report_failed(options.control_fd, CUDA_ERROR_NOT_PERMITTED, why);
         return 1;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -417,7 +419,7 @@ int server_main(int argc, char **argv)
         log_line("FUNNEL_QUOTAS is ignored");
     server_init(&server);
     server.on_fatal = fault_on_fatal;
-    if (server_life_init(&server)) {
+    if (server_life_init(&server, worker_run)) {
         log_line("Server cannot start: it is out of memory");
         return 1;
     }
@@ -426,13 +428,13 @@ int server_main(int argc, char **argv)
 
     if (start_server(&server, &options, why, sizeof(why))) {
         log_line("Server cannot start: %s", why);
-        daemon_link_failed(options.control_fd, CUDA_ERROR_SYSTEM_NOT_READY, why);
+        daemon_report_failed(options.control_fd, CUDA_ERROR_SYSTEM_NOT_READY, why);
         return 1;
     }
-    daemon_link_ready(&server);
+    daemon_report_ready(&server);
     log_line("Server has started");
     loop_run(server.life->loop);
-    daemon_link_clients_lost(&server, CUDA_ERROR_MPS_RPC_FAILURE);
+    daemon_report_clients_lost(&server, CUDA_ERROR_MPS_RPC_FAILURE);
     code_cache_finish(&server);
     for (unsigned i = 0; i < server.devices.count; i++)
         log_line("Destroy server context on device %u", i);

@@ -22,6 +22,7 @@
 #include "shm.h"
 #include "sm_share.h"
 #include "stream_state.h"
+#include "worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -539,7 +540,7 @@ static int make_parts(struct server *server)
     const struct copy_options copies = {.no_copy_load = true, .no_copy_kernel = true};
     const struct launch_options launches = {.no_fence_kernel = true};
 
-    return exclusive_init(&server->devices) || server_life_init(server) ||
+    return exclusive_init(&server->devices) || server_life_init(server, worker_run) ||
            server_ipc_init(server) || server_memory_init(server, &locking) ||
            server_partitions_init(server) || server_modules_init(server, true) ||
            server_streams_init(server) || server_printf_init(server) ||

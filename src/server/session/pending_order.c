@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "daemon_link.h"
+#include "daemon_report.h"
 #include "fd.h"
 #include "session.h"
 
@@ -41,7 +41,7 @@ static void on_poll(void *context, int timer_fd)
     if (read(timer_fd, &count, sizeof(count)) < 0 ||
         !order->poll(order, clock_ns() >= order->deadline, &status))
         return;
-    daemon_link_answer(order->server, order->request, status);
+    daemon_report_result(order->server, order->request, status);
     order_poll_destroy(poll);
 }
 

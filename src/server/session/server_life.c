@@ -15,7 +15,7 @@
 #include "abort_launches.h"
 #include "attach_client.h"
 #include "cleanup.h"
-#include "daemon_link.h"
+#include "daemon_report.h"
 #include "fd.h"
 #include "limits_text.h"
 #include "log.h"
@@ -53,8 +53,8 @@ static void reap(struct server *server, struct session *session)
     log_debug("Session %u is over", session->id);
     pthread_join(session->life->thread, NULL);
     remove_session(server, session);
-    daemon_link_move_ends(server, session);
-    daemon_link_client_gone(server, session);
+    daemon_report_move_ends(server, session);
+    daemon_report_client_gone(server, session);
     session_destroy(session);
 }
 
@@ -64,10 +64,10 @@ static void update_session(struct server *server, struct session *session)
 
     if (!session->life->announced && session->life->attached) {
         session->life->announced = true;
-        daemon_link_client_attached(server, session);
+        daemon_report_client_attached(server, session);
     }
     if (session_leave_answer(session, &request, &obstacle))
-        daemon_link_client_stays(server, request, obstacle);
+        daemon_report_client_stays(server, request, obstacle);
     if (is_over(session))
         reap(server, session);
 }
@@ -99,7 +99,7 @@ static void report_abandoned(struct server *server)
                  "server; the daemon replaces it when it has no clients");
     server->life->abandoned = abandoned;
     server->life->heap_used = heap_used;
-    daemon_link_abandoned(server);
+    daemon_report_abandoned(server);
 }
 
 static void update_all_sessions(struct server *server)
@@ -178,7 +178,7 @@ static void refuse_client(struct server *server, const struct server_client *who
              who->identity.pid, status, why, server->life->session_count,
              server->life->clients_max);
     attach_refuse(socket, status, "%s", why);
-    daemon_link_client_refused(server, who->id, status, why);
+    daemon_report_client_refused(server, who->id, status, why);
     fd_close(&socket);
 }
 
@@ -270,11 +270,12 @@ int server_listen(struct server *server, const char *path)
 
 /* ---- its own part ---- */
 
-int server_life_init(struct server *server)
+int server_life_init(struct server *server, void (*serve)(struct session *session))
 {
     server->life = calloc(1, sizeof(*server->life));
     if (!server->life)
         return -ENOMEM;
+    server->life->serve = serve;
     list_init(&server->life->unnoted_gone);
     server->life->control_fd = -1;
     server->life->listen_fd = -1;

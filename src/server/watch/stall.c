@@ -11,7 +11,7 @@
 
 #include "accounting.h"
 #include "clock.h"
-#include "daemon_link.h"
+#include "daemon_report.h"
 #include "fd.h"
 #include "fence.h"
 #include "launch_record.h"
@@ -219,9 +219,9 @@ static void beat(struct server *server)
     if (stall.offender)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);
-    daemon_link_heartbeat(server, &heartbeat);
+    daemon_report_heartbeat(server, &heartbeat);
     if (++server->life->beats % BEATS_BETWEEN_REPORTS == 0)
-        daemon_link_usage(server);
+        daemon_report_usage(server);
     server_trace_tick(server);
 }
 

@@ -4,7 +4,7 @@
 
 #include "channel.h"
 #include "clock.h"
-#include "daemon_link.h"
+#include "daemon_report.h"
 #include "fd.h"
 #include "futex.h"
 #include "log.h"
@@ -419,5 +419,5 @@ void program_suspend_order(struct server *server, const struct server_suspend_cl
     if (state == SUSPEND_OK)
         set_all(server, order->pid, order->id, order->suspend);
     else
-        daemon_link_answer(server, order->header.request, state);
+        daemon_report_result(server, order->header.request, state);
 }

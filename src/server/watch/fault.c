@@ -9,7 +9,7 @@
 
 #include "assert_message.h"
 #include "cleanup.h"
-#include "daemon_link.h"
+#include "daemon_report.h"
 #include "device_printf.h"
 #include "driver_output.h"
 #include "fence.h"
@@ -179,7 +179,7 @@ static void fault_raise(struct server *server, struct session *reporter, CUresul
     describe_fault(result, &suspects, &fault);
     fail_clients_locked(server, result, fault.text);
     report_to_daemon(server, &fault);
-    daemon_link_clients_lost(server, result);
+    daemon_report_clients_lost(server, result);
     hang_up_locked(server);
     wait_for_next_server(server);
     /* An orderly shutdown of the driver is not possible. */

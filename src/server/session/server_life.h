@@ -21,6 +21,7 @@ struct worker_pool;
 struct claims;
 
 struct server_life {
+    void (*serve)(struct session *session); /* runs a client's commands, on the session's thread */
     enum driver_kind driver_kind;
     unsigned clients_max;
     unsigned cpus;
@@ -38,7 +39,7 @@ struct server_life {
     int control_fd;    /* the daemon, or -1; the number never changes */
     bool keeps_gone;   /* another daemon may come, and has to hear of clients that have gone */
     atomic_bool alone; /* the daemon has died, and no other one has come: next_daemon.h */
-    struct list unnoted_gone; /* daemon_link.c */
+    struct list unnoted_gone; /* daemon_report.c */
     int listen_fd;            /* with --listen, or -1 */
     int notify_fd;            /* eventfd: a session has attached, or its thread has ended */
     bool leaving;             /* accepts no client, and exits after the last one */
@@ -54,8 +55,9 @@ struct server_life {
     bool stall_logged;             /* the log says that clients wait for another: stall.h */
 };
 
-/* Creates the server's life without loop and descriptors: 0 or -ENOMEM. */
-int server_life_init(struct server *server);
+/* Creates the server's life without loop and descriptors: 0 or -ENOMEM. `serve` runs the commands
+ * of a client until its session ends. */
+int server_life_init(struct server *server, void (*serve)(struct session *session));
 void server_life_fini(struct server *server);
 
 /* Starts the event loop: 0 or -errno. */

@@ -30,7 +30,6 @@
 #include "suspend.h"
 #include "window.h"
 #include "window_claim.h"
-#include "worker.h"
 
 /* The part of each subsystem. `fini` also gets sessions whose part is NULL because it was not
  * created. */
@@ -64,7 +63,7 @@ static void *session_thread(void *context)
         admission_wait(session);
         session->life->attached = true;
         server_notify(session->server);
-        worker_run(session);
+        session->server->life->serve(session);
     }
     session_clean_up(session);
     abort_launches_disown(session);
