@@ -320,9 +320,9 @@ static int start_serving(struct server *server, const struct options *options, c
         error = server_life_start(server);
 
     if (!error)
-        error = watchdog_start(server);
-    if (!error)
         error = start_pool(server);
+    if (!error)
+        error = watchdog_start(server); /* which uses the pool */
     if (!error)
         error = accounting_start(server);
     if (!error)
