@@ -20,6 +20,7 @@ int server_memory_init(struct server *server, const struct page_lock_options *op
     windows_init(&memory->windows, &server->devices, &memory->page_locker);
     reserve_area_init(&memory->reserve_area);
     swap_pool_init(&memory->swap_pool, &server->devices, &memory->reserve_area);
+    swap_staging_init(&memory->swap_staging, &memory->page_locker);
     pthread_mutex_init(&memory->limits_lock, NULL);
     return 0;
 }

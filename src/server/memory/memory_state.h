@@ -10,6 +10,7 @@
 #include "server.h"
 #include "session.h"
 #include "swap_pool.h"
+#include "swap_staging.h"
 #include "window.h"
 
 #define SESSION_GRANULES_MAX (1u << 16)
@@ -21,6 +22,7 @@ struct server_memory {
     struct reserve_area reserve_area;
     struct page_locker page_locker;
     struct swap_pool swap_pool;
+    struct swap_staging swap_staging;
     memory_reclaimer *reclaimers[MEMORY_RECLAIMERS];
     unsigned reclaimer_count;
     memory_guard *is_awaited;

@@ -5,16 +5,18 @@
 #include <errno.h>
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "fd.h"
+#include "file_guard.h"
 #include "hash.h"
+#include "shm.h"
 
 #define MAGIC 0x31706177536e7546u /* "FunSwap1" */
-#define ALIGNMENT 4096u
 #define ENTRIES_MAX (1u << 16)
 
 #define F2FS_MAGIC 0xf2f52010u
@@ -33,6 +35,13 @@ static bool is_local(uint64_t type)
         if (type == local[i])
             return true;
     return false;
+}
+
+static bool is_in_memory(int fd)
+{
+    struct statfs system;
+
+    return !fstatfs(fd, &system) && system.f_type == TMPFS_MAGIC;
 }
 
 int swap_file_check(int fd)
@@ -70,19 +79,36 @@ static int read_at(int fd, void *data, size_t size, uint64_t offset)
     return error == -ENODATA ? -EBADMSG : error;
 }
 
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
+uint64_t swap_file_hash(const uint64_t *hashes, uint64_t count)
 {
-    return hash * 0x9e3779b97f4a7c15u + hash_bytes(data, size);
+    uint64_t hash = 0;
+
+    for (uint64_t i = 0; i < count; i++)
+        hash = hash * 0x9e3779b97f4a7c15u + hashes[i];
+    return hash;
 }
 
 /* ---- writing ---- */
 
-int swap_file_begin(int fd, unsigned entries, uint64_t *ret_offset)
+int swap_file_begin(int fd, unsigned entries, uint64_t contents, uint64_t *ret_offset)
 {
     uint64_t size = sizeof(struct head) + entries * sizeof(struct swap_entry);
+    uint64_t offset = (size + SWAP_FILE_CHUNK - 1) / SWAP_FILE_CHUNK * SWAP_FILE_CHUNK;
 
-    *ret_offset = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return ftruncate(fd, 0) ? -errno : 0;
+    if (ftruncate(fd, 0) || ftruncate(fd, (off_t)(offset + contents)))
+        return -errno;
+    *ret_offset = offset;
+    return 0;
+}
+
+/* A page for which the file system has no space would raise SIGBUS; here that is EFAULT. */
+static int populate(void *pages, size_t size)
+{
+    int error = shm_populate_mapping(pages, size);
+
+    if (error == -EFAULT)
+        return -ENOSPC;
+    return error == -EINVAL ? -EOPNOTSUPP : error;
 }
 
 static bool is_zero(const unsigned char *data, size_t size)
@@ -90,28 +116,46 @@ static bool is_zero(const unsigned char *data, size_t size)
     return !data[0] && !memcmp(data, data + 1, size - 1);
 }
 
-int swap_file_write(int fd, struct swap_entry *entry, uint64_t done, const void *data, size_t size)
+/* write() would have the threads create the pages of a file in memory one after the other, under
+ * its lock. Through a mapping they do it side by side. -EOPNOTSUPP where the kernel cannot do that.
+ */
+static int write_mapped(int fd, const void *data, size_t size, uint64_t offset)
 {
-    entry->hash = mix(entry->hash, data, size);
-    return is_zero(data, size) ? 0 : pwrite_all(fd, data, size, entry->offset + done);
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+    if (pages == MAP_FAILED)
+        return -EOPNOTSUPP;
+    int error = file_guard_add((uintptr_t)pages, size);
+    if (!error) {
+        error = populate(pages, size);
+        if (!error)
+            memcpy(pages, data, size);
+        if (file_guard_remove((uintptr_t)pages) && !error)
+            error = -EIO;
+    }
+    munmap(pages, size);
+    return error;
 }
 
-/* Holes at the end count, too. */
-static int set_size(int fd, const struct swap_entry *entries, unsigned count)
+static int write_chunk(int fd, const void *data, size_t size, uint64_t offset)
 {
-    const struct swap_entry *last = count ? &entries[count - 1] : NULL;
+    int error = is_in_memory(fd) ? write_mapped(fd, data, size, offset) : -EOPNOTSUPP;
 
-    return last && ftruncate(fd, (off_t)(last->offset + last->size)) ? -errno : 0;
+    return error == -EOPNOTSUPP ? pwrite_all(fd, data, size, offset) : error;
+}
+
+int swap_file_write(int fd, uint64_t offset, const void *data, size_t size, uint64_t *ret_hash)
+{
+    *ret_hash = hash_bytes(data, size);
+    return is_zero(data, size) ? 0 : write_chunk(fd, data, size, offset);
 }
 
 int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count)
 {
     const size_t size = count * sizeof(*entries);
     const struct head head = {MAGIC, count, hash_bytes(entries, size)};
-    int error = set_size(fd, entries, count);
+    int error = pwrite_all(fd, entries, size, sizeof(head));
 
-    if (!error)
-        error = pwrite_all(fd, entries, size, sizeof(head));
     if (!error)
         error = pwrite_all(fd, &head, sizeof(head), 0);
     return error || !fdatasync(fd) ? error : -errno;
@@ -154,12 +198,11 @@ int swap_file_find(int fd, uint64_t address, uint64_t size, struct swap_entry *r
     return error ? error : find_entry(entries, head.count, address, size, ret_entry);
 }
 
-int swap_file_read(int fd, const struct swap_entry *entry, uint64_t done, void *data, size_t size,
-                   uint64_t *hash)
+int swap_file_read(int fd, uint64_t offset, void *data, size_t size, uint64_t *ret_hash)
 {
-    int error = read_at(fd, data, size, entry->offset + done);
+    int error = read_at(fd, data, size, offset);
 
     if (!error)
-        *hash = mix(*hash, data, size);
+        *ret_hash = hash_bytes(data, size);
     return error;
 }

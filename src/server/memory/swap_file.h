@@ -27,12 +27,16 @@ struct swap_entry {
  * process forever. 0 or -EOPNOTSUPP. */
 int swap_file_check(int fd);
 
-/* Empties the file. Returns where the contents begin behind so many entries. */
-int swap_file_begin(int fd, unsigned entries, uint64_t *ret_offset);
+/* Empties the file, and gives it its size for that many bytes of contents. Returns where they begin
+ * behind so many entries. */
+int swap_file_begin(int fd, unsigned entries, uint64_t contents, uint64_t *ret_offset);
 
-/* Writes a chunk of the entry's contents, which begins `done` bytes behind their start, and mixes
- * it into the entry's hash. Chunks come in order, and all but the last have their full size. */
-int swap_file_write(int fd, struct swap_entry *entry, uint64_t done, const void *data, size_t size);
+/* Writes a chunk of contents at that place of the file, and returns its hash. Threads may write
+ * different chunks side by side. */
+int swap_file_write(int fd, uint64_t offset, const void *data, size_t size, uint64_t *ret_hash);
+
+/* An entry's hash, of those of its chunks. All but the last chunk have their full size. */
+uint64_t swap_file_hash(const uint64_t *hashes, uint64_t count);
 
 /* Makes the file complete, and waits until it is on its disk. */
 int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count);
@@ -40,7 +44,5 @@ int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count)
 /* -ENOENT where there is no such entry. */
 int swap_file_find(int fd, uint64_t address, uint64_t size, struct swap_entry *ret_entry);
 
-/* Reads a chunk and mixes it into *hash, which begins as 0. Behind the last it equals the entry's.
- */
-int swap_file_read(int fd, const struct swap_entry *entry, uint64_t done, void *data, size_t size,
-                   uint64_t *hash);
+/* Reads a chunk and returns its hash. */
+int swap_file_read(int fd, uint64_t offset, void *data, size_t size, uint64_t *ret_hash);

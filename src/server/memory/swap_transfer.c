@@ -4,163 +4,186 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "chunk_team.h"
 #include "cleanup.h"
 #include "device_granule.h"
+#include "placement.h"
 #include "swap_copy.h"
 
-/* One chunk at a time is on its way through `buffer`. */
-struct file_transfer {
-    int fd, readable;
-    unsigned char *buffer;
-    struct swap_entry *entries;
+/* The granules that are on their way, in the order of their addresses. */
+struct transfer {
+    int fd; /* of the file that is written; -1 = read from each granule's */
+    struct chunk_region *regions;
+    struct swap_entry *entries; /* of the regions */
+    uint64_t *hashes;           /* of all their chunks */
+    uint64_t offset;            /* in the file, behind the last region */
+    uint64_t bytes, chunks;     /* of all regions */
     unsigned count;
-    uint64_t offset;
     int error; /* of the file; or 0 */
 };
 
-static CUresult fail_file(struct file_transfer *transfer, int error)
+static CUresult fail_file(struct transfer *transfer, int error)
 {
     transfer->error = error;
     return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-static uint64_t file_chunk(const struct granule *granule, uint64_t done)
+static uint64_t chunk_count(uint64_t size)
 {
-    uint64_t left = granule->size - done;
-
-    return left < SWAP_FILE_CHUNK ? left : SWAP_FILE_CHUNK;
+    return (size + SWAP_FILE_CHUNK - 1) / SWAP_FILE_CHUNK;
 }
 
-static CUresult copy_and_wait(CUdeviceptr dst, CUdeviceptr src, uint64_t size, CUstream stream)
+/* ---- what is to be moved ---- */
+
+static bool is_part(const struct transfer *transfer, const struct granule *granule)
 {
-    CUresult result = driver.cuMemcpyAsync(dst, src, size, stream);
-
-    return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(stream) : result;
-}
-
-typedef CUresult chunk_mover(struct file_transfer *transfer, const struct granule *granule,
-                             uint64_t done, CUstream stream);
-
-static CUresult move_chunks(struct session *session, struct file_transfer *transfer,
-                            const struct granule *granule, chunk_mover *move)
-{
-    CUstream stream;
-    CUresult result = driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    for (uint64_t done = 0; done < granule->size && result == CUDA_SUCCESS; done += SWAP_FILE_CHUNK)
-        result =
-            session->stop ? fail_file(transfer, -ECANCELED) : move(transfer, granule, done, stream);
-    driver.cuStreamDestroy_v2(stream);
-    session_check(session, result);
-    return result;
-}
-
-/* ---- into a file ---- */
-
-static CUresult save_chunk(struct file_transfer *transfer, const struct granule *granule,
-                           uint64_t done, CUstream stream)
-{
-    uint64_t size = file_chunk(granule, done);
-    CUresult result =
-        copy_and_wait((uintptr_t)transfer->buffer, granule->address + done, size, stream);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    int error =
-        swap_file_write(transfer->fd, &granule->swapped->entry, done, transfer->buffer, size);
-    return error ? fail_file(transfer, error) : CUDA_SUCCESS;
-}
-
-static CUresult save_granule(struct session *session, struct granule *granule, void *context)
-{
-    struct file_transfer *transfer = context;
-    CUresult result = swap_copy_begin(session, granule, 0);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    granule->swapped->entry = (struct swap_entry){
-        .address = granule->address, .size = granule->size, .offset = transfer->offset};
-    transfer->offset += granule->size;
-    result = swap_copy_give_file(granule->swapped, transfer->readable);
-    if (result == CUDA_SUCCESS)
-        result = move_chunks(session, transfer, granule, save_chunk);
-    transfer->entries[transfer->count++] = granule->swapped->entry;
-    return result;
+    return transfer->fd >= 0 || granule->swapped->fd >= 0;
 }
 
 static CUresult count_granule(struct session *session, struct granule *granule, void *context)
 {
-    unsigned *count = context;
+    struct transfer *transfer = context;
 
-    ++*count;
+    if (!is_part(transfer, granule))
+        return CUDA_SUCCESS;
+    transfer->count++;
+    transfer->bytes += granule->size;
+    transfer->chunks += chunk_count(granule->size);
     return CUDA_SUCCESS;
 }
 
-static CUresult save_all(struct session *session, struct file_transfer *transfer, unsigned count)
+static CUresult add_granule(struct session *session, struct granule *granule, void *context)
 {
-    int error = swap_file_begin(transfer->fd, count, &transfer->offset);
-    CUresult result =
-        error ? fail_file(transfer, error) : swap_for_each(session, false, save_granule, transfer);
+    struct transfer *transfer = context;
+    struct swap_entry entry = {granule->address, granule->size, transfer->offset, 0};
+    int fd = transfer->fd;
 
+    if (!is_part(transfer, granule))
+        return CUDA_SUCCESS;
+    if (fd < 0) {
+        entry = granule->swapped->entry;
+        fd = granule->swapped->fd;
+    }
+    transfer->entries[transfer->count] = entry;
+    transfer->regions[transfer->count++] = (struct chunk_region){
+        session_device(session, granule->part), granule->address, granule->size, fd, entry.offset,
+        transfer->hashes + transfer->chunks};
+    transfer->offset += granule->size;
+    transfer->chunks += chunk_count(granule->size);
+    return CUDA_SUCCESS;
+}
+
+static CUresult make_tables(struct transfer *transfer)
+{
+    transfer->regions = calloc(transfer->count + 1, sizeof(*transfer->regions));
+    transfer->entries = calloc(transfer->count + 1, sizeof(*transfer->entries));
+    transfer->hashes = calloc(transfer->chunks + 1, sizeof(*transfer->hashes));
+    return transfer->regions && transfer->entries && transfer->hashes ? CUDA_SUCCESS
+                                                                      : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* The count is made first, and then the tables are filled. */
+static CUresult fill_tables(struct session *session, struct transfer *transfer)
+{
+    transfer->count = 0;
+    transfer->chunks = 0;
+    return swap_for_each(session, transfer->fd < 0, add_granule, transfer);
+}
+
+static void end_tables(struct transfer *transfer)
+{
+    free(transfer->regions);
+    free(transfer->entries);
+    free(transfer->hashes);
+}
+
+static CUresult move_all(struct session *session, struct transfer *transfer)
+{
+    const struct chunk_order order = {session, transfer->fd >= 0, transfer->regions,
+                                      transfer->count};
+
+    return chunk_team_run(&order, &transfer->error);
+}
+
+static uint64_t hash_of(const struct chunk_region *region)
+{
+    return swap_file_hash(region->hashes, chunk_count(region->size));
+}
+
+/* ---- into a file ---- */
+
+static CUresult save_all(struct session *session, struct transfer *transfer)
+{
+    int error = swap_file_begin(transfer->fd, transfer->count, transfer->bytes, &transfer->offset);
+    CUresult result = error ? fail_file(transfer, error) : fill_tables(session, transfer);
+
+    if (result == CUDA_SUCCESS)
+        result = move_all(session, transfer);
     if (result != CUDA_SUCCESS)
         return result;
+    for (unsigned i = 0; i < transfer->count; i++)
+        transfer->entries[i].hash = hash_of(&transfer->regions[i]);
     error = swap_file_complete(transfer->fd, transfer->entries, transfer->count);
     return error ? fail_file(transfer, error) : CUDA_SUCCESS;
 }
 
+/* What the granules get is the next of the entries, and a descriptor. */
+struct saved {
+    const struct swap_entry *next;
+    int fd;
+};
+
+static CUresult give_copy(struct session *session, struct granule *granule, void *context)
+{
+    struct saved *saved = context;
+    CUresult result = swap_copy_begin(session, granule, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    granule->swapped->entry = *saved->next++;
+    return swap_copy_give_file(granule->swapped, saved->fd);
+}
+
 CUresult swap_save(struct session *session, int writable, int readable, int *ret_error)
 {
-    unsigned count = 0;
+    struct transfer transfer = {.fd = writable};
 
-    swap_for_each(session, false, count_granule, &count);
-    _cleanup_free_ struct swap_entry *entries = calloc(count + 1, sizeof(*entries));
-    _cleanup_free_ unsigned char *buffer = malloc(SWAP_FILE_CHUNK);
-    struct file_transfer transfer = {
-        .fd = writable, .readable = readable, .buffer = buffer, .entries = entries};
-    CUresult result =
-        entries && buffer ? save_all(session, &transfer, count) : CUDA_ERROR_OUT_OF_MEMORY;
+    swap_for_each(session, false, count_granule, &transfer);
+    CUresult result = make_tables(&transfer);
+    if (result == CUDA_SUCCESS)
+        result = save_all(session, &transfer);
+    if (result == CUDA_SUCCESS) {
+        struct saved saved = {transfer.entries, readable};
+        result = swap_for_each(session, false, give_copy, &saved);
+    }
+    end_tables(&transfer);
     *ret_error = transfer.error;
     return result;
 }
 
 /* ---- back from a file ---- */
 
-static CUresult load_chunk(struct file_transfer *transfer, const struct granule *granule,
-                           uint64_t done, CUstream stream)
+static CUresult load_all(struct session *session, struct transfer *transfer)
 {
-    const struct swap_copy *copy = granule->swapped;
-    uint64_t size = file_chunk(granule, done);
-    int error = swap_file_read(copy->fd, &copy->entry, done, transfer->buffer, size,
-                               &transfer->entries->hash);
+    CUresult result = fill_tables(session, transfer);
 
-    return error
-               ? fail_file(transfer, error)
-               : copy_and_wait(granule->address + done, (uintptr_t)transfer->buffer, size, stream);
-}
-
-static CUresult load_granule(struct session *session, struct granule *granule, void *context)
-{
-    struct file_transfer *transfer = context;
-
-    if (granule->swapped->fd < 0)
-        return CUDA_SUCCESS;
-    transfer->entries->hash = 0;
-    CUresult result = move_chunks(session, transfer, granule, load_chunk);
-    if (result == CUDA_SUCCESS && transfer->entries->hash != granule->swapped->entry.hash)
-        return fail_file(transfer, -EBADMSG);
+    if (result == CUDA_SUCCESS)
+        result = move_all(session, transfer);
+    for (unsigned i = 0; i < transfer->count && result == CUDA_SUCCESS; i++)
+        if (hash_of(&transfer->regions[i]) != transfer->entries[i].hash)
+            result = fail_file(transfer, -EBADMSG);
     return result;
 }
 
 CUresult swap_load(struct session *session, int *ret_error)
 {
-    struct swap_entry entry = {0};
-    _cleanup_free_ unsigned char *buffer = malloc(SWAP_FILE_CHUNK);
-    struct file_transfer transfer = {.fd = -1, .buffer = buffer, .entries = &entry};
-    CUresult result =
-        buffer ? swap_for_each(session, true, load_granule, &transfer) : CUDA_ERROR_OUT_OF_MEMORY;
+    struct transfer transfer = {.fd = -1};
 
+    swap_for_each(session, true, count_granule, &transfer);
+    CUresult result = make_tables(&transfer);
+    if (result == CUDA_SUCCESS)
+        result = load_all(session, &transfer);
+    end_tables(&transfer);
     *ret_error = transfer.error;
     return result;
 }

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See chunk_team.h. The session's thread is one of the team. */
+#include "chunk_team.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "cleanup.h"
+#include "cpus.h"
+#include "device.h"
+#include "memory_state.h"
+#include "swap_file.h"
+#include "swap_staging.h"
+
+struct chunk {
+    const struct chunk_region *region;
+    uint64_t done, size; /* where it begins in its region */
+};
+
+struct team {
+    const struct chunk_order *order;
+    pthread_mutex_t lock; /* of all below */
+    unsigned region;      /* the next chunk */
+    uint64_t done;
+    CUresult result; /* the first that is none of success; then nobody takes a chunk */
+    int error;
+};
+
+struct member {
+    struct team *team;
+    unsigned char *buffer;
+    const struct device *device; /* whose context the thread is in, with `stream` */
+    CUstream stream;
+    pthread_t thread;
+};
+
+/* ---- what is left to do ---- */
+
+static uint64_t chunk_size(const struct chunk_region *region, uint64_t done)
+{
+    uint64_t left = region->size - done;
+
+    return left < SWAP_FILE_CHUNK ? left : SWAP_FILE_CHUNK;
+}
+
+static bool take_chunk(struct team *team, struct chunk *ret_chunk)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&team->lock);
+    const struct chunk_order *order = team->order;
+
+    if (team->result != CUDA_SUCCESS || team->region == order->count)
+        return false;
+    const struct chunk_region *region = &order->regions[team->region];
+    *ret_chunk = (struct chunk){region, team->done, chunk_size(region, team->done)};
+    team->done += ret_chunk->size;
+    if (team->done == region->size) {
+        team->region++;
+        team->done = 0;
+    }
+    return true;
+}
+
+static void note_failure(struct team *team, CUresult result, int error)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&team->lock);
+
+    if (team->result != CUDA_SUCCESS)
+        return;
+    team->result = result;
+    team->error = error;
+}
+
+/* ---- one chunk ---- */
+
+static CUresult copy_and_wait(const struct member *member, CUdeviceptr dst, CUdeviceptr src,
+                              uint64_t size)
+{
+    CUresult result = driver.cuMemcpyAsync(dst, src, size, member->stream);
+
+    return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(member->stream) : result;
+}
+
+static CUresult save_chunk(const struct member *member, const struct chunk *chunk, int *ret_error)
+{
+    const struct chunk_region *region = chunk->region;
+    CUresult result = copy_and_wait(member, (uintptr_t)member->buffer,
+                                    region->address + chunk->done, chunk->size);
+
+    if (result == CUDA_SUCCESS)
+        *ret_error = swap_file_write(region->fd, region->offset + chunk->done, member->buffer,
+                                     chunk->size, &region->hashes[chunk->done / SWAP_FILE_CHUNK]);
+    return result;
+}
+
+static CUresult load_chunk(const struct member *member, const struct chunk *chunk, int *ret_error)
+{
+    const struct chunk_region *region = chunk->region;
+
+    *ret_error = swap_file_read(region->fd, region->offset + chunk->done, member->buffer,
+                                chunk->size, &region->hashes[chunk->done / SWAP_FILE_CHUNK]);
+    return *ret_error ? CUDA_SUCCESS
+                      : copy_and_wait(member, region->address + chunk->done,
+                                      (uintptr_t)member->buffer, chunk->size);
+}
+
+/* ---- a thread ---- */
+
+static void end_stream(struct member *member)
+{
+    if (member->stream)
+        driver.cuStreamDestroy_v2(member->stream);
+    member->stream = NULL;
+    member->device = NULL;
+}
+
+static CUresult go_to_device(struct member *member, const struct device *device)
+{
+    if (member->device == device)
+        return CUDA_SUCCESS;
+    end_stream(member);
+    CUresult result = device_enter(device);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamCreateWithPriority(&member->stream, CU_STREAM_NON_BLOCKING, 0);
+    if (result == CUDA_SUCCESS)
+        member->device = device;
+    return result;
+}
+
+static CUresult move_chunk(struct member *member, const struct chunk *chunk, int *ret_error)
+{
+    const struct chunk_order *order = member->team->order;
+
+    *ret_error = order->session->stop ? -ECANCELED : 0;
+    CUresult result = *ret_error ? CUDA_SUCCESS : go_to_device(member, chunk->region->device);
+    if (result == CUDA_SUCCESS && !*ret_error)
+        result = order->out ? save_chunk(member, chunk, ret_error)
+                            : load_chunk(member, chunk, ret_error);
+    return *ret_error ? CUDA_ERROR_OPERATING_SYSTEM : result;
+}
+
+static void *run_member(void *context)
+{
+    struct member *member = context;
+    struct chunk chunk;
+    int error;
+
+    while (take_chunk(member->team, &chunk)) {
+        CUresult result = move_chunk(member, &chunk, &error);
+        if (result != CUDA_SUCCESS)
+            note_failure(member->team, result, error);
+    }
+    end_stream(member);
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+/* As many threads as there are CPUs and work for. */
+static unsigned team_size(const struct chunk_order *order)
+{
+    uint64_t size = 0;
+
+    for (unsigned i = 0; i < order->count && size < SWAP_BUFFERS; i++)
+        size += (order->regions[i].size + SWAP_FILE_CHUNK - 1) / SWAP_FILE_CHUNK;
+    if (size > SWAP_BUFFERS)
+        size = SWAP_BUFFERS;
+    return size > cpus_available() ? cpus_available() : (unsigned)size;
+}
+
+/* With fewer where no more threads can be made. */
+static void run_all(struct team *team, unsigned char *buffers)
+{
+    struct member members[SWAP_BUFFERS];
+    unsigned wanted = team_size(team->order), count = 0;
+
+    for (unsigned i = 0; i < SWAP_BUFFERS; i++)
+        members[i] = (struct member){.team = team, .buffer = buffers + i * SWAP_BUFFER};
+    while (count + 1 < wanted &&
+           !pthread_create(&members[count].thread, NULL, run_member, &members[count]))
+        count++;
+    run_member(&members[count]);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(members[i].thread, NULL);
+}
+
+CUresult chunk_team_run(const struct chunk_order *order, int *ret_error)
+{
+    struct session *session = order->session;
+    struct swap_staging *staging = &session->server->memory->swap_staging;
+    struct team team = {.order = order, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+    *ret_error = 0;
+    if (!order->count)
+        return CUDA_SUCCESS;
+    unsigned char *buffers = swap_staging_take(staging);
+    if (!buffers)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    run_all(&team, buffers);
+    swap_staging_give(staging, buffers);
+    session->current = NULL; /* the thread may be in another device's context now */
+    session_check(session, team.result);
+    *ret_error = team.error;
+    return team.result;
+}

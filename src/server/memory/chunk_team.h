@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several threads that copy memory between devices and files (swap_file.h), because one thread is
+ * far slower than a device or a disk: it creates pages of the file, copies and hashes.
+ *
+ *     each thread, until there is no chunk left:
+ *         device ── cuMemcpyAsync ──> its page-locked buffer ── hash, write ──> file
+ *         device <── cuMemcpyAsync ── its page-locked buffer <── read, hash ── file
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loader.h"
+
+struct device;
+struct session;
+
+/* Memory that lies in one piece on its device and in the file. */
+struct chunk_region {
+    const struct device *device;
+    uint64_t address, size;
+    int fd;
+    uint64_t offset;  /* in the file */
+    uint64_t *hashes; /* of its chunks of SWAP_FILE_CHUNK: results */
+};
+
+struct chunk_order {
+    struct session *session;
+    bool out; /* to the file */
+    const struct chunk_region *regions;
+    unsigned count;
+};
+
+/* The session thread's; it waits until all is copied, and gives up when the session ends.
+ * CUDA_ERROR_OPERATING_SYSTEM with *ret_error, a negative error number, for what a file caused; or
+ * what the driver says. */
+CUresult chunk_team_run(const struct chunk_order *order, int *ret_error);
