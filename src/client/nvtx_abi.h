@@ -40,6 +40,8 @@ enum nvtx_core2 {
     NVTX_DOMAIN_RANGE_POP,
     NVTX_DOMAIN_REGISTER_STRING_A = 10,
     NVTX_DOMAIN_REGISTER_STRING_W = 11,
+    NVTX_DOMAIN_CREATE_A = 12,
+    NVTX_DOMAIN_CREATE_W = 13,
 };
 
 typedef void (*nvtx_function)(void);
@@ -74,3 +76,27 @@ struct nvtx_attributes {
 };
 
 _Static_assert(offsetof(struct nvtx_attributes, message) == 40, "as NVTX 3 has it");
+
+/* CUPTI's numbers of the functions (cupti_nvtx_cbid.h). */
+enum nvtx_cbid {
+    NVTX_CBID_MarkA = 1,
+    NVTX_CBID_MarkW = 2,
+    NVTX_CBID_MarkEx = 3,
+    NVTX_CBID_RangeStartA = 4,
+    NVTX_CBID_RangeStartW = 5,
+    NVTX_CBID_RangeStartEx = 6,
+    NVTX_CBID_RangeEnd = 7,
+    NVTX_CBID_RangePushA = 8,
+    NVTX_CBID_RangePushW = 9,
+    NVTX_CBID_RangePushEx = 10,
+    NVTX_CBID_RangePop = 11,
+    NVTX_CBID_DomainMarkEx = 30,
+    NVTX_CBID_DomainRangeStartEx = 31,
+    NVTX_CBID_DomainRangeEnd = 32,
+    NVTX_CBID_DomainRangePushEx = 33,
+    NVTX_CBID_DomainRangePop = 34,
+    NVTX_CBID_DomainRegisterStringA = 39,
+    NVTX_CBID_DomainRegisterStringW = 40,
+    NVTX_CBID_DomainCreateA = 41,
+    NVTX_CBID_DomainCreateW = 42,
+};

@@ -62,10 +62,25 @@ static enum profiler_memory memory_at(uint64_t address)
     return address >= client->host_base ? PROFILER_PINNED : PROFILER_DEVICE;
 }
 
+/* That of the work, where the allocation has ended. */
+static struct profiler_place place_at(uint64_t address, const struct profiler_work *work)
+{
+    struct profiler_place place = {.device = work->device, .context = work->context};
+    struct allocation allocation;
+
+    if (!address_map_find(address, &allocation) || !allocation.context)
+        return place;
+    place.device = (uint32_t)allocation.context->device->ordinal;
+    place.context = (uint32_t)allocation.context->id;
+    return place;
+}
+
 static void describe_copy(const struct trace_record *record, struct profiler_work *work)
 {
     work->to = memory_at(record->to);
     work->from = record->to && !record->from ? PROFILER_PAGEABLE : memory_at(record->from);
+    work->to_place = place_at(record->to, work);
+    work->from_place = place_at(record->from, work);
 }
 
 static void describe_kernel(const struct function_facts *facts, struct profiler_work *work)

@@ -23,14 +23,15 @@ struct profiler_call {
     uint32_t runtime_cbid; /* CUPTI's number of a call of the runtime; 0 = a call of the driver */
     int is_nested;         /* the runtime makes it, in a call of the program */
     uint32_t correlation;  /* as enter() has given it; that of the outer call of a nested one */
-    const void *arguments; /* a struct of them, or NULL; of the driver when it has returned */
+    const void *arguments; /* a struct of them, or NULL */
     const char *symbol;    /* of the runtime: the name of a kernel that it launches, or NULL */
+    CUstream stream;       /* its parameter hStream, or NULL */
+    CUevent event;         /* its parameter hEvent, or NULL */
+    CUfunction function;   /* of the driver: the kernel that it launches, or NULL */
 
     /* What follows is known when it has returned. */
     uint64_t begin_ns, end_ns;
-    int result;      /* a CUresult or cudaError_t */
-    CUstream stream; /* its parameter hStream, or NULL */
-    CUevent event;   /* its parameter hEvent, or NULL */
+    int result; /* a CUresult or cudaError_t */
 };
 
 enum profiler_work_kind {
@@ -48,6 +49,11 @@ enum profiler_memory {
     PROFILER_DEVICE,
 };
 
+/* Where device memory is. */
+struct profiler_place {
+    uint32_t device, context;
+};
+
 /* Work of this program that the device has done. */
 struct profiler_work {
     enum profiler_work_kind kind;
@@ -57,10 +63,32 @@ struct profiler_work {
     uint64_t bytes;                   /* of a copy or memset */
     uint32_t value;                   /* of a memset */
     enum profiler_memory to, from;
-    const char *name; /* of a kernel; valid until the hook returns */
+    struct profiler_place to_place, from_place; /* where these are PROFILER_DEVICE */
+    const char *name;                           /* of a kernel; valid until the hook returns */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared, static_shared, local_per_thread, registers;
     int in_graph; /* a node of a graph */
+};
+
+enum profiler_mark_kind {
+    PROFILER_MARK = 1,
+    PROFILER_PUSH, /* a range of the thread begins, and ends: each ends the newest of its domain */
+    PROFILER_POP,
+    PROFILER_START, /* a range begins that any thread may end by its number */
+    PROFILER_END,
+    PROFILER_NAME, /* a domain or a text gets a handle */
+};
+
+/* A call of NVTX. */
+struct profiler_mark {
+    enum profiler_mark_kind kind;
+    uint32_t cbid;         /* CUPTI's number of the function */
+    const char *name;      /* of the function, such as "nvtxRangePushA" */
+    const void *arguments; /* a struct of them */
+    const void *result;    /* its return value, or NULL */
+    const char *domain;    /* name; NULL = the default one */
+    const char *text;      /* of a mark or range that begins */
+    uint64_t number;       /* of a range of any thread */
 };
 
 /* Called by the threads of the program. A hook may make calls of the driver, for which no hook is
@@ -73,6 +101,8 @@ struct profiler_hooks {
     void (*leave)(const struct profiler_call *call);
     /* Work, in the order in which streams were asked for it. One thread at a time. */
     void (*take)(const struct profiler_work *work);
+    /* A call of NVTX, when its result is known. */
+    void (*mark)(const struct profiler_mark *mark);
 };
 
 struct profiler_interface {

@@ -55,6 +55,7 @@ enum cupti_copy_kind {
     CUPTI_COPY_DTOH = 2,
     CUPTI_COPY_DTOD = 8,
     CUPTI_COPY_HTOH = 9,
+    CUPTI_COPY_PTOP = 10,
 };
 
 enum cupti_memory_kind {
@@ -76,6 +77,9 @@ enum cupti_synchronization {
 #define CUPTI_OBJECT_THREAD 2u
 #define CUPTI_CACHE_UNKNOWN 0u
 #define CUPTI_FLAG_ASYNC 1u
+#define CUPTI_FLAG_MARKER_INSTANTANEOUS 1u
+#define CUPTI_FLAG_MARKER_START 2u
+#define CUPTI_FLAG_MARKER_END 4u
 
 /* Records: 8-byte aligned, as NVIDIA's; reserved members are 0. */
 #define CUPTI_RECORD __attribute__((packed, aligned(8)))
@@ -89,6 +93,17 @@ struct CUPTI_RECORD cupti_copy { /* CUpti_ActivityMemcpy6 */
     uint32_t graph, channel, channel_type;
     uint8_t is_device_launched, pad2[3];
     uint64_t copy_count;
+};
+
+struct CUPTI_RECORD cupti_peer_copy { /* CUpti_ActivityMemcpyPtoP4 */
+    uint32_t kind;
+    uint8_t copy_kind, source_kind, destination_kind, flags;
+    uint64_t bytes, start, end;
+    uint32_t device, context, stream;
+    uint32_t source_device, source_context, destination_device, destination_context;
+    uint32_t correlation;
+    uint64_t reserved, graph_node;
+    uint32_t graph, channel, channel_type;
 };
 
 struct CUPTI_RECORD cupti_memset { /* CUpti_ActivityMemset4 */
@@ -163,6 +178,14 @@ struct CUPTI_RECORD cupti_graph { /* CUpti_ActivityGraphTrace2 */
     uint32_t end_device, end_context;
 };
 
+struct CUPTI_RECORD cupti_marker { /* CUpti_ActivityMarker2 */
+    uint32_t kind, flags;
+    uint64_t time;
+    uint32_t id, object_kind;
+    uint32_t process, thread, object_rest, pad;
+    const char *name, *domain;
+};
+
 /* ---- callbacks ---- */
 
 enum cupti_domain {
@@ -170,6 +193,7 @@ enum cupti_domain {
     CUPTI_DOMAIN_RUNTIME = 2,
     CUPTI_DOMAIN_RESOURCE = 3,
     CUPTI_DOMAIN_SYNCHRONIZE = 4,
+    CUPTI_DOMAIN_NVTX = 5,
     CUPTI_DOMAINS = 7,
 };
 
@@ -182,13 +206,28 @@ enum cupti_site {
 struct cupti_callback_data {
     uint32_t site;
     const char *function_name;
-    const void *parameters; /* NULL where a call of the driver begins */
+    const void *parameters; /* NULL where the call takes a struct by value */
     void *return_value;
     const char *symbol_name;
     CUcontext context;
     uint32_t context_id;
     uint64_t *correlation_data;
     uint32_t correlation;
+};
+
+/* CUpti_NvtxData */
+struct cupti_nvtx_data {
+    const char *function_name;
+    const void *parameters;
+    const void *return_value;
+};
+
+/* CUpti_SubscriberParams of 13.0 */
+struct cupti_subscriber {
+    size_t size;
+    const char *name;
+    char *old_name;
+    size_t old_size;
 };
 
 typedef void (*cupti_callback)(void *user, uint32_t domain, uint32_t cbid, const void *data);

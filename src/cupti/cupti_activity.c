@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUPTI's activity functions, as its public documentation describes them. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "cupti_buffer.h"
@@ -50,7 +50,8 @@ static void append_overhead(uint64_t begin_ns)
         .kind = CUPTI_KIND_OVERHEAD,
         .overhead_kind = CUPTI_OVERHEAD_BUFFER_FLUSH,
         .object_kind = CUPTI_OBJECT_THREAD,
-        .thread = (uint32_t)(uintptr_t)pthread_self(),
+        .process = (uint32_t)getpid(),
+        .thread = cupti_thread_number(),
         .start = cupti_clock_at(begin_ns),
         .end = cupti_clock_at(clock_ns()),
     };
@@ -65,7 +66,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flags)
 
     cupti_collect(true);
     append_overhead(began);
-    cupti_buffer_deliver(true);
+    cupti_buffer_deliver_all();
     return CUPTI_SUCCESS;
 }
 
@@ -202,6 +203,6 @@ CUptiResult cuptiFinalize(void)
 {
     cupti_callback_end();
     cupti_kinds_off();
-    cupti_buffer_deliver(true);
+    cupti_buffer_deliver_all();
     return CUPTI_SUCCESS;
 }

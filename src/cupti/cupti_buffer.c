@@ -3,6 +3,7 @@
 #include "cupti_buffer.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +26,19 @@ static cupti_request_buffer request_buffer;
 static cupti_complete_buffer complete_buffer;
 static struct buffer current; /* data NULL: none */
 static struct full_buffer *full, **full_end = &full;
+static atomic_bool has_full; /* written with the lock */
 static size_t dropped;
+
+static pthread_mutex_t deliver_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before the other one */
+static __thread bool delivers; /* the thread is in the program's callback, with that lock */
 
 size_t cupti_record_size(uint32_t kind)
 {
     switch (kind) {
     case CUPTI_KIND_MEMCPY:
         return sizeof(struct cupti_copy);
+    case CUPTI_KIND_MEMCPY2:
+        return sizeof(struct cupti_peer_copy);
     case CUPTI_KIND_MEMSET:
         return sizeof(struct cupti_memset);
     case CUPTI_KIND_KERNEL:
@@ -44,6 +51,8 @@ size_t cupti_record_size(uint32_t kind)
         return sizeof(struct cupti_external);
     case CUPTI_KIND_SYNCHRONIZATION:
         return sizeof(struct cupti_wait);
+    case CUPTI_KIND_MARKER:
+        return sizeof(struct cupti_marker);
     case CUPTI_KIND_OVERHEAD:
         return sizeof(struct cupti_overhead);
     case CUPTI_KIND_GRAPH_TRACE:
@@ -79,6 +88,7 @@ static void queue_current(void)
         *made = (struct full_buffer){.buffer = current};
         *full_end = made;
         full_end = &made->next;
+        atomic_store_explicit(&has_full, true, memory_order_relaxed);
     }
     current = (struct buffer){.data = NULL};
 }
@@ -118,24 +128,55 @@ static struct full_buffer *take_full(cupti_complete_buffer *ret_complete)
 
     if (first && !(full = first->next))
         full_end = &full;
+    atomic_store_explicit(&has_full, full != NULL, memory_order_relaxed);
     *ret_complete = complete_buffer;
     return first;
 }
 
-void cupti_buffer_deliver(bool all)
+static void deliver_locked(void)
 {
     cupti_complete_buffer complete;
     struct full_buffer *one;
 
-    if (all) {
-        pthread_mutex_lock(&buffer_lock);
-        queue_current();
-        pthread_mutex_unlock(&buffer_lock);
-    }
+    delivers = true;
     while ((one = take_full(&complete)) != NULL) {
         complete(NULL, 0, one->buffer.data, one->buffer.size, one->buffer.used);
         free(one);
     }
+    delivers = false;
+}
+
+/* The callback of the program may wait for another thread that delivers, so this does not. */
+void cupti_buffer_deliver_full(void)
+{
+    if (!atomic_load_explicit(&has_full, memory_order_relaxed) || delivers ||
+        pthread_mutex_trylock(&deliver_lock))
+        return;
+    deliver_locked();
+    pthread_mutex_unlock(&deliver_lock);
+}
+
+void cupti_buffer_deliver_all(void)
+{
+    pthread_mutex_lock(&buffer_lock);
+    queue_current();
+    pthread_mutex_unlock(&buffer_lock);
+    if (delivers)
+        return;
+    pthread_mutex_lock(&deliver_lock);
+    deliver_locked();
+    pthread_mutex_unlock(&deliver_lock);
+}
+
+void cupti_buffer_after_fork(void)
+{
+    pthread_mutex_init(&buffer_lock, NULL);
+    pthread_mutex_init(&deliver_lock, NULL);
+    current = (struct buffer){.data = NULL};
+    full = NULL;
+    full_end = &full;
+    delivers = false;
+    atomic_store_explicit(&has_full, false, memory_order_relaxed);
 }
 
 size_t cupti_buffer_take_dropped(void)

@@ -14,12 +14,17 @@ CUptiResult cupti_buffer_set_callbacks(cupti_request_buffer request,
  * capacity. The record is counted as dropped when the program gives none. */
 void cupti_buffer_append(const void *record);
 
-/* Gives full buffers back to the program, with `all` also the one that is being filled. The caller
- * holds no lock. */
-void cupti_buffer_deliver(bool all);
+/* Gives full buffers back to the program. The caller holds no lock. */
+void cupti_buffer_deliver_full(void);
+
+/* Gives the one that is being filled back, too. When it returns, no other thread gives one back. */
+void cupti_buffer_deliver_all(void);
 
 /* Records that were dropped since the last time. */
 size_t cupti_buffer_take_dropped(void);
 
 /* The size of a record of this kind; 0 for an unknown one. */
 size_t cupti_record_size(uint32_t kind);
+
+/* In a child of fork, which gets none of the parent's records. */
+void cupti_buffer_after_fork(void);

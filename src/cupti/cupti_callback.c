@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See cupti_callback.h. The arguments of a driver call are known when it has returned: until then
- * functionParams is NULL. */
+/* See cupti_callback.h. */
 #include "cupti_callback.h"
 
 #include <pthread.h>
@@ -12,9 +11,11 @@
 #include "cupti_driver.h"
 #include "cupti_names.h"
 #include "cupti_state.h"
+#include "text.h"
 
 #define CBIDS_MAX 1024u
 #define CONTEXTS_MAX 64u
+#define SUBSCRIBER_NAME_MAX 64u
 
 enum resource_cbid {
     CONTEXT_CREATED = 1,
@@ -70,6 +71,12 @@ static uint32_t domain_of(const struct profiler_call *call)
     return call->runtime_cbid ? CUPTI_DOMAIN_RUNTIME : CUPTI_DOMAIN_DRIVER;
 }
 
+/* Of the runtime's calls libcuda says it. */
+static const char *symbol_of(const struct profiler_call *call)
+{
+    return call->function ? cupti_function_name(call->function) : call->symbol;
+}
+
 /* `result` is that of a call that ends. */
 static void report_call(const struct profiler_call *call, uint32_t cbid, uint32_t correlation,
                         int *result)
@@ -81,7 +88,7 @@ static void report_call(const struct profiler_call *call, uint32_t cbid, uint32_
         .function_name = call->name,
         .parameters = call->arguments,
         .return_value = result,
-        .symbol_name = call->symbol,
+        .symbol_name = symbol_of(call),
         .context = context,
         .context_id = context_id,
         .correlation_data = &correlation_data[call->is_nested],
@@ -153,12 +160,29 @@ void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid)
         report_call(call, cbid, call->correlation, &result);
 }
 
+/* ---- NVTX ---- */
+
+void cupti_callback_nvtx(const struct profiler_mark *mark)
+{
+    const struct cupti_nvtx_data data = {
+        .function_name = mark->name,
+        .parameters = mark->arguments,
+        .return_value = mark->result,
+    };
+
+    if (is_enabled(CUPTI_DOMAIN_NVTX, mark->cbid))
+        call_back(CUPTI_DOMAIN_NVTX, mark->cbid, &data);
+}
+
 /* ---- CUPTI's functions ---- */
 
 /* The only subscriber's handle. */
 static char subscriber;
+static char subscriber_name[SUBSCRIBER_NAME_MAX]; /* with the lock */
 
 CUPTI_EXPORT CUptiResult cuptiSubscribe(void **ret_subscriber, cupti_callback function, void *user);
+CUPTI_EXPORT CUptiResult cuptiSubscribe_v2(void **ret_subscriber, cupti_callback function,
+                                           void *user, struct cupti_subscriber *parameters);
 CUPTI_EXPORT CUptiResult cuptiUnsubscribe(void *handle);
 CUPTI_EXPORT CUptiResult cuptiEnableCallback(uint32_t enable, void *handle, uint32_t domain,
                                              uint32_t cbid);
@@ -170,20 +194,39 @@ CUPTI_EXPORT CUptiResult cuptiGetCallbackName(uint32_t domain, uint32_t cbid,
                                               const char **ret_name);
 CUPTI_EXPORT CUptiResult cuptiSupportedDomains(size_t *ret_count, const uint32_t **ret_domains);
 
-CUptiResult cuptiSubscribe(void **ret_subscriber, cupti_callback function, void *user)
+static CUptiResult subscribe_locked(void **ret_subscriber, cupti_callback function, void *user,
+                                    const char *name)
 {
-    if (!ret_subscriber || !function)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    if (!cupti_driver())
-        return CUPTI_ERROR_NOT_SUPPORTED;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&subscriber_lock);
     if (atomic_load_explicit(&callback, memory_order_relaxed))
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     context_count = 0;
+    text_format(subscriber_name, sizeof(subscriber_name), name ? "CUPTI for %s" : "CUPTI", name);
     atomic_store_explicit(&callback_user, user, memory_order_relaxed);
     atomic_store_explicit(&callback, function, memory_order_release);
     *ret_subscriber = &subscriber;
     return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiSubscribe(void **ret_subscriber, cupti_callback function, void *user)
+{
+    return cuptiSubscribe_v2(ret_subscriber, function, user, NULL);
+}
+
+/* A program that is newer than these parameters has more of them. */
+CUptiResult cuptiSubscribe_v2(void **ret_subscriber, cupti_callback function, void *user,
+                              struct cupti_subscriber *parameters)
+{
+    CUptiResult result;
+
+    if (!ret_subscriber || !function || (parameters && parameters->size < sizeof(*parameters)))
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    if (!cupti_driver())
+        return CUPTI_ERROR_NOT_SUPPORTED;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&subscriber_lock);
+    result = subscribe_locked(ret_subscriber, function, user, parameters ? parameters->name : NULL);
+    if (result != CUPTI_SUCCESS && parameters && parameters->old_name)
+        text_copy(parameters->old_name, parameters->old_size, subscriber_name);
+    return result;
 }
 
 static bool is_subscriber(const void *handle)
@@ -206,12 +249,24 @@ static void set_domain(uint32_t domain, bool on)
         atomic_store_explicit(&enabled[domain][cbid], on, memory_order_relaxed);
 }
 
-void cupti_callback_end(void)
+static void forget_subscriber(void)
 {
     atomic_store_explicit(&callback, NULL, memory_order_release);
     for (uint32_t domain = 1; domain < CUPTI_DOMAINS; domain++)
         set_domain(domain, false);
+}
+
+void cupti_callback_end(void)
+{
+    forget_subscriber();
     cupti_callbacks_switch(false);
+}
+
+void cupti_callback_after_fork(void)
+{
+    pthread_mutex_init(&subscriber_lock, NULL);
+    forget_subscriber();
+    in_callback = false;
 }
 
 CUptiResult cuptiUnsubscribe(void *handle)
@@ -274,11 +329,12 @@ CUptiResult cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **re
     return CUPTI_SUCCESS;
 }
 
-/* Nothing is called back for the domains of NVTX and states. */
+/* Nothing is called back for the domain of states. */
 CUptiResult cuptiSupportedDomains(size_t *ret_count, const uint32_t **ret_domains)
 {
     static const uint32_t domains[] = {CUPTI_DOMAIN_DRIVER, CUPTI_DOMAIN_RUNTIME,
-                                       CUPTI_DOMAIN_RESOURCE, CUPTI_DOMAIN_SYNCHRONIZE};
+                                       CUPTI_DOMAIN_RESOURCE, CUPTI_DOMAIN_SYNCHRONIZE,
+                                       CUPTI_DOMAIN_NVTX};
 
     if (!ret_count || !ret_domains)
         return CUPTI_ERROR_INVALID_PARAMETER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callbacks of the one subscriber: calls of driver and runtime, contexts that are made, and waits.
- */
+/* Callbacks of the one subscriber: calls of driver, runtime and NVTX, contexts that are made, and
+ * waits. */
 #pragma once
 
 #include "cupti_abi.h"
@@ -10,5 +10,10 @@
 void cupti_callback_enter(const struct profiler_call *call, uint32_t correlation);
 void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid);
 
+/* Called for each call of NVTX. */
+void cupti_callback_nvtx(const struct profiler_mark *mark);
+
 /* Ends the subscription, if there is one. */
 void cupti_callback_end(void);
+
+void cupti_callback_after_fork(void);

@@ -91,3 +91,8 @@ void cupti_clock_set(cupti_timestamp clock)
     program_clock = clock;
     first = last = take_sample();
 }
+
+void cupti_clock_after_fork(void)
+{
+    pthread_mutex_init(&clock_lock, NULL);
+}

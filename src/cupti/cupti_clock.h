@@ -12,3 +12,5 @@ uint64_t cupti_clock_at(uint64_t monotonic_ns);
 
 /* Takes the program's clock from now on; NULL = CLOCK_REALTIME. It must advance evenly. */
 void cupti_clock_set(cupti_timestamp clock);
+
+void cupti_clock_after_fork(void);

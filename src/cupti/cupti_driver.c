@@ -32,8 +32,11 @@ static bool find_entry_points(void *library)
     driver.context_device = dlsym(library, "cuCtxGetDevice");
     driver.stream_id = dlsym(library, "cuStreamGetId");
     driver.stream_id_per_thread = dlsym(library, "cuStreamGetId_ptsz");
+    driver.function_name = dlsym(library, "cuFuncGetName");
+    driver.nvtx_injection = dlsym(library, "InitializeInjectionNvtx2");
     return driver.get_current && driver.set_current && driver.context_id && driver.context_device &&
-           driver.stream_id && driver.stream_id_per_thread;
+           driver.stream_id && driver.stream_id_per_thread && driver.function_name &&
+           driver.nvtx_injection;
 }
 
 /* The library that the program has loaded, or will load. */
@@ -70,4 +73,12 @@ uint32_t cupti_stream_number(CUstream stream)
     unsigned long long id;
 
     return calls && calls->stream_id(stream, &id) == CUDA_SUCCESS ? (uint32_t)id : 0;
+}
+
+const char *cupti_function_name(CUfunction function)
+{
+    const struct cupti_driver *calls = cupti_driver();
+    const char *name;
+
+    return calls && calls->function_name(&name, function) == CUDA_SUCCESS ? name : NULL;
 }

@@ -15,6 +15,8 @@ struct cupti_driver {
     CUresult (*context_device)(CUdevice *ret_device);
     CUresult (*stream_id)(CUstream stream, unsigned long long *ret_id);
     CUresult (*stream_id_per_thread)(CUstream stream, unsigned long long *ret_id);
+    CUresult (*function_name)(const char **ret_name, CUfunction function);
+    int (*nvtx_injection)(void *get_export_table);
 };
 
 /* NULL when there is no driver, or it is not Funnel's. */
@@ -23,3 +25,6 @@ const struct cupti_driver *cupti_driver(void);
 /* Ids of the current context, and of a stream in it; 0 when there is none. */
 uint32_t cupti_current_context(CUcontext *ret_context);
 uint32_t cupti_stream_number(CUstream stream);
+
+/* As long as the function lives; NULL when there is none. */
+const char *cupti_function_name(CUfunction function);

@@ -32,6 +32,9 @@ CUPTI_EXPORT CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *ret_id);
 CUPTI_EXPORT CUptiResult cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t *ret_id);
 CUPTI_EXPORT CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_thread,
                                             uint32_t *ret_id);
+CUPTI_EXPORT CUptiResult cuptiGetGraphId(CUgraph graph, uint32_t *ret_id);
+CUPTI_EXPORT CUptiResult cuptiGetGraphExecId(CUgraphExec graph, uint32_t *ret_id);
+CUPTI_EXPORT CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *ret_id);
 CUPTI_EXPORT CUptiResult cuptiSetThreadIdType(uint32_t type);
 CUPTI_EXPORT CUptiResult cuptiGetThreadIdType(uint32_t *ret_type);
 CUPTI_EXPORT CUptiResult cuptiDeviceSupported(CUdevice device, int *ret_supported);

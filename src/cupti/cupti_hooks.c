@@ -13,7 +13,9 @@
 #include "cupti_callback.h"
 #include "cupti_clock.h"
 #include "cupti_driver.h"
+#include "cupti_graph.h"
 #include "cupti_intern.h"
+#include "cupti_marker.h"
 #include "cupti_names.h"
 #include "cupti_state.h"
 
@@ -91,7 +93,7 @@ bool cupti_uses_system_threads(void)
     return atomic_load_explicit(&system_threads, memory_order_relaxed);
 }
 
-static uint32_t thread_number(void)
+uint32_t cupti_thread_number(void)
 {
     return cupti_uses_system_threads() ? (uint32_t)syscall(SYS_gettid)
                                        : (uint32_t)(uintptr_t)pthread_self();
@@ -105,7 +107,7 @@ static void append_call(const struct profiler_call *call, uint32_t cbid)
         .start = cupti_clock_at(call->begin_ns),
         .end = cupti_clock_at(call->end_ns),
         .process = (uint32_t)getpid(),
-        .thread = thread_number(),
+        .thread = cupti_thread_number(),
         .correlation = call->correlation,
         .result = (uint32_t)call->result,
     };
@@ -178,6 +180,8 @@ static uint32_t enter(const struct profiler_call *call)
 {
     uint32_t correlation = call->correlation ? call->correlation : take_correlation();
 
+    if (begins_with(call->name, "cuGraphLaunch"))
+        cupti_graph_launched(call->arguments, correlation);
     cupti_callback_enter(call, correlation);
     return correlation;
 }
@@ -201,6 +205,7 @@ static void append_outer(const struct profiler_call *call)
     if (type && cupti_kind_is_on(CUPTI_KIND_SYNCHRONIZATION))
         append_wait(call, type);
     cupti_driver()->profiler->collect(0);
+    cupti_buffer_deliver_full();
 }
 
 static void leave(const struct profiler_call *call)
@@ -234,6 +239,13 @@ void cupti_hooks_finish(void)
     finish_copy();
 }
 
+/* 0 = the work is no node of a graph. */
+static uint32_t graph_of(const struct profiler_work *work)
+{
+    return work->in_graph || work->kind == PROFILER_GRAPH ? cupti_graph_of_launch(work->correlation)
+                                                          : 0;
+}
+
 static void append_kernel(const struct profiler_work *work)
 {
     struct cupti_kernel record = {
@@ -251,6 +263,7 @@ static void append_kernel(const struct profiler_work *work)
         .local_per_thread = work->local_per_thread,
         .correlation = work->correlation,
         .grid_id = ++kernels,
+        .graph = graph_of(work),
         .name = cupti_intern(work->name),
     };
 
@@ -301,6 +314,37 @@ static void add_copy(const struct cupti_copy *next)
     copy.end = next->end > copy.end ? next->end : copy.end;
 }
 
+static bool is_between_devices(const struct profiler_work *work)
+{
+    return work->to == PROFILER_DEVICE && work->from == PROFILER_DEVICE &&
+           work->to_place.device != work->from_place.device;
+}
+
+static void append_peer_copy(const struct profiler_work *work)
+{
+    const struct cupti_peer_copy record = {
+        .kind = CUPTI_KIND_MEMCPY2,
+        .copy_kind = CUPTI_COPY_PTOP,
+        .source_kind = CUPTI_MEMORY_DEVICE,
+        .destination_kind = CUPTI_MEMORY_DEVICE,
+        .bytes = work->bytes,
+        .start = cupti_clock_at(work->begin_ns),
+        .end = cupti_clock_at(work->end_ns),
+        .device = work->device,
+        .context = work->context,
+        .stream = work->stream,
+        .source_device = work->from_place.device,
+        .source_context = work->from_place.context,
+        .destination_device = work->to_place.device,
+        .destination_context = work->to_place.context,
+        .correlation = work->correlation,
+        .graph = graph_of(work),
+    };
+
+    if (cupti_kind_is_on(CUPTI_KIND_MEMCPY2))
+        cupti_buffer_append(&record);
+}
+
 static void append_copy(const struct profiler_work *work)
 {
     const struct cupti_copy next = {
@@ -315,6 +359,7 @@ static void append_copy(const struct profiler_work *work)
         .context = work->context,
         .stream = work->stream,
         .correlation = work->correlation,
+        .graph = graph_of(work),
         .copy_count = 1,
     };
 
@@ -335,6 +380,7 @@ static void append_memset(const struct profiler_work *work)
         .stream = work->stream,
         .correlation = work->correlation,
         .memory_kind = CUPTI_MEMORY_DEVICE,
+        .graph = graph_of(work),
     };
 
     if (cupti_kind_is_on(CUPTI_KIND_MEMSET))
@@ -351,6 +397,7 @@ static void append_graph(const struct profiler_work *work)
         .device = work->device,
         .context = work->context,
         .stream = work->stream,
+        .graph = graph_of(work),
         .end_device = work->device,
         .end_context = work->context,
     };
@@ -366,10 +413,12 @@ static void take(const struct profiler_work *work)
 
     if (work->in_graph && cupti_kind_is_on(CUPTI_KIND_GRAPH_TRACE))
         return;
-    if (work->kind != PROFILER_COPY)
+    if (work->kind != PROFILER_COPY || is_between_devices(work))
         finish_copy();
     if (work->kind == PROFILER_KERNEL)
         append_kernel(work);
+    else if (work->kind == PROFILER_COPY && is_between_devices(work))
+        append_peer_copy(work);
     else if (work->kind == PROFILER_COPY)
         append_copy(work);
     else if (work->kind == PROFILER_MEMSET)
@@ -378,4 +427,18 @@ static void take(const struct profiler_work *work)
         append_graph(work);
 }
 
-const struct profiler_hooks cupti_hooks = {.enter = enter, .leave = leave, .take = take};
+static void mark(const struct profiler_mark *what)
+{
+    cupti_marker_append(what);
+    cupti_callback_nvtx(what);
+}
+
+void cupti_hooks_after_fork(void)
+{
+    pthread_mutex_init(&work_lock, NULL);
+    copy.kind = 0;
+    memset(external, 0, sizeof(external));
+}
+
+const struct profiler_hooks cupti_hooks = {
+    .enter = enter, .leave = leave, .take = take, .mark = mark};

@@ -19,3 +19,6 @@ CUptiResult cupti_external_pop(uint32_t kind, uint64_t *ret_id);
 /* The thread's id in records: that of pthread_self(), or the kernel's. */
 void cupti_use_system_threads(bool use);
 bool cupti_uses_system_threads(void);
+uint32_t cupti_thread_number(void);
+
+void cupti_hooks_after_fork(void);

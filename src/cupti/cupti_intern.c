@@ -2,9 +2,12 @@
 /* See cupti_intern.h. A table of chains: programs have some thousand kernels at most. */
 #include "cupti_intern.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cleanup.h"
 
 #define CHAINS 1024u
 
@@ -13,6 +16,7 @@ struct interned {
     char name[];
 };
 
+static pthread_mutex_t intern_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct interned *chains[CHAINS];
 
 /* FNV-1a. */
@@ -28,6 +32,7 @@ static uint32_t hash_name(const char *name)
 const char *cupti_intern(const char *name)
 {
     struct interned **chain = &chains[hash_name(name) % CHAINS];
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&intern_lock);
     size_t size = strlen(name) + 1;
     struct interned *made;
 
@@ -41,4 +46,9 @@ const char *cupti_intern(const char *name)
     made->next = *chain;
     *chain = made;
     return made->name;
+}
+
+void cupti_intern_after_fork(void)
+{
+    pthread_mutex_init(&intern_lock, NULL);
 }

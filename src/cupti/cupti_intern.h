@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of kernels, which a program may read as long as it lives. */
+/* Names of kernels and ranges, which a program may read as long as it lives. */
 #pragma once
 
-/* The same text, for the life of the process; "" without memory. One thread at a time. */
+/* The same text, for the life of the process; "" without memory. From any thread. */
 const char *cupti_intern(const char *name);
+
+void cupti_intern_after_fork(void);

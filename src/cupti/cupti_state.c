@@ -7,8 +7,12 @@
 
 #include "cleanup.h"
 #include "cupti_buffer.h"
+#include "cupti_callback.h"
+#include "cupti_clock.h"
 #include "cupti_driver.h"
 #include "cupti_hooks.h"
+#include "cupti_intern.h"
+#include "cupti_marker.h"
 
 #define CBIDS_MAX 1024u
 
@@ -45,12 +49,43 @@ static bool wants_hooks(void)
     return wants_callbacks;
 }
 
+static void forget_switches(void)
+{
+    for (uint32_t kind = 0; kind < CUPTI_KINDS; kind++)
+        atomic_store_explicit(&kinds_on[kind], false, memory_order_relaxed);
+    for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++) {
+        atomic_store_explicit(&calls_off[0][cbid], false, memory_order_relaxed);
+        atomic_store_explicit(&calls_off[1][cbid], false, memory_order_relaxed);
+    }
+}
+
+/* A child has no profiler, as libcuda has none there: but it may begin to profile itself. */
+static void after_fork(void)
+{
+    pthread_mutex_init(&state_lock, NULL);
+    forget_switches();
+    wants_callbacks = is_hooked = false;
+    cupti_buffer_after_fork();
+    cupti_callback_after_fork();
+    cupti_clock_after_fork();
+    cupti_hooks_after_fork();
+    cupti_intern_after_fork();
+    cupti_marker_after_fork();
+}
+
+static void watch_fork(void)
+{
+    pthread_atfork(NULL, NULL, after_fork);
+}
+
 static CUptiResult hook(void)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const struct cupti_driver *driver = cupti_driver();
 
     if (!driver)
         return CUPTI_ERROR_NOT_SUPPORTED;
+    pthread_once(&once, watch_fork);
     switch (driver->profiler->begin(&cupti_hooks)) {
     case CUDA_SUCCESS:
         is_hooked = true;
@@ -112,10 +147,10 @@ static void kind_off(uint32_t kind)
     atomic_store_explicit(&kinds_on[kind], false, memory_order_relaxed);
 }
 
-/* Profilers enable these with others, and end where that fails. No record of them comes. */
+/* Profilers enable it with others, and end where that fails. No record of it comes. */
 static bool is_without_records(uint32_t kind)
 {
-    return kind == CUPTI_KIND_NAME || kind == CUPTI_KIND_MARKER || kind == CUPTI_KIND_MEMCPY2;
+    return kind == CUPTI_KIND_NAME;
 }
 
 CUptiResult cupti_kind_switch(uint32_t kind, bool on)
@@ -138,10 +173,7 @@ void cupti_kinds_off(void)
 
     for (uint32_t kind = 0; kind < CUPTI_KINDS; kind++)
         kind_off(kind);
-    for (uint32_t cbid = 0; cbid < CBIDS_MAX; cbid++) {
-        atomic_store_explicit(&calls_off[0][cbid], false, memory_order_relaxed);
-        atomic_store_explicit(&calls_off[1][cbid], false, memory_order_relaxed);
-    }
+    forget_switches();
 }
 
 CUptiResult cupti_callbacks_switch(bool on)

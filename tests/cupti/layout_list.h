@@ -15,6 +15,22 @@
     MEMBER(cupti_copy, copy_count, CUpti_ActivityMemcpy6, copyCount)                           \
     MEMBER(cupti_copy, graph_node, CUpti_ActivityMemcpy5, graphNodeId)                         \
     MEMBER(cupti_copy, channel_type, CUpti_ActivityMemcpy5, channelType)                       \
+    RECORD(cupti_peer_copy, CUpti_ActivityMemcpyPtoP4)                                         \
+    MEMBER(cupti_peer_copy, source_device, CUpti_ActivityMemcpyPtoP4, srcDeviceId)             \
+    MEMBER(cupti_peer_copy, destination_context, CUpti_ActivityMemcpyPtoP4, dstContextId)      \
+    MEMBER(cupti_peer_copy, correlation, CUpti_ActivityMemcpyPtoP4, correlationId)             \
+    MEMBER(cupti_peer_copy, graph_node, CUpti_ActivityMemcpyPtoP4, graphNodeId)                \
+    MEMBER(cupti_peer_copy, graph, CUpti_ActivityMemcpyPtoP4, graphId)                         \
+    RECORD(cupti_marker, CUpti_ActivityMarker2)                                                \
+    MEMBER(cupti_marker, time, CUpti_ActivityMarker2, timestamp)                               \
+    MEMBER(cupti_marker, id, CUpti_ActivityMarker2, id)                                        \
+    MEMBER(cupti_marker, process, CUpti_ActivityMarker2, objectId)                             \
+    MEMBER(cupti_marker, name, CUpti_ActivityMarker2, name)                                    \
+    MEMBER(cupti_marker, domain, CUpti_ActivityMarker2, domain)                                \
+    RECORD(cupti_nvtx_data, CUpti_NvtxData)                                                    \
+    MEMBER(cupti_nvtx_data, return_value, CUpti_NvtxData, functionReturnValue)                 \
+    RECORD(cupti_subscriber, CUpti_SubscriberParams)                                           \
+    MEMBER(cupti_subscriber, old_size, CUpti_SubscriberParams, oldSubscriberSize)              \
     RECORD(cupti_memset, CUpti_ActivityMemset4)                                                \
     MEMBER(cupti_memset, value, CUpti_ActivityMemset4, value)                                  \
     MEMBER(cupti_memset, bytes, CUpti_ActivityMemset4, bytes)                                  \
@@ -85,6 +101,11 @@
     VALUE(CUPTI_COPY_HTOD, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)                                    \
     VALUE(CUPTI_COPY_DTOH, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH)                                    \
     VALUE(CUPTI_COPY_DTOD, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD)                                    \
+    VALUE(CUPTI_COPY_PTOP, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP)                                    \
+    VALUE(CUPTI_FLAG_MARKER_INSTANTANEOUS, CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS)           \
+    VALUE(CUPTI_FLAG_MARKER_START, CUPTI_ACTIVITY_FLAG_MARKER_START)                           \
+    VALUE(CUPTI_FLAG_MARKER_END, CUPTI_ACTIVITY_FLAG_MARKER_END)                               \
+    VALUE(CUPTI_DOMAIN_NVTX, CUPTI_CB_DOMAIN_NVTX)                                             \
     VALUE(CUPTI_COPY_HTOH, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH)                                    \
     VALUE(CUPTI_MEMORY_PAGEABLE, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE)                          \
     VALUE(CUPTI_MEMORY_PINNED, CUPTI_ACTIVITY_MEMORY_KIND_PINNED)                              \

@@ -14,13 +14,11 @@
  */
 #include <cupti.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define BUFFER_SIZE 4096u
-#define RECORDS_MAX 65536u
+#include "collect.h"
+
 #define THREADS 4u
 #define LAUNCHES 50u
 #define MANY 6000u
@@ -40,48 +38,6 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 
 static CUfunction long_kernel, small_kernel;
 static CUdeviceptr memory;
-static CUpti_Activity *records[RECORDS_MAX];
-static unsigned record_count;
-static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
-
-#define MUST(call) must((int)(call), #call, __LINE__)
-
-static void must(int result, const char *call, int line)
-{
-    if (result == 0)
-        return;
-    printf("line %d: %s gave %d\n", line, call, result);
-    fflush(stdout);
-    _Exit(1);
-}
-
-static void check(int condition, const char *text)
-{
-    if (!condition)
-        printf("wrong: %s\n", text);
-}
-
-/* ---- buffers ---- */
-
-static void CUPTIAPI request(uint8_t **buffer, size_t *size, size_t *max_records)
-{
-    *buffer = aligned_alloc(8, BUFFER_SIZE);
-    *size = BUFFER_SIZE;
-    *max_records = 0;
-}
-
-static void CUPTIAPI complete(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
-                              size_t valid)
-{
-    CUpti_Activity *record = NULL;
-
-    pthread_mutex_lock(&records_lock);
-    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
-        if (record_count < RECORDS_MAX)
-            records[record_count++] = record;
-    pthread_mutex_unlock(&records_lock);
-}
-
 static void enable_all(int on)
 {
     static const CUpti_ActivityKind kinds[] = {
@@ -185,24 +141,6 @@ static void print_record(const CUpti_Activity *record)
         printf("wait type %d from %s\n", wait->type, name_of(wait->correlationId));
 }
 
-static void flush(void)
-{
-    size_t dropped = 1;
-
-    MUST(cuptiActivityFlushAll(0));
-    MUST(cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
-    printf("dropped %zu\n", dropped);
-}
-
-static unsigned count_kind(CUpti_ActivityKind kind)
-{
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < record_count; i++)
-        count += records[i]->kind == kind;
-    return count;
-}
-
 /* ---- the tests ---- */
 
 static _Alignas(4096) unsigned char registered[8192];
@@ -262,12 +200,30 @@ static CUgraphExec make_graph(CUstream stream)
     return exec;
 }
 
+/* Each record of a node has the number of the graph that was launched. */
+static void check_graph(CUgraphExec exec)
+{
+    uint32_t id = 0;
+
+    MUST(cuptiGetGraphExecId(exec, &id));
+    check(id != 0, "the graph's number");
+    for (unsigned i = 0; i < record_count; i++) {
+        const CUpti_ActivityKernel9 *kernel = (const void *)records[i];
+        const CUpti_ActivityGraphTrace *graph = (const void *)records[i];
+        if (kernel->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            check(kernel->graphId == id, "the graph's number of a kernel");
+        if (graph->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+            check(graph->graphId == id, "the graph's number of a launch");
+    }
+}
+
 static void launch_graph(CUgraphExec exec, CUstream stream)
 {
     record_count = 0;
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
     flush();
+    check_graph(exec);
 }
 
 static void test_graph(void)
@@ -336,6 +292,9 @@ static void test_many(void)
     for (unsigned i = 0; i < MANY; i++)
         launch(small_kernel, 1, 1, 0);
     MUST(cuCtxSynchronize());
+    launch(small_kernel, 1, 1, 0);
+    check(record_count > 0, "no full buffer came back before the flush");
+    MUST(cuCtxSynchronize());
     flush();
     printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
@@ -356,18 +315,47 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
         *call->correlationData = ++entered;
     else
         left += *call->correlationData == entered && *(CUresult *)call->functionReturnValue == 0;
-    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
-        check(!strcmp(call->functionName, "cuLaunchKernel"), call->functionName);
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API)
+        return;
+    check(!strcmp(call->functionName, "cuLaunchKernel"), call->functionName);
+    check(call->symbolName && !strcmp(call->symbolName, "small"), "the kernel's name");
+    check(((const cuLaunchKernel_params *)call->functionParams)->f == small_kernel, "the kernel");
+}
+
+/* Of which the first has a name. */
+static void check_second_subscriber(void)
+{
+    char before[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";
+    CUpti_SubscriberParams parameters = {
+        .structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+        .oldSubscriberName = before,
+        .oldSubscriberSize = sizeof(before),
+    };
+    CUpti_SubscriberHandle other;
+
+    check(cuptiSubscribe(&other, on_callback, NULL) ==
+              CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+          "a second subscriber");
+    check(cuptiSubscribe_v2(&other, on_callback, NULL, &parameters) ==
+                  CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
+              strstr(before, "the test"),
+          "the name of the first subscriber");
+    parameters.structSize = 0;
+    check(cuptiSubscribe_v2(&other, on_callback, NULL, &parameters) ==
+              CUPTI_ERROR_INVALID_PARAMETER,
+          "parameters without a size");
 }
 
 static void test_callbacks(void)
 {
-    CUpti_SubscriberHandle subscriber, other;
+    CUpti_SubscriberParams parameters = {
+        .structSize = CUpti_SubscriberParams_STRUCT_SIZE,
+        .subscriberName = "the test",
+    };
+    CUpti_SubscriberHandle subscriber;
 
-    MUST(cuptiSubscribe(&subscriber, on_callback, &entered));
-    check(cuptiSubscribe(&other, on_callback, NULL) ==
-              CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
-          "a second subscriber");
+    MUST(cuptiSubscribe_v2(&subscriber, on_callback, &entered, &parameters));
+    check_second_subscriber();
     MUST(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
                              CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
     MUST(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
@@ -444,8 +432,7 @@ static void test_refused(void)
     const char *name = NULL;
     uint32_t version = 0;
 
-    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2));
-    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MARKER));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_NAME));
     printf("%d\n", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING));
     printf("%d\n", cuptiActivityRegisterCallbacks(NULL, complete));
     printf("%d\n",

@@ -34,7 +34,26 @@ wait type 3 from cuStreamSynchronize
 dropped 0
 1 graphs, 0 kernels
 """
-MANY = "dropped 0\n6000 kernels\n"
+MANY = "dropped 0\n6001 kernels\n"
+MARKS = """dropped 0
+start of outer in default
+start of registered in library
+start of inner in default
+mark mark in default
+end of registered in library
+end of inner in default
+end of outer in default
+start of first in default
+start of registered in library
+end of first in default
+end of registered in library
+1 pushed, 3 popped, 10 others
+"""
+PEERS = """dropped 0
+copy kind 10 of 65536 from 0 to 1
+copy kind 10 of 32768 from 1 to 0
+1 others
+"""
 THREADS = "dropped 0\n200 kernels, 200 with the number of their call\n"
 RUNTIME = """call cudaMemcpy_v3020
 call cudaLaunchKernel_v7000
@@ -79,6 +98,7 @@ class Profiling(harness.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.environment["FUNNEL_SOFT_DEVICES"] = "2:sms=4,mem=256M"
         self.start("--device", "soft")
 
     def begin(self, *command, options=("--profile",), **environment):
@@ -90,8 +110,11 @@ class Profiling(harness.TestCase):
         self.processes.append(process)
         return process
 
+    def run_test(self, program, *arguments, **environment):
+        return self.begin(os.path.join(harness.BUILD, "tests/cupti", program), *arguments, **environment)
+
     def profiled(self, test):
-        return self.begin(os.path.join(harness.BUILD, "tests/cupti/profiled"), test)
+        return self.run_test("profiled", test)
 
     def assert_prints(self, process, text):
         output, _ = process.communicate()
@@ -118,7 +141,20 @@ class Profiling(harness.TestCase):
         self.assert_prints(self.profiled("callbacks"), "2 entered, 2 left, 1 contexts, 1 waits\n")
 
     def test_tracer_as_of_xla(self):
-        self.assert_prints(self.begin(os.path.join(harness.BUILD, "tests/cupti/tracer")), TRACER)
+        self.assert_prints(self.run_test("tracer"), TRACER)
+
+    def test_marks_and_ranges(self):
+        self.assert_prints(self.run_test("marked"), MARKS)
+
+    def test_marks_where_nvtx_is_told_of_cupti(self):
+        library = os.path.join(harness.BUILD, "lib/funnel/cupti12/libcupti.so.12")
+        self.assert_prints(self.run_test("marked", NVTX_INJECTION64_PATH=library), MARKS)
+
+    def test_copies_between_devices(self):
+        self.assert_prints(self.run_test("apart", "peers"), PEERS)
+
+    def test_children_while_threads_launch(self):
+        self.assert_prints(self.run_test("apart", "forks"), "dropped 0\n200 kernels\n")
 
     def test_clock(self):
         self.assert_prints(self.profiled("clock"), "dropped 0\n1 kernels\n")

@@ -130,8 +130,7 @@ def null_checks(call, work):
 
 def do_the_work(side, call, symbol, work, names):
     prefix = side.prefix
-    began = f'client_call_began("{symbol}")' if side.passthrough else "clock_ns()"
-    text = f"    uint64_t began = {prefix}_tracing ? {began} : 0;\n"
+    text = begin_trace(side, call, symbol)
     if symbol != call.name:
         text += (f"    CUstream before = {prefix}_default_stream_swap(CU_STREAM_PER_THREAD);\n")
     text += wrap(f"    CUresult answer = {prefix}_{work.name}(", names, ");") + "\n"
@@ -139,12 +138,23 @@ def do_the_work(side, call, symbol, work, names):
         text += f"    {prefix}_default_stream_swap(before);\n"
     text += side.inside(call, "end")
     text += side.note_error(symbol)
-    formats, values = trace_arguments(call)
     text += f"    if ({prefix}_tracing)\n"
-    start = f"        {prefix}_trace("
-    text += wrap(start, [f'"{symbol}"', "began", "answer", literals(formats, len(start))] + values, ");")
-    text += "\n"
+    text += tell_arguments(call, f"        {prefix}_trace(", [f'"{symbol}"', "began", "answer"])
     return text + "    return answer;\n"
+
+
+def begin_trace(side, call, symbol):
+    """A profiler of the program is told of the arguments before the call, too."""
+    if not side.passthrough:
+        return f"    uint64_t began = {side.prefix}_tracing ? clock_ns() : 0;\n"
+    return ("    uint64_t began = 0;\n"
+            f"    if (__builtin_expect({side.prefix}_tracing, 0))\n"
+            + tell_arguments(call, f"        began = {side.prefix}_call_began(", [f'"{symbol}"']))
+
+
+def tell_arguments(call, start, before):
+    formats, values = trace_arguments(call)
+    return wrap(start, before + [literals(formats, len(start))] + values, ");") + "\n"
 
 
 def trace_arguments(call):

@@ -45,6 +45,8 @@ static void append_pointer(struct client_arguments *arguments, const char *name,
         arguments->stream = value;
     else if (!strncmp(name, "hEvent=", strlen("hEvent=")))
         arguments->event = value;
+    else if (!strncmp(name, "f=", strlen("f=")))
+        arguments->function = value;
     append(arguments, &value, sizeof(value));
 }
 

@@ -18,9 +18,10 @@ struct client_arguments {
     /* A struct of them in their order, as generated_cuda_meta.h of the CUDA toolkit has it. */
     _Alignas(uint64_t) unsigned char bytes[CLIENT_ARGUMENTS_SIZE];
     size_t size;
-    bool is_partial; /* one is a struct, whose value the tracer is not told */
-    CUstream stream; /* the parameter hStream, or NULL */
-    CUevent event;   /* the parameter hEvent, or NULL */
+    bool is_partial;     /* one is a struct, whose value the tracer is not told */
+    CUstream stream;     /* the parameter hStream, or NULL */
+    CUevent event;       /* the parameter hEvent, or NULL */
+    CUfunction function; /* the parameter f of a launch, or NULL */
 };
 
 void client_arguments_pack(struct client_arguments *arguments, const char *format, va_list given);

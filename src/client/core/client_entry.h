@@ -64,7 +64,8 @@ CUstream client_default_stream_swap(CUstream stream);
  * called (client_profile.h). client_call_began() returns clock_ns(); `name` is a literal of the
  * generated code. */
 extern bool client_tracing;
-uint64_t client_call_began(const char *name);
+uint64_t client_call_began(const char *name, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void client_trace(const char *name, uint64_t began_ns, CUresult result, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

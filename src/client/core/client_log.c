@@ -98,9 +98,13 @@ void client_unsupported(const char *name)
         client_log("%s is not supported", name);
 }
 
-uint64_t client_call_began(const char *name)
+uint64_t client_call_began(const char *name, const char *format, ...)
 {
-    client_profile_enter(name);
+    va_list arguments;
+
+    va_start(arguments, format);
+    client_profile_enter(name, format, arguments);
+    va_end(arguments);
     return clock_ns();
 }
 

@@ -168,15 +168,28 @@ static void end_call(const struct profiler_hooks *hooks, const struct profiler_c
     in_hook = false;
 }
 
-void client_profile_enter(const char *name)
+/* `packed` lives as long as the call that is described. */
+static void describe_arguments(struct profiler_call *call, const struct client_arguments *packed)
+{
+    call->arguments = packed->is_partial || !packed->size ? NULL : packed->bytes;
+    call->stream = packed->stream;
+    call->event = packed->event;
+    call->function = packed->function;
+}
+
+void client_profile_enter(const char *name, const char *format, va_list arguments)
 {
     const struct profiler_hooks *hooks = atomic_load_explicit(&profile.hooks, memory_order_acquire);
+    struct profiler_call call = {.name = name, .is_nested = is_in_runtime()};
+    struct client_arguments packed;
 
     if (!hooks || in_hook)
         return;
     if (client_mode() == CLIENT_FUNNEL && call_is_outermost() && !is_measured())
         measure_now();
-    begin_call(hooks, &(struct profiler_call){.name = name, .is_nested = is_in_runtime()});
+    client_arguments_pack(&packed, format, arguments);
+    describe_arguments(&call, &packed);
+    begin_call(hooks, &call);
 }
 
 void client_profile_leave(const char *name, uint64_t began_ns, CUresult result, const char *format,
@@ -196,9 +209,7 @@ void client_profile_leave(const char *name, uint64_t began_ns, CUresult result, 
     if (!hooks || in_hook || !call.correlation)
         return;
     client_arguments_pack(&packed, format, arguments);
-    call.arguments = packed.is_partial || !packed.size ? NULL : packed.bytes;
-    call.stream = packed.stream;
-    call.event = packed.event;
+    describe_arguments(&call, &packed);
     end_call(hooks, &call);
 }
 
@@ -235,6 +246,17 @@ void client_profile_runtime(const struct profiler_call *given, bool exits)
         runtime_leaves(hooks, &call);
     else
         runtime_enters(hooks, &call);
+}
+
+void client_profile_mark(const struct profiler_mark *mark)
+{
+    const struct profiler_hooks *hooks = atomic_load_explicit(&profile.hooks, memory_order_acquire);
+
+    if (!hooks || in_hook)
+        return;
+    in_hook = true;
+    hooks->mark(mark);
+    in_hook = false;
 }
 
 /* ---- the interface ---- */

@@ -24,15 +24,19 @@ uint64_t client_profile_lost(void);
 
 bool client_profile_is_on(void);
 
-/* A call of the program begins; the thread is inside the library or not attached. */
-void client_profile_enter(const char *name);
+/* A call of the program begins; the thread is inside the library or not attached. The arguments are
+ * those of client_trace(). */
+void client_profile_enter(const char *name, const char *format, va_list arguments);
 
-/* It has returned. The arguments are those of client_trace(). */
+/* It has returned. */
 void client_profile_leave(const char *name, uint64_t began_ns, CUresult result, const char *format,
                           va_list arguments);
 
 /* The same for a call of the runtime, in which the thread makes nested calls. */
 void client_profile_runtime(const struct profiler_call *call, bool exits);
+
+/* The program has called NVTX. From any thread, attached or not. */
+void client_profile_mark(const struct profiler_mark *mark);
 
 /* The number of the call in which the thread is, for a thread that helps it; 0 = none. */
 uint32_t client_profile_correlation(void);

@@ -20,7 +20,9 @@ EXPORT CUresult cuInit(unsigned int Flags)
                    : CUDA_ERROR_NOT_SUPPORTED);
     if (how == CLIENT_FUNNEL)
         call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuInit") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuInit", "Flags=%u", Flags);
     CUresult answer = client_cuInit(Flags);
     if (how == CLIENT_FUNNEL)
         call_end();
@@ -44,7 +46,9 @@ EXPORT CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
     if (!phEvent)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuEventCreate") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuEventCreate", "phEvent=%p Flags=%u", (void *)phEvent, Flags);
     CUresult answer = client_cuEventCreate(phEvent, Flags);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -65,7 +69,10 @@ EXPORT CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
     if (how != CLIENT_FUNNEL)
         return client_not_ready(how);
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuEventRecord") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuEventRecord", "hEvent=%p hStream=%p", (void *)hEvent,
+                                  (void *)hStream);
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -87,7 +94,10 @@ EXPORT CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
     if (how != CLIENT_FUNNEL)
         return client_not_ready(how);
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuEventRecord_ptsz") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuEventRecord_ptsz", "hEvent=%p hStream=%p", (void *)hEvent,
+                                  (void *)hStream);
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = client_cuEventRecord(hEvent, hStream);
     client_default_stream_swap(before);
@@ -113,7 +123,10 @@ EXPORT CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuEventElapsedTime") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuEventElapsedTime", "pMilliseconds=%p hStart=%p hEnd=%p",
+                                  (void *)pMilliseconds, (void *)hStart, (void *)hEnd);
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -137,7 +150,10 @@ EXPORT CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
     if (!pMilliseconds)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuEventElapsedTime_v2") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuEventElapsedTime_v2", "pMilliseconds=%p hStart=%p hEnd=%p",
+                                  (void *)pMilliseconds, (void *)hStart, (void *)hEnd);
     CUresult answer = client_cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -161,7 +177,10 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     if (!hfunc || !name)
         return CUDA_ERROR_INVALID_VALUE;
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuModuleGetFunction") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuModuleGetFunction", "hfunc=%p hmod=%p name=%s", (void *)hfunc,
+                                  (void *)hmod, name);
     CUresult answer = client_cuModuleGetFunction(hfunc, hmod, name);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -183,7 +202,9 @@ EXPORT CUresult cuGraphDestroy(CUgraph hGraph)
     if (how != CLIENT_FUNNEL)
         return client_not_ready(how);
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuGraphDestroy") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuGraphDestroy", "hGraph=%p", (void *)hGraph);
     CUresult answer = client_cuGraphDestroy(hGraph);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -204,7 +225,10 @@ EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size
     if (how != CLIENT_FUNNEL)
         return client_not_ready(how);
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuMemcpyHtoD_v2") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuMemcpyHtoD_v2", "dstDevice=%#llx srcHost=%p ByteCount=%zu",
+                                  (unsigned long long)dstDevice, (const void *)srcHost, ByteCount);
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     call_end();
     if (__builtin_expect(answer != CUDA_SUCCESS, 0))
@@ -226,7 +250,11 @@ EXPORT CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr dstDevice, const void *srcHost,
     if (how != CLIENT_FUNNEL)
         return client_not_ready(how);
     call_begin();
-    uint64_t began = client_tracing ? client_call_began("cuMemcpyHtoD_v2_ptds") : 0;
+    uint64_t began = 0;
+    if (__builtin_expect(client_tracing, 0))
+        began = client_call_began("cuMemcpyHtoD_v2_ptds",
+                                  "dstDevice=%#llx srcHost=%p ByteCount=%zu",
+                                  (unsigned long long)dstDevice, (const void *)srcHost, ByteCount);
     CUstream before = client_default_stream_swap(CU_STREAM_PER_THREAD);
     CUresult answer = client_cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount);
     client_default_stream_swap(before);
