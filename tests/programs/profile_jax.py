@@ -4,8 +4,8 @@
 
     tests/programs/profile_jax.py --build build
 
-Compares the names and counts of what ran in streams, and the durations of what takes more than 20
-us. Exit status 77 without JAX.
+Compares the names and counts of what ran in streams, copies with the kinds of their memory, and the
+durations of what takes more than 20 us. Exit status 77 without JAX.
 """
 import argparse
 import collections
@@ -54,6 +54,14 @@ def is_stream(event, processes, threads):
             and "Stream" in threads.get((event["pid"], event.get("tid")), ""))
 
 
+def name_of(event):
+    """JAX calls every copy by its direction, and says of what memory in its details."""
+    details = event.get("args", {}).get("memcpy_details", "")
+    words = dict(word.split(":", 1) for word in details.split() if ":" in word)
+    kinds = [words[key] for key in ("kind_src", "kind_dst") if key in words]
+    return " ".join([event["name"], *kinds])
+
+
 def read_trace(folder):
     """The counts and the medians of durations by name."""
     path, = pathlib.Path(folder).rglob("*.trace.json.gz")
@@ -62,7 +70,7 @@ def read_trace(folder):
     times = collections.defaultdict(list)
     for event in events:
         if event.get("ph") == "X" and is_stream(event, processes, threads):
-            times[event["name"]].append(event["dur"])
+            times[name_of(event)].append(event["dur"])
     return ({name: len(all) for name, all in times.items()},
             {name: sorted(all)[len(all) // 2] for name, all in times.items()})
 
