@@ -25,6 +25,7 @@ enum nvml_result {
 #define NVML_MEMORY_UNKNOWN UINT64_MAX
 
 #define NVML_UUID_MAX 96
+#define NVML_VERSION_MAX 80
 
 /* The symbol by which Funnel's own library is told from NVIDIA's. */
 #define NVML_FUNNEL_SIGN "funnelNvml"

@@ -35,7 +35,10 @@ int nvmlDeviceGetAccountingStats(nvml_device device, unsigned pid, struct nvml_a
 int nvmlDeviceGetMemoryInfo(nvml_device device, struct nvml_memory *memory);
 int nvmlDeviceGetMemoryInfo_v2(nvml_device device, struct nvml_memory_v2 *memory);
 
+int nvmlInternalGetExportTable(const void **ret_table, const void *id);
+
 /* Passed on, and called by Funnel's own. */
 int nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned length);
+int nvmlSystemGetDriverVersion(char *version, unsigned length);
 
 #pragma GCC visibility pop

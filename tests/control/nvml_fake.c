@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the place of NVIDIA's NVML: one device, whose UUID and compute processes the environment
- * names (FAKE_NVML_UUID, FAKE_NVML_PIDS), and which has a temperature. */
+ * names (FAKE_NVML_UUID, FAKE_NVML_PIDS), and which has a temperature. The driver has the version
+ * FAKE_NVML_DRIVER, and the table by which nvidia-smi lists processes. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,8 @@ int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, stru
 int nvmlDeviceGetProcessUtilization(void *device, struct sample *samples, unsigned *count,
                                     uint64_t after);
 int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned size);
+int nvmlSystemGetDriverVersion(char *version, unsigned size);
+int nvmlInternalGetExportTable(const void **ret_table, const unsigned char id[16]);
 int nvmlDeviceGetNvLinkUtilizationCounter(void *device, unsigned link, unsigned counter,
                                           uint64_t *received, uint64_t *sent);
 #pragma GCC visibility pop
@@ -107,6 +110,56 @@ int nvmlDeviceGetProcessUtilization(void *device, struct sample *samples, unsign
 int nvmlSystemGetProcessName(unsigned pid, char *name, unsigned size)
 {
     return NOT_FOUND;
+}
+
+int nvmlSystemGetDriverVersion(char *version, unsigned size)
+{
+    const char *given = getenv("FAKE_NVML_DRIVER");
+
+    return snprintf(version, size, "%s", given ? given : "1.0") > 0 ? 0 : NOT_FOUND;
+}
+
+/* ---- what nvidia-smi asks ---- */
+
+struct table_process {
+    struct process process;
+    uint64_t protected_memory;
+    char name[4096];
+};
+
+static int list_compute(void *device, unsigned *count, struct table_process *list)
+{
+    unsigned pids[16], known = listed_pids(pids);
+
+    *count = known;
+    for (unsigned i = 0; i < known; i++)
+        list[i] = (struct table_process){{pids[i], EACH_USES, ~0u, ~0u}, 0, "a program"};
+    return device == &device_place ? 0 : NOT_FOUND;
+}
+
+static int list_nothing(void *device, unsigned *count, struct table_process *list)
+{
+    *count = 0;
+    return 0;
+}
+
+static int answer_seven(void)
+{
+    return 7;
+}
+
+int nvmlInternalGetExportTable(const void **ret_table, const unsigned char id[16])
+{
+    static const void *table[256];
+
+    if (id[0] != 0xc4)
+        return NOT_FOUND;
+    table[0] = (const void *)sizeof(table);
+    table[1] = (const void *)answer_seven;
+    table[213] = (const void *)list_compute;
+    table[214] = table[215] = (const void *)list_nothing;
+    *ret_table = table;
+    return 0;
 }
 
 int nvmlDeviceGetNvLinkUtilizationCounter(void *device, unsigned link, unsigned counter,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A monitor as nvidia-smi, nvitop, gpustat and pynvml are: prints what libnvidia-ml.so.1 answers, as
-JSON. nvml_monitor.py [--as-client] [--fork] [--threads]; with --watch it answers once for each line
-that it reads."""
+JSON. nvml_monitor.py [--as-client] [--fork] [--threads] [--smi]; with --watch it answers once for each
+line that it reads."""
 import ctypes
 import json
 import os
@@ -195,12 +195,36 @@ def look_in_threads():
     return found
 
 
+SMI_TABLE = bytes.fromhex("c4fe3e6cc98f6c4ea327ee696e12f7c4")
+SMI_PROCESS = structure(("pid", U32), ("memory", U64), ("gi", U32), ("ci", U32), ("protected", U64),
+                        ("name", ctypes.c_char * 4096))
+
+
+def look_as_smi():
+    """nvidia-smi takes its lists of processes from a table of functions."""
+    table, device = ctypes.POINTER(ctypes.c_void_p)(), ctypes.c_void_p()
+    nvml.nvmlInit_v2()
+    nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device))
+    result = nvml.nvmlInternalGetExportTable(ctypes.byref(table), SMI_TABLE)
+    if result:
+        return result
+    found = {"other": ctypes.CFUNCTYPE(ctypes.c_int)(table[1])(), "lists": []}
+    for slot in (213, 214, 215):
+        count, array = U32(16), (SMI_PROCESS * 16)()
+        ask = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(U32), ctypes.c_void_p)(table[slot])
+        found["lists"].append(ask(device, ctypes.byref(count), array) or [
+            [array[i].pid, array[i].memory, array[i].name.decode()] for i in range(count.value)])
+    return found
+
+
 def main():
     if "--as-client" in sys.argv:
         become_client()
     if "--before-init" in sys.argv:
         print(json.dumps([nvml.nvmlDeviceGetCount_v2(ctypes.byref(U32())), nvml.nvmlShutdown(),
                           nvml.nvmlErrorString(3).decode()]))
+    elif "--smi" in sys.argv:
+        print(json.dumps(look_as_smi()))
     elif "--fork" in sys.argv:
         print(json.dumps(look_in_child()))
     elif "--threads" in sys.argv:

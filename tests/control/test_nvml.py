@@ -189,6 +189,18 @@ class Monitors(harness.TestCase):
         self.assertEqual([s["enc"] for s in seen["samples"] if s["pid"] == 1], [2])
         self.assertIn("n_body", seen["names"][str(process.pid)])
 
+    def test_the_table_of_nvidia_smi(self):
+        process = self.begin()
+        server, = self.funnel_json("servers")
+        environment = self.fake_environment(server["pid"], 1)
+        seen = self.monitor("--smi", FAKE_NVML_DRIVER="580.65.06", **environment)
+        (other, client), *rest = seen["lists"]
+        self.assertEqual((other, rest, seen["other"]), ([1, 100 << 20, "a program"], [[], []], 7))
+        self.assertEqual(client[:2], [process.pid, self.clients()[0]["memory_used"]])
+        self.assertIn("n_body", client[2])
+        seen = self.monitor("--smi", FAKE_NVML_DRIVER="999.1", **environment)  # may have another table
+        self.assertEqual([p[0] for p in seen["lists"][0]], [server["pid"], 1])
+
     def test_the_rest_is_passed_on(self):
         self.begin()
         seen = self.monitor(**self.fake_environment())["device"]
