@@ -255,6 +255,7 @@ struct channel_server {
     int region_fd; /* for the client; close it with channel_server_close_fd() when handed over */
     uint32_t output_notifications;
     uint32_t output_tail[OUTPUT_KINDS];
+    _Atomic uint32_t last_kind; /* of the message below */
     _Alignas(16) unsigned char message[CHANNEL_MESSAGE_MAX];
 };
 

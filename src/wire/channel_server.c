@@ -76,6 +76,8 @@ int channel_server_next(struct channel_server *server, const struct ring_message
         return size;
     ring_release(&server->ring);
     *ret_message = (const struct ring_message *)server->message;
+    /* Partner: channel_server_last_op(). */
+    atomic_store_explicit(&server->last_kind, (*ret_message)->kind, memory_order_relaxed);
     return size;
 }
 
@@ -99,14 +101,11 @@ void channel_server_kick(struct channel_server *server)
     ring_kick(&server->ring);
 }
 
-/* Both are plain words of the thread that reads the ring. */
+/* The thread that reads the ring writes both. Partner: channel_server_next(). */
 uint32_t channel_server_last_op(const struct channel_server *server, uint32_t *ret_position)
 {
-    const struct ring_message *message = (const struct ring_message *)server->message;
-    const _Atomic uint32_t *kind = (const _Atomic uint32_t *)(uintptr_t)&message->kind;
-
     *ret_position = ring_cursor(&server->ring);
-    return channel_kind_op(atomic_load_explicit(kind, memory_order_relaxed));
+    return channel_kind_op(atomic_load_explicit(&server->last_kind, memory_order_relaxed));
 }
 
 uint32_t channel_server_queued(const struct channel_server *server, uint32_t *ret_taken)
