@@ -52,6 +52,23 @@ class Run(harness.TestCase):
         self.assertIn(message, done.stderr)
         return done
 
+    # ---- tools ----
+
+    def note_of(self, *command, **environment):
+        done = self.funnel("run", "--device", "soft", *command, environment=environment)
+        return [line for line in done.stderr.splitlines() if "kernels" in line]
+
+    def test_tools_that_need_the_driver(self):
+        tool = os.path.join(self.root, "ncu")
+        os.symlink("/bin/true", tool)
+        note, = self.note_of("--", tool, "--set", "full")
+        self.assertIn("ncu sees none of the program's kernels", note)
+        self.assertIn("funnel run --direct", note)
+        note, = self.note_of("--", "true", CUDA_INJECTION64_PATH="/opt/nsight/libToolsInjection64.so")
+        self.assertIn("libToolsInjection64.so sees none", note)
+        self.assertEqual(self.note_of("-q", "--", tool) + self.note_of("--direct", "--", tool), [])
+        self.assertEqual(self.note_of("--", "true"), [])
+
     # ---- limits ----
 
     def test_limits(self):

@@ -20,6 +20,7 @@
 #include "grammar.h"
 #include "hello.h"
 #include "run_limits.h"
+#include "run_tool.h"
 #include "snapshot.h"
 #include "switch.h"
 #include "text.h"
@@ -473,6 +474,16 @@ static int parse_run(int argc, char **argv, struct run_options *options)
     return check_options(options);
 }
 
+static void note_tool(const char *program)
+{
+    const char *tool = run_tool_find(program);
+
+    if (tool)
+        print_note("%s sees none of the program's kernels, which run in the server; "
+                   "funnel run --direct runs the program without Funnel",
+                   tool);
+}
+
 static int run_run(int argc, char **argv)
 {
     struct run_options options = {.profile = switch_is_on("FUNNEL_PROFILE")};
@@ -488,6 +499,8 @@ static int run_run(int argc, char **argv)
         status = choose_cupti(&options);
     if (status)
         return status;
+    if (!options.direct)
+        note_tool(argv[optind]);
     execvp(argv[optind], argv + optind);
     cli_fail("cannot run %s: %s", argv[optind], strerror(errno));
     return errno == ENOENT ? 127 : 126;
