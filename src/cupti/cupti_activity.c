@@ -75,6 +75,18 @@ CUptiResult cuptiActivityFlush(CUcontext context, uint32_t stream, uint32_t flag
     return cuptiActivityFlushAll(flags);
 }
 
+CUptiResult cuptiActivityFlushPeriod(uint32_t period_ms)
+{
+    cupti_buffer_set_period(period_ms);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable)
+{
+    cupti_tell_submissions(enable != 0);
+    return CUPTI_SUCCESS;
+}
+
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream,
                                               size_t *ret_dropped)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "clock.h"
 
 /* What the program gave. */
 struct buffer {
@@ -28,6 +29,8 @@ static struct buffer current; /* data NULL: none */
 static struct full_buffer *full, **full_end = &full;
 static atomic_bool has_full; /* written with the lock */
 static size_t dropped;
+
+static _Atomic uint64_t period_ns, ended_ns; /* of the buffers' ends, and when one was last ended */
 
 static pthread_mutex_t deliver_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before the other one */
 static __thread bool delivers; /* the thread is in the program's callback, with that lock */
@@ -146,9 +149,31 @@ static void deliver_locked(void)
     delivers = false;
 }
 
-/* The callback of the program may wait for another thread that delivers, so this does not. */
-void cupti_buffer_deliver_full(void)
+static void end_current(void)
 {
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&buffer_lock);
+
+    queue_current();
+    atomic_store_explicit(&ended_ns, clock_ns(), memory_order_relaxed);
+}
+
+void cupti_buffer_set_period(uint32_t period_ms)
+{
+    atomic_store_explicit(&period_ns, period_ms * (uint64_t)NS_PER_MS, memory_order_relaxed);
+}
+
+static bool is_period_over(void)
+{
+    uint64_t period = atomic_load_explicit(&period_ns, memory_order_relaxed);
+
+    return period && clock_ns() - atomic_load_explicit(&ended_ns, memory_order_relaxed) >= period;
+}
+
+/* The callback of the program may wait for another thread that delivers, so this does not. */
+void cupti_buffer_deliver_due(void)
+{
+    if (is_period_over())
+        end_current();
     if (!atomic_load_explicit(&has_full, memory_order_relaxed) || delivers ||
         pthread_mutex_trylock(&deliver_lock))
         return;
@@ -158,9 +183,7 @@ void cupti_buffer_deliver_full(void)
 
 void cupti_buffer_deliver_all(void)
 {
-    pthread_mutex_lock(&buffer_lock);
-    queue_current();
-    pthread_mutex_unlock(&buffer_lock);
+    end_current();
     if (delivers)
         return;
     pthread_mutex_lock(&deliver_lock);

@@ -14,8 +14,12 @@ CUptiResult cupti_buffer_set_callbacks(cupti_request_buffer request,
  * capacity. The record is counted as dropped when the program gives none. */
 void cupti_buffer_append(const void *record);
 
-/* Gives full buffers back to the program. The caller holds no lock. */
-void cupti_buffer_deliver_full(void);
+/* Gives full buffers back to the program, and where it has set a period that is over, the one that
+ * is being filled. The caller holds no lock. */
+void cupti_buffer_deliver_due(void);
+
+/* 0 = full buffers alone. */
+void cupti_buffer_set_period(uint32_t period_ms);
 
 /* Gives the one that is being filled back, too. When it returns, no other thread gives one back. */
 void cupti_buffer_deliver_all(void);

@@ -13,6 +13,8 @@ CUPTI_EXPORT CUptiResult cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t ena
 CUPTI_EXPORT CUptiResult cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable);
 CUPTI_EXPORT CUptiResult cuptiActivityFlush(CUcontext context, uint32_t stream, uint32_t flags);
 CUPTI_EXPORT CUptiResult cuptiActivityFlushAll(uint32_t flags);
+CUPTI_EXPORT CUptiResult cuptiActivityFlushPeriod(uint32_t period_ms);
+CUPTI_EXPORT CUptiResult cuptiActivityEnableLatencyTimestamps(uint8_t enable);
 CUPTI_EXPORT CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream,
                                                            size_t *ret_dropped);
 CUPTI_EXPORT CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_size,

@@ -205,7 +205,7 @@ static void append_outer(const struct profiler_call *call)
     if (type && cupti_kind_is_on(CUPTI_KIND_SYNCHRONIZATION))
         append_wait(call, type);
     cupti_driver()->profiler->collect(0);
-    cupti_buffer_deliver_full();
+    cupti_buffer_deliver_due();
 }
 
 static void leave(const struct profiler_call *call)
@@ -224,6 +224,8 @@ static void leave(const struct profiler_call *call)
 static pthread_mutex_t work_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
 static struct cupti_copy copy;                                /* kind 0: none */
 static int64_t kernels;
+
+static atomic_bool tells_submissions;
 
 static void finish_copy(void)
 {
@@ -246,6 +248,18 @@ static uint32_t graph_of(const struct profiler_work *work)
                                                           : 0;
 }
 
+void cupti_tell_submissions(bool tell)
+{
+    atomic_store_explicit(&tells_submissions, tell, memory_order_relaxed);
+}
+
+static uint64_t submission_of(const struct profiler_work *work)
+{
+    bool told = atomic_load_explicit(&tells_submissions, memory_order_relaxed);
+
+    return told ? cupti_clock_at(work->submitted_ns) : 0;
+}
+
 static void append_kernel(const struct profiler_work *work)
 {
     struct cupti_kernel record = {
@@ -263,6 +277,7 @@ static void append_kernel(const struct profiler_work *work)
         .local_per_thread = work->local_per_thread,
         .correlation = work->correlation,
         .grid_id = ++kernels,
+        .submitted = submission_of(work),
         .graph = graph_of(work),
         .name = cupti_intern(work->name),
     };

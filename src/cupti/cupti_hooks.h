@@ -16,6 +16,9 @@ void cupti_hooks_finish(void);
 CUptiResult cupti_external_push(uint32_t kind, uint64_t id);
 CUptiResult cupti_external_pop(uint32_t kind, uint64_t *ret_id);
 
+/* Whether records of kernels have the time at which the driver was given the kernel. */
+void cupti_tell_submissions(bool tell);
+
 /* The thread's id in records: that of pthread_self(), or the kernel's. */
 void cupti_use_system_threads(bool use);
 bool cupti_uses_system_threads(void);

@@ -10,6 +10,7 @@
  *     profiled callbacks  the callback interface
  *     profiled clock      times in a clock of the program
  *     profiled refused    errors
+ *     profiled period     buffers that come back without a flush
  *     profiled moved      goes on when a line of input says that its server has ended
  */
 #include <cupti.h>
@@ -289,6 +290,7 @@ static void test_many(void)
     begin();
     MUST(cuptiActivityRegisterCallbacks(request, complete));
     MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    MUST(cuptiActivityEnableLatencyTimestamps(1));
     for (unsigned i = 0; i < MANY; i++)
         launch(small_kernel, 1, 1, 0);
     MUST(cuCtxSynchronize());
@@ -296,6 +298,25 @@ static void test_many(void)
     check(record_count > 0, "no full buffer came back before the flush");
     MUST(cuCtxSynchronize());
     flush();
+    printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    for (unsigned i = 0; i < record_count; i++) {
+        const CUpti_ActivityKernel9 *kernel = (const void *)records[i];
+        if (kernel->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+            check(kernel->submitted && kernel->submitted <= kernel->end, "a time of submission");
+    }
+}
+
+/* Records come back without a flush, with a call after the period. */
+static void test_period(void)
+{
+    begin();
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    MUST(cuptiActivityFlushPeriod(1));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    while (!record_count)
+        MUST(cuCtxSynchronize());
     printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
 
@@ -450,7 +471,7 @@ static const struct {
 } tests[] = {
     {"work", test_work},       {"graph", test_graph},         {"threads", test_threads},
     {"many", test_many},       {"callbacks", test_callbacks}, {"clock", test_clock},
-    {"refused", test_refused}, {"moved", test_moved},
+    {"refused", test_refused}, {"moved", test_moved},         {"period", test_period},
 };
 
 int main(int argc, char **argv)
@@ -460,6 +481,7 @@ int main(int argc, char **argv)
             tests[i].run();
             return 0;
         }
-    fprintf(stderr, "usage: profiled work|graph|threads|many|callbacks|clock|refused|moved\n");
+    fprintf(stderr,
+            "usage: profiled work|graph|threads|many|callbacks|clock|refused|moved|period\n");
     return 2;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """funnel run --profile: programs that use CUPTI, with the real server on the software GPU."""
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -9,6 +10,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import harness  # noqa: E402  (found through the path above)
 
+HERE = pathlib.Path(__file__).resolve().parent
+ASKED = HERE / "asked_names.txt"
+UNSUPPORTED = HERE.parents[1] / "src/cupti/cupti_unsupported.c"
 LONG_NAME = ("a_kernel_with_a_name_that_is_as_long_as_those_of_kernels_which_templates_make_when_"
              "they_are_given_types_of_functors_with_several_parameters_and_more_than_one_namespace_"
              "around_them")
@@ -155,6 +159,22 @@ class Profiling(harness.TestCase):
 
     def test_children_while_threads_launch(self):
         self.assert_prints(self.run_test("apart", "forks"), "dropped 0\n200 kernels\n")
+
+    def test_period(self):
+        self.assert_prints(self.profiled("period"), "1 kernels\n")
+
+    def test_names_that_profilers_ask_for(self):
+        library = os.path.join(harness.BUILD, "lib/funnel/cupti13/libcupti.so.13")
+        listed = subprocess.run(["nm", "-D", "--defined-only", library], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout
+        exported = {line.split()[-1].split("@")[0] for line in listed.splitlines()}
+        refused = UNSUPPORTED.read_text()
+        for line in ASKED.read_text().splitlines():
+            if line.startswith("#"):
+                continue
+            answer, _, name = line.split()
+            self.assertIn(name, exported)
+            self.assertEqual(answer == "refused", f"UNSUPPORTED({name})" in refused, name)
 
     def test_clock(self):
         self.assert_prints(self.profiled("clock"), "dropped 0\n1 kernels\n")
