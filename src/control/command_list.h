@@ -44,7 +44,7 @@ COMMAND(
     limit, OPERATORS,
     "[--client CLIENT] [--user UID] [--group GROUP] [--sm QUOTA] [--sms SMS] "
     "[--memory CEILING] [--device DEVICE] [--priority PRIORITY] [--class CLASS] "
-    "[--quota CHANGES]",
+    "[--oversubscribe OVERSUBSCRIBED] [--quota CHANGES]",
     "change limits of running clients; of a user or a group also those of later ones; or quotas "
     "of all")
 

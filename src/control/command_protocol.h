@@ -123,6 +123,7 @@ struct command_limit {
     uint32_t sets_memory, class; /* enum client_class; CLASS_UNSET = not this */
     uint64_t memory;             /* 0 = no limit */
     char device[64];             /* "" = each */
+    uint32_t sets_oversubscribe, oversubscribe;
 };
 
 /* A quota that is in force. */

@@ -271,6 +271,12 @@ static int take_lent(const struct kind *kind, const char *word, struct grammar_v
     return read_boolean(word, &values->lent);
 }
 
+static int take_oversubscribed(const struct kind *kind, const char *word,
+                               struct grammar_values *values)
+{
+    return read_boolean(word, &values->oversubscribed);
+}
+
 static int take_class(const struct kind *kind, const char *word, struct grammar_values *values)
 {
     return client_class_parse(word, &values->class) ? 0 : -EINVAL;
@@ -357,6 +363,7 @@ static const struct kind kinds[] = {
                         offsetof(struct grammar_values, levels), 0, 64},
     [GRAMMAR_SHOWN] = {"SHOWN", "true or false", take_shown, 0, 0, 0},
     [GRAMMAR_LENT] = {"LENT", "true or false", take_lent, 0, 0, 0},
+    [GRAMMAR_OVERSUBSCRIBED] = {"OVERSUBSCRIBED", "true or false", take_oversubscribed, 0, 0, 0},
     [GRAMMAR_MOST] = {"MOST", "a number of chunks", NUMBER(most, 1, 4096)},
     [GRAMMAR_POLICY] = {"POLICY", "default, short, medium or long", take_policy, 0, 0, 0},
     [GRAMMAR_YIELD] = {"YIELD", "a number up to 255", NUMBER(yield, 0, 255)},

@@ -22,6 +22,7 @@
  *     LENT           true or false          MOST      1 .. 4096
  *     CLASS          critical, normal or batch
  *     ISOLATION      none, class, user, group, new or program
+ *     OVERSUBSCRIBED true or false
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */
@@ -55,13 +56,14 @@ struct grammar_values {
     char group[32];
     char verb[16];
     char object[96];
-    bool force;   /* -f, --force */
-    bool mlopart; /* -mlopart */
-    bool csv;     /* --csv */
-    bool all;     /* --all */
-    bool yes;     /* BOOLEAN */
-    bool shown;   /* SHOWN */
-    bool lent;    /* LENT */
+    bool force;          /* -f, --force */
+    bool mlopart;        /* -mlopart */
+    bool csv;            /* --csv */
+    bool all;            /* --all */
+    bool yes;            /* BOOLEAN */
+    bool shown;          /* SHOWN */
+    bool lent;           /* LENT */
+    bool oversubscribed; /* OVERSUBSCRIBED */
     char name[65];
     char space[65]; /* NAMESPACE */
     char partition[65];
@@ -119,6 +121,7 @@ enum grammar_kind {
     GRAMMAR_LENT,
     GRAMMAR_MOST,
     GRAMMAR_ISOLATION,
+    GRAMMAR_OVERSUBSCRIBED,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -55,6 +55,8 @@ void limits_describe(const struct server_limits *limits, unsigned device_count,
     }
     if (limits->may_borrow)
         append(ret_text, LIMITS_TEXT_MAX, ", may borrow SMs of others that rest");
+    if (limits->oversubscribe)
+        append(ret_text, LIMITS_TEXT_MAX, ", memory that makes room for others");
     if (limits->totals_show_limit)
         append(ret_text, LIMITS_TEXT_MAX, ", totals that show the limit");
 }

@@ -51,6 +51,10 @@ const struct quota_row quota_rows[QUOTA_COUNT] = {
                         "control.log and each server.log; an old one is kept beside it"},
     [QUOTA_SWAP_MEMORY] = {"swap-memory", QUOTA_BYTES, 0, 1024 * TIB, 0,
                            "a server's host memory for suspended programs"},
+    [QUOTA_STAY_SECONDS] = {"stay-seconds", QUOTA_SECONDS, 1, DAY_S, 60,
+                            "how long memory stays on the device while others wait for room"},
+    [QUOTA_ROOM_SECONDS] = {"room-seconds", QUOTA_SECONDS, 0, DAY_S, 90,
+                            "how long an allocation waits for others to make room"},
     [QUOTA_SERVERS] = {"servers", QUOTA_NUMBER, 1, 4096, 32, "server processes"},
 };
 

@@ -33,9 +33,12 @@ enum quota {
     QUOTA_USER_SERVERS,                  /* server processes for one user's programs */
 
     /* Of all users of a daemon. */
-    QUOTA_SERVERS,     /* server processes */
-    QUOTA_SWAP_MEMORY, /* host memory of a server for suspended programs */
-    QUOTA_LOG_FILE,    /* a log; beyond it the log is put aside, and one old log is kept */
+    QUOTA_SERVERS,      /* server processes */
+    QUOTA_SWAP_MEMORY,  /* host memory of a server for suspended programs */
+    QUOTA_STAY_SECONDS, /* for which a program's memory stays on a device at most, while others wait
+                         */
+    QUOTA_ROOM_SECONDS, /* for which an allocation waits at most for others to make room */
+    QUOTA_LOG_FILE,     /* a log; beyond it the log is put aside, and one old log is kept */
     QUOTA_COUNT,
 };
 

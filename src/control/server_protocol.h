@@ -128,6 +128,8 @@ struct server_limits {
     uint64_t borrow_chunks;
     /* Soft limits: beyond them a client is the first to give memory up. 0 = none. */
     uint64_t memory_soft[SERVER_MAX_DEVICES];
+    uint32_t oversubscribe; /* 1 = its memory may leave the devices for that of others that do so */
+    uint32_t reserved;
 };
 
 /* ---- daemon to server ---- */

@@ -6,6 +6,7 @@
 #include "array.h"
 #include "copy.h"
 #include "device_printf.h"
+#include "eviction.h"
 #include "feature.h"
 #include "graph.h"
 #include "ipc_share.h"
@@ -32,7 +33,11 @@ static int init_memory(struct server *server)
         .populates = populates(server),
     };
 
-    return server_memory_init(server, &options);
+    int error = server_memory_init(server, &options);
+
+    if (!error)
+        server_eviction_init(server);
+    return error;
 }
 
 /* The software GPU has no exclusive calls, unless FUNNEL_SOFT_STALLS asks for them. */

@@ -156,24 +156,36 @@ static CUresult work(uint64_t seed, unsigned steps)
 /* ---- words ---- */
 
 /* So many MiB, filled with a pattern, and whether it is there. */
-static struct block held;
+static struct block held, more;
 
-static CUresult hold(uint64_t mebibytes, unsigned seed)
+static CUresult fill_new(struct block *block, uint64_t mebibytes, unsigned seed)
 {
-    CUresult result = cuMemAlloc_v2(&held.device, mebibytes << 20);
+    CUresult result = cuMemAlloc_v2(&block->device, mebibytes << 20);
 
     if (result)
         return result;
-    held.count = (uint32_t)(mebibytes << 18);
-    held.shadow = malloc((size_t)held.count * 4);
-    for (uint32_t i = 0; i < held.count; i++)
-        held.shadow[i] = i * 2654435761u + seed;
-    return cuMemcpyHtoD_v2(held.device, held.shadow, (size_t)held.count * 4);
+    block->count = (uint32_t)(mebibytes << 18);
+    block->shadow = malloc((size_t)block->count * 4);
+    for (uint32_t i = 0; i < block->count; i++)
+        block->shadow[i] = i * 2654435761u + seed;
+    return cuMemcpyHtoD_v2(block->device, block->shadow, (size_t)block->count * 4);
+}
+
+static CUresult hold(uint64_t mebibytes, unsigned seed)
+{
+    return fill_new(&held, mebibytes, seed);
+}
+
+static CUresult hold_more(uint64_t mebibytes, unsigned seed)
+{
+    return fill_new(&more, mebibytes, seed);
 }
 
 static CUresult check_held(uint64_t unused, unsigned also_unused)
 {
-    return check(&held);
+    CUresult result = check(&held);
+
+    return result || !more.device ? result : check(&more);
 }
 
 static CUresult share(uint64_t unused, unsigned also_unused)
@@ -186,7 +198,8 @@ static CUresult share(uint64_t unused, unsigned also_unused)
 static const struct {
     const char *word;
     CUresult (*act)(uint64_t first, unsigned second);
-} acts[] = {{"work", work}, {"hold", hold}, {"check", check_held}, {"share", share}};
+} acts[] = {
+    {"work", work}, {"hold", hold}, {"more", hold_more}, {"check", check_held}, {"share", share}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

@@ -41,17 +41,13 @@ static int append(char *line, const char *name, const char *value)
 
 static int run_limit(int argc, char **argv)
 {
-    static const struct option known[] = {{"client", required_argument, NULL, 'o'},
-                                          {"user", required_argument, NULL, 'o'},
-                                          {"group", required_argument, NULL, 'o'},
-                                          {"sm", required_argument, NULL, 'o'},
-                                          {"sms", required_argument, NULL, 'o'},
-                                          {"memory", required_argument, NULL, 'o'},
-                                          {"device", required_argument, NULL, 'o'},
-                                          {"priority", required_argument, NULL, 'o'},
-                                          {"class", required_argument, NULL, 'o'},
-                                          {"quota", required_argument, NULL, 'o'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"client", required_argument, NULL, 'o'}, {"user", required_argument, NULL, 'o'},
+        {"group", required_argument, NULL, 'o'},  {"sm", required_argument, NULL, 'o'},
+        {"sms", required_argument, NULL, 'o'},    {"memory", required_argument, NULL, 'o'},
+        {"device", required_argument, NULL, 'o'}, {"priority", required_argument, NULL, 'o'},
+        {"class", required_argument, NULL, 'o'},  {"oversubscribe", required_argument, NULL, 'o'},
+        {"quota", required_argument, NULL, 'o'},  {NULL, 0, NULL, 0}};
     char line[DAEMON_LINE_MAX] = "limit";
     _cleanup_fd_ int fd = -1;
     int option, which = 0, status = 0;
@@ -342,7 +338,7 @@ const struct subcommand limit_subcommands[] = {
      "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
      "                    [--sm PERCENT|none | --sms NUMBER] [--priority 0|1]\n"
      "                    [--memory SIZE|none [--device DEVICE]]\n"
-     "                    [--class critical|normal|batch]\n"
+     "                    [--class critical|normal|batch] [--oversubscribe true|false]\n"
      "       funnel limit --quota NAME=VALUE[,NAME=VALUE]...\n\n"
      "Changes limits of programs that run, from their next command on. For a user or a group it\n"
      "binds later programs, too. A program is in the group that FUNNEL_GROUP names.\n\n"
@@ -358,6 +354,9 @@ const struct subcommand limit_subcommands[] = {
      "                       idle point. For --user and --group: the highest class of their "
      "programs,\n"
      "                       and the one of those that ask for none\n"
+     "      --oversubscribe true|false\n"
+     "                       whether its memory may leave the device for that of others that say\n"
+     "                       true, and theirs for its own, where there is not enough for all\n"
      "      --quota CHANGES  quotas of every client and user; funnel limits shows them, and\n"
      "                       NAME=default takes a change back\n\n"
      "Examples:\n"

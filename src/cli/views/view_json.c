@@ -261,6 +261,8 @@ static json_t *limit_json(const struct command_limit *limit)
         json_object_set_new(json, "priority", json_integer(limit->priority));
     if (limit->class)
         json_object_set_new(json, "class", json_string(client_class_name(limit->class)));
+    if (limit->sets_oversubscribe)
+        json_object_set_new(json, "oversubscribe", json_boolean(limit->oversubscribe));
     if (limit->sets_memory)
         json_object_set_new(json, "memory_limit", json_integer((json_int_t)limit->memory));
     if (*limit->device)

@@ -200,7 +200,8 @@ static void bound_by_user(const struct limit_command *command, const struct serv
 static bool changes_limits(const struct grammar_values *values)
 {
     return grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
-           grammar_given(values, GRAMMAR_CEILING) || grammar_given(values, GRAMMAR_PRIORITY);
+           grammar_given(values, GRAMMAR_CEILING) || grammar_given(values, GRAMMAR_PRIORITY) ||
+           grammar_given(values, GRAMMAR_OVERSUBSCRIBED);
 }
 
 /* They go with the client when it moves to another server. */
@@ -351,6 +352,8 @@ static struct limit_change change_of(const struct grammar_values *values)
         .sets_priority = grammar_given(values, GRAMMAR_PRIORITY),
         .sets_memory = grammar_given(values, GRAMMAR_CEILING),
         .priority = values->priority,
+        .sets_oversubscribe = grammar_given(values, GRAMMAR_OVERSUBSCRIBED),
+        .oversubscribe = values->oversubscribed,
         .class = values->class,
         .memory = values->memory,
     };
@@ -371,7 +374,7 @@ static const char *check(const struct grammar_values *values)
     if (targets != 1)
         return "Say whose limits: one of --client, --user and --group";
     if (!changes)
-        return "Say what to change: --sm, --sms, --memory, --priority or --class";
+        return "Say what to change: --sm, --sms, --memory, --priority, --class or --oversubscribe";
     if (grammar_given(values, GRAMMAR_QUOTA) && grammar_given(values, GRAMMAR_SMS))
         return "--sm and --sms set the same share: use one of them";
     if (grammar_given(values, GRAMMAR_DEVICE) && !grammar_given(values, GRAMMAR_CEILING))

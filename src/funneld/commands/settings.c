@@ -97,7 +97,7 @@ static struct grammar_values target_of(const struct grammar_values *values)
     target.centipercent = target.priority = target.sms = target.timeslice_percent = 0;
     target.class = 0;
     target.memory = 0;
-    target.yes = false;
+    target.yes = target.oversubscribed = false;
     memset(target.memory_text, 0, sizeof(target.memory_text));
     memset(target.cgroup, 0, sizeof(target.cgroup));
     strip_changes(target.changes);

@@ -92,6 +92,8 @@ static void send_limits(struct console *console, enum command_scope scope, const
     limit.sm_centipercent = limits->sm_centipercent;
     limit.sets_priority = scope == COMMAND_SCOPE_DAEMON;
     limit.priority = limits->priority;
+    limit.sets_oversubscribe = limits->oversubscribe;
+    limit.oversubscribe = limits->oversubscribe;
     console_send(console, &limit, sizeof(limit));
     for (unsigned i = 0; i < limits->device_count; i++) {
         limit = limit_of(scope, name);
@@ -110,11 +112,13 @@ static void send_change(struct console *console, struct command_limit *limit,
     limit->sets_priority = change->sets_priority;
     limit->priority = change->priority;
     limit->class = change->class;
+    limit->sets_oversubscribe = change->sets_oversubscribe;
+    limit->oversubscribe = change->oversubscribe;
     limit->sets_memory = change->sets_memory;
     limit->memory = change->memory;
     text_copy(limit->device, sizeof(limit->device), change->device);
     if (limit->sm_centipercent || limit->sms || limit->sets_priority || limit->sets_memory ||
-        limit->class)
+        limit->class || limit->sets_oversubscribe)
         console_send(console, limit, sizeof(*limit));
 }
 
@@ -146,7 +150,7 @@ static bool all_is_unlimited(const struct daemon *daemon)
 static bool lifts_only(const struct limit_change *change)
 {
     return !change->sm_centipercent && !change->sms && !change->priority && !change->memory &&
-           !change->class;
+           !change->class && !change->sets_oversubscribe;
 }
 
 static void send_rule(struct console *console, const struct limit_rule *rule)

@@ -15,7 +15,10 @@
 
 #define LIMITS                                                         \
     "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
-    "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--lend=LENT] [--class=CLASS]"
+    "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--lend=LENT] " \
+    "[--class=CLASS] " RULE_OVERSUBSCRIBE
+#define RULE_OVERSUBSCRIBE "[--oversubscribe=OVERSUBSCRIBED]"
+#define RULE "[--class=CLASS] " RULE_OVERSUBSCRIBE
 #define SERVER                                                              \
     "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
     "[--timeslice-pct=TIMESLICE] [--isolate=ISOLATION] " LIMITS
@@ -125,7 +128,11 @@ static int begin_group(struct config *config, const struct config_path *table, c
 static int apply_rule(struct config *config, const char *key, const struct grammar_values *values,
                       char *reason)
 {
-    const struct limit_change change = {.class = values->class};
+    const struct limit_change change = {
+        .class = values->class,
+        .sets_oversubscribe = grammar_given(values, GRAMMAR_OVERSUBSCRIBED),
+        .oversubscribe = values->oversubscribed,
+    };
 
     return limit_rules_set(&config->daemon->rules, config->group, config->uid, &change)
                ? config_refuse(reason, "there are too many users and groups with limits")
@@ -320,9 +327,9 @@ static const struct config_kind kinds[] = {
      begin_container,
      apply_policy},
     {{"users"}, false, "", begin_container, apply_nothing},
-    {{"users", "*"}, false, "[--class=CLASS]", begin_user, apply_rule},
+    {{"users", "*"}, false, RULE, begin_user, apply_rule},
     {{"groups"}, false, "", begin_container, apply_nothing},
-    {{"groups", "*"}, false, "[--class=CLASS]", begin_group, apply_rule},
+    {{"groups", "*"}, false, RULE, begin_group, apply_rule},
     {{"quotas"}, false, "", begin_container, apply_nothing},
     {{"features"}, false, "", begin_container, apply_nothing},
     {{"features", "memacct"},

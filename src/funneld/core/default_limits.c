@@ -50,6 +50,7 @@ void limits_init_from_environment(struct limits *limits)
     limits->sm_centipercent = 10000;
     limits->totals_show_limit = switch_is_on("FUNNEL_SHOW_LIMIT");
     limits->lend = switch_is_on("FUNNEL_LEND");
+    limits->oversubscribe = switch_is_on("FUNNEL_OVERSUBSCRIBE");
     if (percent && *percent && grammar_percent(percent, &limits->sm_centipercent))
         journal("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: \"%s\" is not a percentage above 0; ignored",
                 percent);

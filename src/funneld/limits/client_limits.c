@@ -105,6 +105,7 @@ void limits_of_server(const struct limits *server, uint32_t priority,
     ret_limits->priority = priority;
     ret_limits->totals_show_limit = server->totals_show_limit;
     ret_limits->may_borrow = server->lend;
+    ret_limits->oversubscribe = server->oversubscribe;
     for (unsigned i = 0; i < ready->device_count; i++)
         ret_limits->memory_limit[i] = memory_limit_of(server, &ready->devices[i], i);
 }
@@ -146,6 +147,8 @@ void limit_change_apply(const struct limit_change *change, const struct server_r
         limits->totals_show_limit = change->totals_show_limit;
     if (change->sets_lend)
         limits->may_borrow = change->lend;
+    if (change->sets_oversubscribe)
+        limits->oversubscribe = change->oversubscribe;
     for (unsigned i = 0; change->sets_memory && i < ready->device_count; i++)
         if (!*change->device || device_is_named(change->device, &ready->devices[i], i))
             limits->memory_limit[i] = change->memory;

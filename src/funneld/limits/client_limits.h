@@ -27,7 +27,8 @@ struct limits {
     uint32_t sm_centipercent;
     uint32_t priority;
     bool totals_show_limit;
-    bool lend; /* clients may run on multiprocessors of others that rest */
+    bool lend;          /* clients may run on multiprocessors of others that rest */
+    bool oversubscribe; /* their memory may leave a device for that of others, and others' for it */
     unsigned device_count;
     struct device_limit devices[DEVICE_LIMITS_MAX]; /* in the order they were set: the last wins */
 };
@@ -45,8 +46,8 @@ struct limit_change {
     bool lifts_share;         /* the share becomes the whole device */
     uint32_t sm_centipercent; /* 0 = stays */
     uint32_t sms;             /* the share as a number of multiprocessors; 0 = stays */
-    bool sets_priority, sets_memory, sets_totals, sets_lend;
-    bool totals_show_limit, lend;
+    bool sets_priority, sets_memory, sets_totals, sets_lend, sets_oversubscribe;
+    bool totals_show_limit, lend, oversubscribe;
     uint32_t priority;
     uint32_t class;  /* of later clients: enum client_class; CLASS_UNSET = stays */
     uint64_t memory; /* 0 = no limit */

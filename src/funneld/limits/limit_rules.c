@@ -44,6 +44,10 @@ static void merge(struct limit_change *known, const struct limit_change *change)
     }
     if (change->class)
         known->class = change->class;
+    if (change->sets_oversubscribe) {
+        known->sets_oversubscribe = true;
+        known->oversubscribe = change->oversubscribe;
+    }
     if (change->sets_memory) {
         known->sets_memory = true;
         known->memory = change->memory;
@@ -96,6 +100,7 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
     struct server_limits of_group = *limits;
     limit_change_apply(&group->change, ready, &of_group);
     take_stricter(limits, &of_group);
+    limits->oversubscribe = of_group.oversubscribe;
 }
 
 void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct server_ready *ready,

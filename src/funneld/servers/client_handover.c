@@ -47,6 +47,7 @@ static void keep_own_limits(const struct client_record *record, struct server_li
         return;
     limits->sm_centipercent = record->limits.sm_centipercent;
     limits->priority = record->limits.priority;
+    limits->oversubscribe = record->limits.oversubscribe;
     memcpy(limits->memory_limit, record->limits.memory_limit, sizeof(limits->memory_limit));
 }
 

@@ -230,6 +230,10 @@ void namespace_set(struct mps_namespace *space, const struct grammar_values *val
         change->sets_lend = true;
         change->lend = values->lent;
     }
+    if (grammar_given(values, GRAMMAR_OVERSUBSCRIBED)) {
+        change->sets_oversubscribe = true;
+        change->oversubscribe = values->oversubscribed;
+    }
     if (grammar_given(values, GRAMMAR_CLASS))
         change->class = values->class;
     if (grammar_given(values, GRAMMAR_SIZE)) {

@@ -21,6 +21,7 @@ void session_limits_set(struct session_limits *limits, const struct server_limit
 {
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         limits->memory[i] = from->memory_limit[i];
+    limits->oversubscribe = from->oversubscribe;
     if (limits->sm_centipercent == from->sm_centipercent && limits->priority == from->priority &&
         limits->class == from->class)
         return;
@@ -41,6 +42,7 @@ struct server_limits session_limits_get(const struct session_limits *limits)
         .fixed_only = limits->fixed_only,
         .totals_show_limit = limits->totals_show_limit,
         .class = limits->class,
+        .oversubscribe = limits->oversubscribe,
         .may_borrow = limits->may_borrow,
         .borrow_chunk_sms = limits->borrow_chunk_sms,
         .borrow_chunks = limits->borrow_chunks,

@@ -26,6 +26,7 @@ struct session_limits {
     atomic_uint sm_centipercent;                     /* 1..10000; 10000 = no limit */
     atomic_uint priority;                            /* 0 normal, 1 below normal */
     atomic_uint class;                               /* enum client_class */
+    atomic_bool oversubscribe;                       /* eviction.h */
     atomic_uint changed;                             /* enum session_change, one bit each */
     /* Written before the session's thread starts; as in struct server_limits. */
     uint32_t fixed_device, fixed_first, fixed_count, fixed_only;

@@ -162,14 +162,17 @@ void device_granules_end_spare(struct session *session)
     *spare = (struct granule){.size = 0};
 }
 
-static CUresult make_memory(struct session *session, const struct device *device,
+/* Host memory, and memory for what has been on the device before, waits for nobody. */
+static CUresult make_memory(struct session *session, const struct device *device, bool is_new,
                             struct granule *granule)
 {
     CUmemAllocationProp prop = properties_of(device, granule);
 
     if (take_spare(session, granule))
         return CUDA_SUCCESS;
-    return memory_create(session, device, granule->size, &prop, &granule->handle);
+    return is_new && !granule->on_host
+               ? memory_create_with_room(session, device, granule->size, &prop, &granule->handle)
+               : memory_create(session, device, granule->size, &prop, &granule->handle);
 }
 
 static bool is_where(const CUmemLocation *location, const struct granule *granule)
@@ -208,12 +211,13 @@ static CUresult take_place(struct session *session, const struct device *device,
 
 /* The address and the charge are taken. Maps memory there: new memory, or that of `fd`. */
 static CUresult fill_place(struct session *session, const struct device *device, int fd,
-                           struct granule *granule)
+                           bool is_new, struct granule *granule)
 {
     CUresult result = session_enter(session, device);
 
     if (result == CUDA_SUCCESS)
-        result = fd < 0 ? make_memory(session, device, granule) : import_memory(fd, granule);
+        result =
+            fd < 0 ? make_memory(session, device, is_new, granule) : import_memory(fd, granule);
     if (result != CUDA_SUCCESS) {
         session_log_error(session, "%llu MiB of device %d cannot be allocated: %s",
                           (unsigned long long)(granule->size >> 20), device->ordinal,
@@ -237,15 +241,15 @@ static struct granule granule_of(const struct device *device, uint64_t size, boo
 }
 
 /* Maps the granule at its address, or, if that is 0, at one with `capacity` free bytes. The memory
- * is that of `fd`, or new if that is -1. */
+ * is that of `fd`, or made if that is -1; `is_new`: the client asks for it. */
 static CUresult place_granule(struct session *session, const struct device *device, int fd,
-                              uint64_t capacity, struct granule *granule)
+                              uint64_t capacity, bool is_new, struct granule *granule)
 {
     if (!charge_granule(session, granule))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = take_place(session, device, capacity, granule);
     if (result == CUDA_SUCCESS) {
-        result = fill_place(session, device, fd, granule);
+        result = fill_place(session, device, fd, is_new, granule);
         if (result != CUDA_SUCCESS)
             window_unplace(session->window, granule->address);
     }
@@ -257,7 +261,7 @@ static CUresult place_granule(struct session *session, const struct device *devi
 static CUresult granule_create(struct session *session, const struct device *device, int fd,
                                uint64_t capacity, struct granule *granule)
 {
-    CUresult result = place_granule(session, device, fd, capacity, granule);
+    CUresult result = place_granule(session, device, fd, capacity, true, granule);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -430,7 +434,7 @@ CUresult device_granule_exchange(struct session *session, struct granule *granul
 {
     const struct device *device = session_device(session, granule->part);
     struct granule other = granule_of(device, granule->size, on_host);
-    CUresult result = place_granule(session, device, -1, granule->size, &other);
+    CUresult result = place_granule(session, device, -1, granule->size, false, &other);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -472,7 +476,7 @@ void device_granule_withdraw_saved(struct session *session, struct granule *gran
 CUresult device_granule_restore(struct session *session, struct granule *granule)
 {
     const struct device *device = session_device(session, granule->part);
-    CUresult result = make_memory(session, device, granule);
+    CUresult result = make_memory(session, device, false, granule);
 
     if (result != CUDA_SUCCESS)
         return result;

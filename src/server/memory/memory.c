@@ -200,6 +200,37 @@ CUresult memory_create(struct session *session, const struct device *device, uin
     return result;
 }
 
+/* What memory_create() creates. */
+struct creation {
+    const struct device *device;
+    uint64_t size;
+    const CUmemAllocationProp *prop;
+    CUmemGenericAllocationHandle *handle;
+};
+
+static CUresult attempt_creation(struct session *session, void *context)
+{
+    const struct creation *creation = context;
+    CUresult result = session_enter(session, creation->device);
+
+    return result == CUDA_SUCCESS ? memory_create(session, creation->device, creation->size,
+                                                  creation->prop, creation->handle)
+                                  : result;
+}
+
+CUresult memory_create_with_room(struct session *session, const struct device *device,
+                                 uint64_t size, const CUmemAllocationProp *prop,
+                                 CUmemGenericAllocationHandle *ret_handle)
+{
+    memory_room_maker *make_room = session->server->memory->make_room;
+    struct creation creation = {device, size, prop, ret_handle};
+    CUresult result = attempt_creation(session, &creation);
+
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && make_room)
+        result = make_room(session, device, size, attempt_creation, &creation);
+    return result;
+}
+
 static void release_granule(struct session *session, struct granule *granule)
 {
     if (granule->kind == GRANULE_DEVICE)

@@ -70,6 +70,13 @@ bool memory_reclaim(struct session *session, const struct device *device);
 CUresult memory_create(struct session *session, const struct device *device, uint64_t size,
                        const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *ret_handle);
 
+/* The same, and when that is not enough other clients may have to give memory up, for which this
+ * may wait; the client's own memory may leave and return meanwhile. For a call of the client that
+ * has changed nothing yet. */
+CUresult memory_create_with_room(struct session *session, const struct device *device,
+                                 uint64_t size, const CUmemAllocationProp *prop,
+                                 CUmemGenericAllocationHandle *ret_handle);
+
 /* Gives access to mapped memory of the client: to its device, and to the devices with peer access.
  * Returns the driver's result. */
 CUresult memory_grant(const struct session *session, unsigned device, uint64_t address,
@@ -115,6 +122,14 @@ typedef bool memory_reclaimer(struct session *session, const struct device *devi
 /* Whether a stream of the client waits for a value in [address, address + size). */
 typedef bool memory_guard(struct session *session, uint64_t address, uint64_t size);
 
+/* Asks for memory; CUDA_ERROR_OUT_OF_MEMORY when there is not enough. */
+typedef CUresult memory_attempt(struct session *session, void *context);
+
+/* The device has too little for an attempt that needs `size` bytes: repeats it while others give
+ * memory up, and returns its last result. */
+typedef CUresult memory_room_maker(struct session *session, const struct device *device,
+                                   uint64_t size, memory_attempt *attempt, void *context);
+
 struct page_lock_options;
 
 /* The server's devices are initialized. 0 or -ENOMEM. */
@@ -129,6 +144,9 @@ void memory_add_reclaimer(struct server *server, memory_reclaimer *reclaim);
 /* Sets the function that finds memory in use by a stream's wait: such a wait would never end, or
  * fault, if the memory were released. Before there are sessions. */
 void memory_set_guard(struct server *server, memory_guard *is_awaited);
+
+/* Sets the function that has other clients give memory up. Before there are sessions. */
+void memory_set_room_maker(struct server *server, memory_room_maker *make_room);
 
 /* Calls that function; true comes with an error in the log. False when none is set. */
 bool memory_is_awaited(struct session *session, const char *call, uint64_t address, uint64_t size);

@@ -46,6 +46,11 @@ void memory_set_guard(struct server *server, memory_guard *is_awaited)
     server->memory->is_awaited = is_awaited;
 }
 
+void memory_set_room_maker(struct server *server, memory_room_maker *make_room)
+{
+    server->memory->make_room = make_room;
+}
+
 bool memory_is_awaited(struct session *session, const char *call, uint64_t address, uint64_t size)
 {
     memory_guard *is_awaited = session->server->memory->is_awaited;

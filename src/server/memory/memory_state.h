@@ -26,6 +26,7 @@ struct server_memory {
     memory_reclaimer *reclaimers[MEMORY_RECLAIMERS];
     unsigned reclaimer_count;
     memory_guard *is_awaited;
+    memory_room_maker *make_room;
     pthread_mutex_t
         limits_lock; /* context_limit.c: held from the check for clients to the setting */
 };

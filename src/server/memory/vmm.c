@@ -75,7 +75,7 @@ static CUresult allocation_create(struct session *session, const struct device *
 
     prop.requestedHandleTypes = (CUmemAllocationHandleType)in->handle_types;
     if (result == CUDA_SUCCESS)
-        result = memory_create(session, device, in->size, &prop, &allocation.driver);
+        result = memory_create_with_room(session, device, in->size, &prop, &allocation.driver);
     if (result != CUDA_SUCCESS)
         return result;
     result = allocation_enter(session, in->handle, &allocation);

@@ -3,8 +3,10 @@
 #include "program_suspend.h"
 
 #include "channel.h"
+#include "cleanup.h"
 #include "clock.h"
 #include "daemon_report.h"
+#include "eviction.h"
 #include "fd.h"
 #include "futex.h"
 #include "log.h"
@@ -111,12 +113,21 @@ static void log_leaving(const struct session *session, enum suspend_result resul
     bool in_file = suspend_of(session)->file.writable >= 0;
 
     if (result == SUSPEND_OK)
-        session_log(session, " is %s: %llu MiB are in %s, after %llu ms",
+        session_log(session, " is %s%s: %llu MiB are in %s, after %llu ms",
                     suspend_of(session)->evict ? "evicted" : "suspended",
+                    suspend_of(session)->for_others ? " to make room for others" : "",
                     (unsigned long long)(total_bytes(session) >> 20),
                     in_file ? "a file" : "host memory", (unsigned long long)(ns / NS_PER_MS));
     else
         session_log(session, " is not suspended: %s", suspend_result_text(result));
+}
+
+static void tell_result(struct session *session, enum suspend_result result)
+{
+    if (result == SUSPEND_OK)
+        eviction_has_left(session, total_bytes(session));
+    else
+        eviction_has_refused(session, result);
 }
 
 static enum suspend_result leave_device(struct session *session)
@@ -133,12 +144,16 @@ static enum suspend_result leave_device(struct session *session)
     activity_set_stage(&session->activity, NULL);
     log_leaving(session, result, clock_ns() - began);
     close_file(&suspend->file);
+    if (suspend->for_others)
+        tell_result(session, result);
     return result;
 }
 
 static bool is_called(const struct session *session)
 {
-    return suspend_of(session)->evict && channel_server_has_command(session->channel);
+    const struct program_suspend *suspend = suspend_of(session);
+
+    return suspend->evict && (suspend->is_in_call || channel_server_has_command(session->channel));
 }
 
 /* An evicted client whose command is there already has found no memory, or was not idle. */
@@ -178,7 +193,9 @@ static bool return_to_device(struct session *session)
 
     suspend->wanted = 0; /* an order that comes from here on is a new one */
     activity_set_stage(&session->activity, "resume");
-    enum suspend_result result = swap_in(session);
+    enum suspend_result result = suspend->evict && eviction_takes_part(session)
+                                     ? (enum suspend_result)eviction_return(session)
+                                     : swap_in(session);
     activity_set_stage(&session->activity, NULL);
 
     if (result == SUSPEND_OK)
@@ -201,6 +218,21 @@ static void stay_out(struct session *session)
     while (!session->stop && !return_to_device(session));
 }
 
+/* A client that cannot leave is not kept from its work to find that out. */
+static bool refuses_others(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    enum suspend_result result = suspend->for_others ? find_obstacle(session) : SUSPEND_OK;
+
+    if (result == SUSPEND_OK)
+        return false;
+    session_log(session, " does not make room for others: %s", suspend_result_text(result));
+    eviction_has_refused(session, result);
+    suspend->result = result;
+    suspend->wanted = 0;
+    return true;
+}
+
 void program_suspend_follow(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -209,7 +241,7 @@ void program_suspend_follow(struct session *session)
         stay_out(session);
         return;
     }
-    if (!is_wanted(session) || !reach_idle_point(session))
+    if (!is_wanted(session) || refuses_others(session) || !reach_idle_point(session))
         return;
     enum suspend_result result = leave_device(session);
     suspend->result = result;
@@ -218,6 +250,15 @@ void program_suspend_follow(struct session *session)
         stay_out(session);
     else
         suspend->wanted = 0;
+}
+
+void program_suspend_follow_in_call(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    suspend->is_in_call = true;
+    program_suspend_follow(session);
+    suspend->is_in_call = false;
 }
 
 /* ---- a client that comes suspended ---- */
@@ -249,13 +290,21 @@ void program_suspend_fini(struct program_suspend *suspend)
 }
 
 /* The thread sees the order before its next command. */
-static void remind(struct session *session)
+void program_suspend_repeat_locked(struct session *session)
 {
     atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
-    session_kick(session);
+    if (session->channel)
+        channel_server_kick(session->channel);
 }
 
-static void set_wanted(struct session *session, bool wanted)
+static void remind(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    program_suspend_repeat_locked(session);
+}
+
+static void set_wanted_locked(struct session *session, bool wanted)
 {
     struct program_suspend *suspend = suspend_of(session);
 
@@ -263,22 +312,45 @@ static void set_wanted(struct session *session, bool wanted)
         suspend->result = SUSPEND_BUSY;
     atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
     futex_wake(&suspend->wanted, 1);
-    remind(session);
+    program_suspend_repeat_locked(session);
+}
+
+void program_suspend_evict_locked(struct session *session)
+{
+    suspend_of(session)->evict = true;
+    suspend_of(session)->for_others = true;
+    set_wanted_locked(session, true);
+}
+
+void program_suspend_withdraw_locked(struct session *session)
+{
+    const struct program_suspend *suspend = suspend_of(session);
+
+    if (suspend->for_others && !suspend->leaving && !suspend->out)
+        set_wanted_locked(session, false);
 }
 
 /* Sets it for all clients that the order is about. */
 static void set_all(struct server *server, int32_t pid, uint32_t id, bool wanted)
 {
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
     list_for_each (struct session, session, &server->sessions, link)
         if (order_is_about(session, pid, id) && session->phase == SESSION_SERVING)
-            set_wanted(session, wanted);
+            set_wanted_locked(session, wanted);
 }
 
-static void set_evict(struct server *server, const struct server_suspend_client *order)
+static void order_all(struct server *server, const struct server_suspend_client *order)
 {
-    list_for_each (struct session, session, &server->sessions, link)
-        if (order_is_about(session, order->pid, order->id))
-            suspend_of(session)->evict = order->evict != 0;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+            continue;
+        suspend_of(session)->evict = order->evict != 0;
+        suspend_of(session)->for_others = false;
+        set_wanted_locked(session, true);
+    }
 }
 
 /* A session whose thread has given up does not want it any more, and says why. */
@@ -414,10 +486,10 @@ void program_suspend_order(struct server *server, const struct server_suspend_cl
         state = give_file(server, order, envelope);
     if (state == SUSPEND_OK && !pending_order_start(&pending))
         state = SUSPEND_FAILED;
-    if (state == SUSPEND_OK && order->suspend)
-        set_evict(server, order);
-    if (state == SUSPEND_OK)
-        set_all(server, order->pid, order->id, order->suspend);
-    else
+    if (state != SUSPEND_OK)
         daemon_report_result(server, order->header.request, state);
+    else if (order->suspend)
+        order_all(server, order);
+    else
+        set_all(server, order->pid, order->id, false);
 }

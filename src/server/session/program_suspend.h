@@ -33,12 +33,14 @@ struct suspend_file {
 struct program_suspend {
     _Atomic uint32_t wanted;  /* 1 = RUNS no longer; the thread sleeps on it while OUT */
     atomic_bool evict;        /* its next command has it return */
+    atomic_bool for_others;   /* it leaves to make room: eviction.h */
     atomic_bool leaving;      /* it is on the way there */
     atomic_bool out;          /* the memory is in the pool, or in the file */
     atomic_int result;        /* enum suspend_result of what the thread tried last */
     struct suspend_file file; /* the main thread's until `wanted`, then the session's thread's */
     /* The session's thread's. */
     uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
+    bool is_in_call;              /* the client waits for the answer of a command */
 };
 
 /* The main thread: begins what the daemon has ordered, and answers when it is done. */
@@ -54,3 +56,12 @@ void program_suspend_fini(struct program_suspend *suspend);
 /* The session's thread, between two commands and with no launch set aside: follows the order, and
  * returns when the client may go on. */
 void program_suspend_follow(struct session *session);
+
+/* The same in the middle of a command that has changed nothing yet, and that waits. */
+void program_suspend_follow_in_call(struct session *session);
+
+/* Any thread with the server's lock, of a client that runs: it shall leave for others. The second
+ * reminds its thread, and the third takes the order back if it is not on its way. */
+void program_suspend_evict_locked(struct session *session);
+void program_suspend_repeat_locked(struct session *session);
+void program_suspend_withdraw_locked(struct session *session);

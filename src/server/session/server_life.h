@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "eviction.h"
 #include "loader.h"
 #include "loop.h"
 #include "server.h"
@@ -52,7 +53,8 @@ struct server_life {
     struct sensor_watch *sensors;  /* NULL: none; sensor_watch.h */
     struct worker_pool *pool;      /* NULL: none; worker_pool.h */
     struct trace *trace;           /* NULL: none; written under the server's lock: trace.h */
-    bool stall_logged;             /* the log says that clients wait for another: stall.h */
+    struct server_eviction eviction;
+    bool stall_logged; /* the log says that clients wait for another: stall.h */
 };
 
 /* Creates the server's life without loop and descriptors: 0 or -ENOMEM. `serve` runs the commands

@@ -82,6 +82,7 @@ static int init_parts(struct session *session)
     if (!session->life)
         return -1;
     program_suspend_init(&session->life->suspend);
+    session_eviction_init(session);
     return error;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "channel.h"
+#include "eviction.h"
 #include "program_suspend.h"
 #include "session.h"
 
@@ -39,6 +40,7 @@ struct session_life {
     uint32_t leave_request; /* session_leave.h: the daemon's order, to be answered */
 
     struct program_suspend suspend;
+    struct session_eviction eviction;
 
     /* The session's thread's. */
     struct trace_file *profile;    /* profile.h; NULL = no profiler */

@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "copy_load.h"
 #include "cuda_error.h"
+#include "eviction.h"
 #include "lending.h"
 #include "session_leave.h"
 #include "upkeep.h"
@@ -57,6 +58,7 @@ static void *watchdog_thread(void *context)
         abort_launches_of_the_gone(server);
         channel_groups_apply();
         lending_watch(server);
+        eviction_watch(server);
         session_leave_watch(server);
         upkeep_run(server, &upkeep);
         nanosleep(&period, NULL);

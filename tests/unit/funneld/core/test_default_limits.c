@@ -15,6 +15,7 @@ static int clear(void **state)
     unsetenv("CUDA_MPS_CLIENT_PRIORITY");
     unsetenv("FUNNEL_SHOW_LIMIT");
     unsetenv("FUNNEL_LEND");
+    unsetenv("FUNNEL_OVERSUBSCRIBE");
     return 0;
 }
 
@@ -27,8 +28,10 @@ static void test_environment(void **state)
     assert_int_equal(limits.device_count, 0);
     assert_false(limits.totals_show_limit);
     assert_false(limits.lend);
+    assert_false(limits.oversubscribe);
     setenv("FUNNEL_SHOW_LIMIT", "1", 1);
     setenv("FUNNEL_LEND", "1", 1);
+    setenv("FUNNEL_OVERSUBSCRIBE", "1", 1);
     setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "x", 1);
     setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,nonsense,GPU-ab=512MB,", 1);
     setenv("CUDA_MPS_CLIENT_PRIORITY", "2", 1);
@@ -37,6 +40,7 @@ static void test_environment(void **state)
     assert_int_equal(limits.priority, 0);
     assert_true(limits.totals_show_limit);
     assert_true(limits.lend);
+    assert_true(limits.oversubscribe);
     assert_int_equal(limits.device_count, 2);
     assert_string_equal(limits_memory_text(&limits, "gpu-AB"), "512M");
 }

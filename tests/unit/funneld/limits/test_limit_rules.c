@@ -64,6 +64,20 @@ static void test_the_group_only_tightens(void **state)
     assert_int_equal(limits_of(0, "").sm_centipercent, 10000);
 }
 
+/* A client that names a group harms only those that oversubscribe, too. */
+static void test_a_group_oversubscribes(void **state)
+{
+    struct limit_change group = {.sets_oversubscribe = true, .oversubscribe = true};
+    struct limit_change user = {.sets_oversubscribe = true};
+
+    limit_rules_set(&rules, "notebooks", 0, &group);
+    limit_rules_set(&rules, "", 7, &user);
+    assert_true(limits_of(8, "notebooks").oversubscribe);
+    assert_true(limits_of(7, "notebooks").oversubscribe);
+    assert_false(limits_of(8, "").oversubscribe);
+    assert_false(limits_of(7, "").oversubscribe);
+}
+
 /* Of a program that runs, when the limits of its group change. */
 static void test_the_user_bounds_the_group(void **state)
 {
@@ -145,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_a_user, setup),
         cmocka_unit_test_setup(test_the_group_only_tightens, setup),
+        cmocka_unit_test_setup(test_a_group_oversubscribes, setup),
         cmocka_unit_test_setup(test_the_user_bounds_the_group, setup),
         cmocka_unit_test_setup(test_changes_add_up, setup),
         cmocka_unit_test_setup(test_a_static_partition_keeps_its_multiprocessors, setup),

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that together have more memory than the device: they make room for each other.
+Run as: test_oversubscribe.py BUILD [--device cuda]."""
+import json
+import os
+import random
+import signal
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_recovery  # noqa: E402  (found through the path above)
+from harness import TIMEOUT, wait_until  # noqa: E402
+from test_recovery import FINE  # noqa: E402
+
+FULL = "CUDA_ERROR_OUT_OF_MEMORY"
+
+
+class Oversubscribe(test_recovery.TestCase):
+    devices = "1:sms=24,mem=256M"
+    more = {"FUNNEL_OVERSUBSCRIBE": "1", "FUNNEL_QUOTAS": "stay-seconds=1"}
+
+    def program(self, **more):
+        program = os.path.join(test_recovery.BUILD, "tests/recovery/suspend_probe")
+        probe = self.probe(program=program, **more)
+        self.assertEqual(probe.opened(), FINE)
+        return probe
+
+    def programs(self, count):
+        return [self.program() for _ in range(count)]
+
+    def fine(self, probe, *orders):
+        for order in orders:
+            self.assertEqual((order, probe.ask(order)), (order, FINE), self.logs())
+
+    def limit(self, *words):
+        done = self.funnel("limit", *map(str, words))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def row(self, probe):
+        done = self.funnel("ps", "--json")
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        rows = [row for row in json.loads(done.stdout) if row["pid"] == probe.process.pid]
+        return rows[0] if rows else None
+
+    def memory(self, probe):
+        row = self.row(probe)
+        return row["memory_used"] >> 20, sum(
+            device["memory_swapped"] for device in row["devices"]) >> 20
+
+    def test_two_programs_take_turns(self):
+        first, second = self.programs(2)
+        self.fine(first, "hold 150 1")
+        self.fine(second, "hold 150 2")
+        self.assertGreaterEqual(self.memory(first)[1], 150)
+        for _ in range(5):
+            self.fine(first, "check")
+            self.assertGreaterEqual(self.memory(first)[0], 150)
+            self.assertGreaterEqual(self.memory(second)[1], 150)
+            self.fine(second, "check")
+
+    def test_both_at_work_at_a_time(self):
+        """They never rest, and each goes on after the other's quantum."""
+        probes = self.programs(2)
+        self.at_once(probes, lambda probe, number: self.fine(probe, f"hold 150 {number}"))
+        self.at_once(probes, lambda probe, number: self.fine(
+            probe, *["check", f"work {number} 60"] * 4))
+
+    def test_both_want_more_at_a_time(self):
+        probes = self.programs(2)
+        self.at_once(probes, lambda probe, number: self.fine(probe, f"hold 100 {number}"))
+        self.at_once(probes, lambda probe, number: self.fine(
+            probe, f"more 60 {number}", "check", f"work {number} 40", "check"))
+
+    def at_once(self, probes, act):
+        wrong = []
+
+        def run(probe, number):
+            try:
+                act(probe, number)
+            except AssertionError as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=run, args=(probe, number))
+                   for number, probe in enumerate(probes)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(TIMEOUT)
+        for error in wrong:
+            raise error
+        self.assertFalse([thread for thread in threads if thread.is_alive()], self.logs())
+
+
+if __name__ == "__main__":
+    test_recovery.main(sys.argv)
