@@ -2,8 +2,8 @@
 /*
  * Signals that wait while their thread holds a lock. A signal handler of the program may access
  * managed memory whose pages are on the device. The thread then sleeps until another thread of the
- * library has served its page fault, for which that needs locks, so no handler may run in a thread
- * that holds one of them. Programs without such memory pay one load.
+ * library has served its page fault. That one needs locks, so no handler may run in a thread that
+ * holds one of them. Programs without such memory pay one load.
  *
  * Signals of the thread's own faults (SIGSEGV and the like) never wait.
  */

@@ -19,9 +19,9 @@ static inline int fd_steal(int *fd)
     return taken;
 }
 
-/* Opens the file that an environment variable names, created if need be, for appending. -1 when
- * the variable is not set or empty, or the file cannot be opened. The caller owns the descriptor.
- */
+/* Opens the file that an environment variable names for appending, and creates it if need be. -1
+ * when the variable is not set or empty, or the file cannot be opened. The caller owns the
+ * descriptor. */
 int fd_open_log(const char *variable);
 
 /* 0 or -errno. */

@@ -71,10 +71,9 @@ void handles_fini(struct handles *handles);
 /* While there are fresh indices, a freed one rests until this many others were freed. */
 #define HANDLES_REST 1024u
 
-/* Mints a handle for `object` (not NULL). Of the rested indices the one freed longest ago is used
- * first: a stale handle stays recognizable for long, and a peer that is told of handles by several
- * threads is still told of the end of one before it is told of its successor. 0 = full or out of
- * memory. */
+/* Mints a handle for `object` (not NULL). Takes the rested index that was freed longest ago, so a
+ * stale handle stays recognizable for long. A peer may hear of handles from several threads; it
+ * still hears of the end of one before it hears of its successor. 0 = full or out of memory. */
 uint64_t handles_add(struct handles *handles, unsigned type, void *object);
 
 /* Enters a handle minted elsewhere, perhaps by a liar: 0; -EINVAL = not a handle; -ENOSPC = index

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lock for what is held for a moment, again and again, and mostly by one thread: taking it when
- * it is free and giving it back are one instruction each. All zero is a free lock. It is not
+/* A lock that threads hold for a moment, again and again, and mostly one thread. To take it when it
+ * is free, and to give it back, takes one instruction each. All zero is a free lock. It is not
  * recursive, and serves the threads of one process. */
 #pragma once
 

@@ -2,8 +2,8 @@
 /* The log of a process: one line is one write(2), so lines of several processes never mix.
  *
  * A process that never calls log_open() is silent; this is how the library inside a user's program
- * behaves by default. Logging never blocks and never kills: a line that cannot be written (disk
- * full, pipe full) is dropped and counted, and the next one that can be written says how many were.
+ * behaves by default. Logging never blocks and never kills. It drops and counts a line that it
+ * cannot write (disk full, pipe full), and the next line that it can write says how many were lost.
  * Any thread may log, with any lock held. */
 #pragma once
 

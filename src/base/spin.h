@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Busy-waiting for a short while before going to sleep.
  *
- * A wake-up through the kernel costs several microseconds and an answer often comes sooner, but a
- * spinning thread takes the core from the very process it waits for when cores are few. Hence the
- * budget: about 50 us, 2 us with a single CPU for this process, none with
- * FUNNEL_OFF=spin in the environment.
+ * A wake-up through the kernel costs several microseconds, and an answer often comes sooner. But
+ * with few cores a spinning thread takes the core of the very process that it waits for. Hence the
+ * budget: about 50 us, 2 us with a single CPU for this process, none with FUNNEL_OFF=spin in the
+ * environment.
  *
  *     struct spin spin = spin_begin();
  *     while (!ready(word) && spin_more(&spin))
@@ -42,13 +42,14 @@ uint64_t spin_budget_ns(void);
 /* Starts a spin. Costs nothing: the clock is first read after some rounds. */
 struct spin spin_begin(void);
 
-/* Starts a spin for waiting on the GPU, which wakes no thread by itself: where CPUs are plenty, it
- * goes on for `yielding_ns` after the usual budget, but lets any other thread that wants the core
- * have it, and ends once one had it for long: then there are more threads than cores. */
+/* Starts a spin for waiting on the GPU, which wakes no thread by itself. With plenty of CPUs it
+ * goes on for `yielding_ns` after the usual budget, but yields its core to any other thread. It
+ * ends once another thread has had the core for long, because there are then more threads than
+ * cores. */
 struct spin spin_begin_yielding(uint64_t yielding_ns);
 
-/* From now on no spin of this process is longer, because there are more threads at work on this
- * machine than it has CPUs; 0 = there are not. */
+/* Limits all later spins of this process, because this machine has more threads at work than CPUs;
+ * 0 = no limit. */
 void spin_limit(uint32_t ns);
 
 /* Whether there are enough CPUs to poll more often than is needed. */

@@ -25,7 +25,7 @@ bool text_starts_with(const char *text, const char *prefix);
  * -ERANGE. */
 int text_to_u64(const char *text, uint64_t *ret_value);
 
-/* Makes text of another process safe to show in a terminal: control characters, characters that
+/* Makes text of another process safe to show in a terminal. Control characters, characters that
  * turn the direction of writing, and bytes that are not UTF-8 become '?'. */
 void text_make_printable(char *text);
 

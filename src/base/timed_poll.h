@@ -2,9 +2,9 @@
 /* Sleeping on a word that changes without a wake-up, or with a late one.
  *
  * An interrupt of a GPU takes several hundred microseconds to wake a thread. With more than a few
- * CPUs a sleeping thread polls again by itself, at intervals that grow with how long it has waited:
- * it is late by some 30 us or by a hundredth of its wait, whichever is more, and needs a few
- * percent of a CPU. With FUNNEL_OFF=timed-polling in the environment it sleeps until it is woken.
+ * CPUs a sleeping thread polls by itself, at intervals that grow with its wait. It is late by some
+ * 30 us or by a hundredth of its wait, whichever is more, and needs a few percent of a CPU. With
+ * FUNNEL_OFF=timed-polling in the environment it sleeps until it is woken.
  *
  *     struct timed_poll poll = timed_poll_begin();
  *     while (!ready(word))

@@ -8,9 +8,9 @@
 /* A file that has grown larger is renamed to client.log.1 before the next line is written. */
 #define USER_LOG_SIZE_MAX (1u << 20)
 
-/* $XDG_STATE_HOME/funnel/client.log, else ~/.local/state/funnel/client.log, or for a user without a
- * home that can be written to /tmp/funnel-UID/client.log. 0; -EPERM in a program with privileges of
- * its file, which takes no directory from its environment; -ENAMETOOLONG. */
+/* $XDG_STATE_HOME/funnel/client.log, else ~/.local/state/funnel/client.log, or
+ * /tmp/funnel-UID/client.log for a user without a writable home. 0, -ENAMETOOLONG, or -EPERM: a
+ * program with privileges of its file takes no directory from its environment. */
 int user_log_path(char *ret_path, size_t capacity);
 
 /* Opens such a file for appending, with the directories to it: a descriptor, or -errno. Not through

@@ -4,7 +4,7 @@
 
 #include "command_protocol.h"
 
-/* A message of a known kind and whole size, as it was received: afterwards its texts are ended and
- * can be shown in a terminal, its counts are no larger than the arrays that they count, and its
- * numbers are ones that can be reckoned with. */
+/* Checks a received message of a known kind and whole size. Afterwards its texts end in a NUL and
+ * are safe to show in a terminal, its counts do not exceed their arrays, and its numbers can be
+ * reckoned with. */
 void command_make_safe(union command_any *message);

@@ -9,9 +9,9 @@
 
 #define COMMAND_REASON_MAX sizeof(((struct welcome *)NULL)->text)
 
-/* Connects and says hello. 0; -ENOENT or -ECONNREFUSED when no daemon runs; -EACCES when one does,
- * but the directory keeps us out; -EPERM when another user's process listens, or the daemon
- * refused. `ret_reason` is a message then. */
+/* Connects and says hello. 0, or -errno: -ENOENT or -ECONNREFUSED when no daemon runs; -EACCES when
+ * one does, but the directory is closed to us. -EPERM when another user's process listens, or the
+ * daemon refused. `ret_reason` is a message then. */
 int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
 
 /* The same for a process that is about to become a CUDA program: the daemon starts its server if
@@ -41,6 +41,6 @@ int command_receive_within(int fd, int timeout_ms, union command_any *ret_messag
 /* The same for an answer with files: that of this part, or -1, is the caller's. */
 int command_receive_file(int fd, union command_any *ret_message, size_t *ret_length, int *ret_file);
 
-/* The same for an answer whose texts are parts of a longer one, which end anywhere: nothing is
- * changed in them, but that they are ended by NUL. */
+/* The same for an answer whose texts are parts of a longer one, which end anywhere. It only ends
+ * them by NUL. */
 int command_receive_bytes(int fd, union command_any *ret_message, size_t *ret_length);

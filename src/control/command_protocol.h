@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The protocol between front ends (funnel, nvidia-cuda-mps-control) and funneld, on the same
- * socket as programs: a hello of kind HELLO_COMMAND, a welcome, then requests, each answered by any
- * number of rows or texts and one DONE. There are two requests: a command line in the language of
- * NVIDIA's control daemon, answered in text; and a query, answered by everything the user may
- * know, in structures that `funnel` shows as tables or JSON.
+ * The protocol between front ends (funnel, nvidia-cuda-mps-control) and funneld, on the same socket
+ * as programs. It begins with a hello of kind HELLO_COMMAND and a welcome. Each request is then
+ * answered by any number of rows or texts and one DONE. There are two requests. A command line in
+ * the language of NVIDIA's control daemon is answered in text. A query is answered by everything
+ * the user may know, in structures that `funnel` shows as tables or JSON.
  */
 #pragma once
 

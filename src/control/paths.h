@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a daemon lives: its pipe directory and its log directory, chosen by the same two variables
- * as NVIDIA's MPS; and where the programs of one installation find each other.
+ * as NVIDIA's MPS. Also where the programs of one installation find each other.
  */
 #pragma once
 
@@ -14,16 +14,16 @@ struct paths {
     char socket[PATH_MAX];
 };
 
-/* From CUDA_MPS_PIPE_DIRECTORY and CUDA_MPS_LOG_DIRECTORY, else the defaults of this user:
- * /run/funnel and /var/log/funnel for root, $XDG_RUNTIME_DIR/funnel or /tmp/funnel-UID (and log in
- * it) for others. 0, -ENAMETOOLONG, or -EINVAL where the first variable names several directories:
- * a daemon has one. */
+/* From CUDA_MPS_PIPE_DIRECTORY and CUDA_MPS_LOG_DIRECTORY, else the defaults of this user. Those of
+ * root are /run/funnel and /var/log/funnel; those of others $XDG_RUNTIME_DIR/funnel or
+ * /tmp/funnel-UID, and log in it. 0, -ENAMETOOLONG, or -EINVAL where the first variable names
+ * several directories, because a daemon has one. */
 int paths_resolve(struct paths *ret_paths);
 
-/* The same for a process that looks for a daemon: when no daemon of root's or
- * its own user's listens there and CUDA_MPS_PIPE_DIRECTORY names no directory, those of root's
- * daemon if that listens, because it serves all users. The variable may name several directories
- * with colons between them: then it is the first in which such a daemon listens, or the first. */
+/* The same for a process that looks for a daemon. Without CUDA_MPS_PIPE_DIRECTORY, and when no
+ * daemon of root or of its own user listens there, the directories are those of root's daemon. That
+ * one must listen; it serves all users. The variable may name several directories with colons
+ * between them: then it is the first in which such a daemon listens, or the first. */
 int paths_find_daemon(struct paths *ret_paths);
 
 /* The text of an error of these two. */

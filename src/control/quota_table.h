@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one table of quotas: what a client, a user and all users of a daemon may hold of things that
- * others need as well, beside the limits of device memory and multiprocessors. Daemon, servers and
- * front ends know it by this file; docs/operating.md shows it to operators.
+ * The one table of quotas, beside the limits of device memory and multiprocessors. It bounds how
+ * much of the shared things a client, a user and all users of a daemon may hold. Daemon, servers
+ * and front ends know it by this file; docs/operating.md shows it to operators.
  */
 #pragma once
 
@@ -65,7 +65,7 @@ struct quotas {
     uint64_t value[QUOTA_COUNT];
 };
 
-/* The defaults: those of the table, half of the machine's memory for host memory, and for ranges an
+/* The defaults of the table. Host memory gets half of the machine's memory, and ranges get an
  * eighth of the descriptors that this process may have. */
 void quotas_init(struct quotas *quotas);
 

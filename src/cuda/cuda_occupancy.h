@@ -18,8 +18,8 @@ struct cuda_block_search {
     int sm_count;
 };
 
-/* The block size that keeps most threads of a multiprocessor busy, among equals the largest, and
- * the grid that fills the device with it; both 0 when none fits. `limit` > 0 bounds the size
- * further. Returns an error of `blocks`. Pure otherwise. */
+/* The largest of the block sizes that keep most threads of a multiprocessor busy, and the grid that
+ * fills the device with it. Both are 0 when none fits. `limit` > 0 bounds the size further. Returns
+ * an error of `blocks`. Pure otherwise. */
 CUresult cuda_best_block(const struct cuda_block_search *search, int limit, int *ret_grid,
                          int *ret_block);

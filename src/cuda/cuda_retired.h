@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launch interface of CUDA 3: a function keeps a block shape, dynamic shared memory and bytes
- * of parameters, and cuLaunch*() starts it with what was set before. The parameters stay for the
- * next launch.
+ * The launch interface of CUDA 3. A function keeps a block shape, dynamic shared memory and bytes
+ * of parameters, and cuLaunch*() starts it with them. The parameters stay for the next launch.
  *
  * A driver keeps a pointer for each function, NULL at first, and frees it with the function. Two
  * threads may set parameters of one function, so the driver has a lock for these calls.

@@ -26,10 +26,10 @@ SOFT_EXPORT void funnelSetLaunchOwner(uint64_t owner);
 SOFT_EXPORT CUresult funnelForgetLaunchOwner(uint64_t owner);
 
 /*
- * Ends the kernels of this owner that run, and those that are queued do not run: both finish as if
- * they were done, so the context stays healthy and whatever waits for them continues. Other work of
- * the owner, such as copies, is done as usual, and so are its later launches. Does not wait until
- * the kernels have ended.
+ * Ends the running kernels of this owner, and skips its queued ones. Both finish as if they were
+ * done, so the context stays healthy and their waiters continue. Other work of the owner, such as
+ * copies, is done as usual, and so are its later launches. Does not wait until the kernels have
+ * ended.
  *
  * ret_kernel gets the name of one kernel that ran, cut off at `size` bytes with its NUL, or "".
  * CUDA_ERROR_INVALID_VALUE without an owner or without space for a name;

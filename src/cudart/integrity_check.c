@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The challenge by which libcudart makes sure that the driver below it is the one that it found:
- * a keyed checksum over the process, the thread, the tables it was given and the devices it saw.
- * Without the right answer every runtime call fails with cudaErrorSoftwareValidityNotEstablished.
+ * The challenge by which libcudart makes sure that the driver below it is the one that it found.
+ * The answer is a keyed checksum over the process, the thread, the tables it was given and the
+ * devices it saw. Without the right answer every runtime call fails with
+ * cudaErrorSoftwareValidityNotEstablished.
  */
 #include "md2.h"
 #include "tables.h"

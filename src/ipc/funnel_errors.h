@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The errors that Funnel gives on its own account, with their reasons: the daemon refuses a program
+ * The errors that Funnel gives on its own account, with their reasons. The daemon refuses a program
  * with one, a server ends a client with one, and a client without a daemon returns one. Numbers and
  * names are CUDA's (cuda_result.h), which the daemon does not know. All other errors come from the
  * driver, or mean the same as the driver's.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first messages on the daemon's socket. A program that connects to <pipe directory>/funnel
- * sends a hello; a program that is turned away, by the daemon or by a server, receives a welcome
- * with a status that is not 0. This file is below wire and control because both ends of both need
- * it: the daemon passes the hello on to a server, and may refuse a client without knowing anything
- * of the messages behind an attach.
+ * sends a hello. When the daemon or a server refuses it, it receives a welcome with a status that
+ * is not 0. This file is below wire and control because both ends of both need it. The daemon
+ * passes the hello on to a server, and may refuse a client without knowing the messages behind an
+ * attach.
  */
 #pragma once
 

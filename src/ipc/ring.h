@@ -87,8 +87,9 @@ static inline uint32_t ring_space(const struct ring *ring)
 /* Reads how far the consumer is by now: whether there is space for so many bytes. */
 bool ring_find_space(struct ring *ring, uint32_t size);
 
-/* Space for a message of `size` bytes (multiple of 16, at most half of the ring), or NULL: no space
- * now, or the shared words make no sense. Reserving again without a commit gives the same place. */
+/* Space for a message of `size` bytes (multiple of 16, at most half of the ring). NULL when there
+ * is no space now, or the shared words make no sense. Reserving again without a commit gives the
+ * same place. */
 static inline void *ring_reserve(struct ring *ring, uint32_t size)
 {
     if (size > ring->size / 2 || (ring_space(ring) < size && !ring_find_space(ring, size)))

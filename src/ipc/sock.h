@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unix sockets of whole messages (SOCK_SEQPACKET) that carry file descriptors.
  *
- * Everything is close-on-exec. Nothing received is trusted: a message that was cut, in its data or
- * in its descriptors, is an error, and every descriptor that came with it is closed. Descriptors
- * that a function returns are the caller's to close. The functions hold no state: any thread may
- * call them, and messages of threads that send on one socket do not mix. */
+ * Everything is close-on-exec. Nothing received is trusted. A message that was cut, in its data or
+ * in its descriptors, is an error, and its descriptors are closed. Descriptors that a function
+ * returns are the caller's to close. The functions hold no state: any thread may call them, and
+ * messages of threads that send on one socket do not mix. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,20 +28,20 @@ int sock_connect(const char *path, int *ret_fd);
 /* Two connected ends. */
 int sock_pair(int ret_fds[2]);
 
-/* Sends one message of 1 or more bytes with `fd_count` descriptors, which stay open here.
- * 0; -EPIPE or -ECONNRESET when the peer is gone (no signal is raised); -ETIMEDOUT when it did not
- * read for SOCK_SEND_TIMEOUT_MS; -errno. */
+/* Sends one message of 1 or more bytes with `fd_count` descriptors, which stay open here. 0, or
+ * -errno: -EPIPE or -ECONNRESET when the peer is gone, without a signal; -ETIMEDOUT when it did not
+ * read for SOCK_SEND_TIMEOUT_MS. */
 int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_count);
 
-/* Receives one message: its bytes; 0 = the peer closed (an empty message counts as that).
- * timeout_ms: -1 = no limit (-ETIMEDOUT cannot happen), 0 = do not wait (-EAGAIN when none is
- * there), else -ETIMEDOUT. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors than
+/* Receives one message and returns its bytes; 0 = the peer closed (an empty message counts as
+ * that). timeout_ms: -1 = no limit, 0 = do not wait (-EAGAIN when there is none), else -ETIMEDOUT
+ * after that time. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors than
  * `fd_capacity`; either way the message is gone. The first *ret_fd_count of ret_fds are the
  * caller's to close; it is 0 on every error. With ret_fds NULL no descriptor is welcome. */
 ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
                   size_t *ret_fd_count, int timeout_ms);
 
-/* For a socket whose peers may hand their end on: from now on sock_recv_from() tells, by the
+/* For a socket whose peers may hand their end on. From now on sock_recv_from() tells, by the
  * kernel's word, which process has sent a message. 0 or -errno. */
 int sock_ask_sender(int fd);
 

@@ -3,7 +3,7 @@
  * through reply slots, errors through two words.
  *
  * A command is a struct ring_message whose kind is channel_kind(): its number in the wire ledger,
- * and for a synchronous one the slot in which the answer shall be. */
+ * and for a synchronous one the slot of the answer. */
 #pragma once
 
 #include <stdatomic.h>
@@ -149,13 +149,13 @@ bool channel_alive(struct channel *channel);
  * channel->sent minus that. */
 uint32_t channel_unread(const struct channel *channel, const unsigned char **ret_messages);
 
-/* The call that waits in a slot, whether the server has read it or not: its header, and where it is
- * in the ring, to which a server may still write. NULL when none was sent, later commands have
- * taken its place, or the header is none. */
+/* The call that waits in a slot, whether the server has read it or not. Gives its header and its
+ * place in the ring, to which a server may still write. NULL when none was sent, later commands
+ * have taken its place, or the header is none. */
 const void *channel_asked(const struct channel *channel, int slot, struct ring_message *ret_header);
 
-/* Takes the region of another server, at the same addresses; threads that wait for an answer go on
- * waiting, with the new one. 0 or -errno, and then everything is as before. */
+/* Takes the region of another server, at the same addresses. Threads that wait for an answer go on
+ * waiting, for the new server. After an error (-errno) nothing has changed. */
 int channel_reopen(struct channel *channel, int region_fd, size_t region_size, uint32_t ring_bytes);
 
 /* Answers the calls that wait in these slots, one bit each, in the server's place. */
@@ -195,8 +195,8 @@ static inline struct channel_load channel_load(const struct channel *channel)
  * GPU: spin_begin_yielding(). */
 struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns);
 
-/* Whether the server says that calls which wait for all kernels would take long in the context in
- * which the client works, and not in another one. A hint, too. */
+/* Whether the server says that calls that wait for all kernels would take long in the client's
+ * context, and not in another one. A hint, too. */
 static inline bool channel_move_wanted(const struct channel *channel)
 {
     return atomic_load_explicit(&channel->region->move_wanted, memory_order_relaxed);
@@ -285,12 +285,12 @@ bool channel_server_has_command(const struct channel_server *server);
 /* From any thread: ends the current or next channel_server_wait(). */
 void channel_server_kick(struct channel_server *server);
 
-/* From any thread, and only a hint: the number of the command that was taken last, and in
- * `ret_position` how far the ring had been read then. */
+/* From any thread, and only a hint: the number of the last command taken, and in `ret_position` how
+ * far the ring had been read then. */
 uint32_t channel_server_last_op(const struct channel_server *server, uint32_t *ret_position);
 
-/* From any thread: how many bytes of commands wait to be taken, at most the size of the ring, and
- * in `ret_taken` how many have been taken, modulo 2^32. */
+/* From any thread: how many bytes of commands wait in the ring, at most its size. `ret_taken` gets
+ * the bytes that have been taken, modulo 2^32. */
 uint32_t channel_server_queued(const struct channel_server *server, uint32_t *ret_taken);
 
 /* Answers in `slot`: 0; -EPROTO when the client named a slot that does not exist; -EMSGSIZE when

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The full screen of `funnel top`. Lines from the top: a title, one for each device, the colors'
  * legend, graphs of a device and of the selected program or group, the titles of the columns, the
- * programs; the last line has messages, questions and keys. */
+ * programs. The last line has messages, questions and keys. */
 #ifdef HAVE_NCURSES
 #include <ncurses.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts with a part of the client's multiprocessors: because the program asks for a number of
- * them (execution affinity), or because a variable of MPS gives each context the percentage that is
- * in the environment when the context is made.
+ * Contexts with a part of the client's multiprocessors. Either the program asks for a number of
+ * them (execution affinity), or a variable of MPS gives each context the percentage of the
+ * environment at its creation.
  */
 #include "affinity.h"
 

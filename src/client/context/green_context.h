@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Green contexts of the program: a context that owns streams on some of the client's
- * multiprocessors, which are a share of the server's (sm_share.h there), and is the primary context
- * of its device for all else.
+ * Green contexts of the program. Such a context owns streams on some of the client's
+ * multiprocessors, which are a share of the server's (sm_share.h there). For all else it is the
+ * primary context of its device.
  */
 #pragma once
 

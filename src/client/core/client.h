@@ -3,11 +3,11 @@
  * The attached process: one struct client, made by the first cuInit and kept to the end. A child of
  * fork starts again with none. Here is what was agreed at the attach and what every subsystem uses;
  * each subsystem keeps the rest of its state to itself. Unless a header of src/client says
- * otherwise: sizes, offsets and addresses are in bytes; a function may be called from any thread,
- * inside call_begin() and call_end(), by a caller that holds no lock of the library; what is said
- * to wait for the server or the device may take arbitrarily long; a CUresult is CUDA_SUCCESS, an
- * error named beside the function, or that of a lost server or context; results (`ret_x`) are
- * written only on success.
+ * otherwise, sizes, offsets and addresses are in bytes. Any thread may call a function inside
+ * call_begin() and call_end() that holds no lock of the library. A function that waits for the
+ * server or the device may take arbitrarily long. A CUresult is CUDA_SUCCESS, an error named beside
+ * the function, or the error of a lost server or context. Results (`ret_x`) are written only on
+ * success.
  */
 #pragma once
 
@@ -103,6 +103,6 @@ static inline CUresult client_error(void)
 /* client_error(), or else the error that an asynchronous command left, which is thereby taken. */
 CUresult client_asked_error(void);
 
-/* client_asked_error() at the end of a call that synchronizes: device printf output is written, and
- * the program sees the values of managed variables that kernels wrote. */
+/* client_asked_error() at the end of a call that synchronizes. It writes device printf output, and
+ * the program then sees the values of managed variables that kernels wrote. */
 CUresult client_sync_error(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of a call of the driver for a profiler, from what the generated entry points tell
- * the tracer: a format of NAME=%FORM, separated by spaces, and the values.
+ * The arguments of a call of the driver for a profiler. The generated entry points give the tracer
+ * a format of NAME=%FORM, separated by spaces, and the values.
  */
 #pragma once
 

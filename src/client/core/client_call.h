@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which threads are inside the library. Every call of the program stands between call_begin() and
- * call_end(). A thread that has to change what all calls use waits until every other thread is
- * outside, or is parked: waiting where the library may change under it.
+ * call_end(). A thread that has to change the state of all calls waits until every other thread is
+ * outside or parked. A parked thread waits where the library may change under it.
  */
 #pragma once
 
@@ -66,9 +66,9 @@ bool call_is_inside(void);
 /* Only the outermost call of a thread sees everything at rest. */
 bool call_is_outermost(void);
 
-/* Keeps threads out, and waits until all that are inside are parked, the calling one included:
- * false when some are not after `timeout_ns`, and then threads may come in again. Otherwise the
- * caller has to call call_open(). */
+/* Keeps threads out, and waits until all that are inside are parked, the calling one included.
+ * False when some are not after `timeout_ns`; then threads may come in again. Otherwise the caller
+ * has to call call_open(). */
 bool call_close(uint64_t timeout_ns);
 void call_open(void);
 

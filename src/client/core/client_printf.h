@@ -2,8 +2,8 @@
 /*
  * Device printf output, on its way to the program's own standard output. As with CUDA it is written
  * in calls that synchronize, and not in those that only ask. But the driver's buffer holds only a
- * megabyte, so a call that asks has the server empty it, and keeps what has arrived for the next
- * one that synchronizes: a megabyte of it, too.
+ * megabyte. So a call that asks has the server empty it, and keeps up to a megabyte of output for
+ * the next call that synchronizes.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ static inline void printf_output_write(void)
 }
 
 /* Whether to ask the server. Where kernels may print and never do, each answer costs as much as a
- * short kernel: after PRINTF_EMPTY_MOST of them without output, it is asked every 2 ms at most,
+ * short kernel. After PRINTF_EMPTY_MOST answers without output, the client asks every 2 ms at most,
  * until there is some. */
 #define PRINTF_EMPTY_MOST 256u
 bool printf_output_is_due(void);
@@ -65,8 +65,8 @@ static inline void printf_output_collect(void)
 }
 
 /* The same after a wait for an event, behind which the program may have launched much. Where the
- * server has not taken all of that yet, its answer would come late, so it is only asked to collect,
- * and what it brings is written by the next call. */
+ * server has not taken all of that yet, its answer would come late. So the client only asks it to
+ * collect, and the next call writes the output. */
 static inline void printf_output_collect_promptly(void)
 {
     if (!channel_output_pending(&client->channel) || ring_is_drained(&client->channel.ring))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See client_profile.h. Which command belongs to which call: before the first command of a call, a
- * thread sends the number of the call, with the lock of the channel, so the numbers of several
+ * See client_profile.h. Which command belongs to which call. Before the first command of a call, a
+ * thread sends the number of the call. It holds the lock of the channel, so the numbers of several
  * threads do not mix.
  */
 #include "client_profile.h"

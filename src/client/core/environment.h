@@ -9,8 +9,8 @@
 #include "attach.h"
 #include "hello.h"
 
-/* The path of the daemon's socket in directory number `index` of those that CUDA_MPS_PIPE_DIRECTORY
- * names, with colons between them, or in the default one: 1, 0 when there is no such directory, or
+/* The path of the daemon's socket in directory number `index` of CUDA_MPS_PIPE_DIRECTORY, which has
+ * colons between them, or in the default directory. 1, 0 when there is no such directory, or
  * -ENAMETOOLONG. */
 int environment_socket_path(unsigned index, char *path, size_t capacity);
 

@@ -77,8 +77,8 @@ static inline void managed_announce(const struct stream *stream, const void *par
         managed_hooks.announce(stream, params, size);
 }
 
-/* A thread is about to wait for a stream, or for all of them (NULL): memory that the program will
- * probably use then may come behind the work. The caller has no lock. */
+/* A thread is about to wait for a stream, or for all of them (NULL). Memory that the program will
+ * probably use afterwards may come behind the work. The caller has no lock. */
 static inline void managed_prefetch(struct stream *stream)
 {
     if (managed_any())

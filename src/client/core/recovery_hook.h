@@ -28,7 +28,7 @@ static inline CUresult recovery_error(void)
     return channel_error(&client->channel) == CUDA_SUCCESS ? CUDA_SUCCESS : recovery_error_slowly();
 }
 
-/* Before a call of the server that may wait for all kernels of a context: where the server says so,
+/* Before a call of the server that may wait for all kernels of a context. If the server says so,
  * and nothing is in flight, the client moves to the server's other context. The calling thread
  * holds no lock. Whatever comes of it, the call can be made. It also asks the kernel whether the
  * server is still there, because an image travels through the socket, and no caller waits there. */
@@ -40,8 +40,8 @@ static inline void recovery_consider_move(void)
         recovery_move_hook();
 }
 
-/* Where a thread may wait, as for recovery_error(): when the daemon has ordered a move to another
- * server, the client moves here, if that is possible now. It waits for what is in flight. */
+/* Where a thread may wait, as for recovery_error(). If the daemon has ordered a move to another
+ * server and it is possible now, the client moves here. It waits for what is in flight. */
 static inline void recovery_consider_leaving(void)
 {
     if (channel_leave(&client->channel) && recovery_leave_hook)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In what order the parts of a graph are put into a stream. What the GPU does without the program
- * goes in segments, each of which is a graph of the server; between two segments the program's own
- * steps are taken: its functions, and copies of memory that the GPU does not reach. A graph
- * without such steps is one segment. Pure: nodes are numbers, and come behind their dependencies.
+ * In what order the parts of a graph are put into a stream. Work that the GPU does without the
+ * program goes into segments, and each segment is a graph of the server. Between two segments the
+ * client takes the program's own steps: its functions, and copies of memory that the GPU does not
+ * reach. A graph without such steps is one segment. Pure: nodes are numbers, and come behind their
+ * dependencies.
  */
 #pragma once
 

@@ -9,8 +9,8 @@
 /* Whether the areas are one range of one file, and whether other processes see writes to it. */
 bool shared_file_is(const struct page_area *areas, unsigned count);
 
-/* A descriptor of that file for reading and writing, for the caller to close: one that the process
- * has, or one by the name in the memory map, or, for a privileged process, one from the kernel.
- * -ENOENT where none leads to it; -errno. To close it ends the locks that the process has on the
- * file by fcntl(2). */
+/* A descriptor of that file for reading and writing, which the caller closes. It comes from one
+ * that the process has, from the name in the memory map, or for a privileged process from the
+ * kernel. -ENOENT where none leads to the file; -errno. To close it ends the locks that the process
+ * has on the file by fcntl(2). */
 int shared_file_open(const struct page_area *area);

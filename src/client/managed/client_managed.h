@@ -3,8 +3,8 @@
  * __managed__ variables. The code on the GPU reaches such a variable at the driver's address, in
  * memory of the server that no other process can map. So the program has pages of its own at the
  * same address. They move as the pages of managed allocations do (managed_allocation.h). Where
- * pages do not move, the client brings both sides together where CUDA lets them meet: changes of
- * the host go up before work that may see them, and changes of kernels come down where the program
+ * pages do not move, the client copies at the points where CUDA makes memory consistent. Changes of
+ * the host go up before work that may see them; changes of kernels come down where the program
  * waits for the kernels. The other subsystems take part through managed_hooks.h.
  */
 #pragma once

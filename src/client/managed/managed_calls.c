@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed memory. Where its pages can be watched they move between the program and the device, at
- * one address (managed_move.h); else they are page-locked pages of the host, which both sides reach
+ * Managed memory. Where its pages can be watched, they move between the program and the device at
+ * one address (managed_move.h). Else they are page-locked pages of the host, which both sides reach
  * at any time, and prefetches are only remembered.
  */
 #include <stdlib.h>

@@ -17,8 +17,9 @@ bool ipc_find(uint64_t address, struct allocation *ret_allocation);
 /* The allocation that begins here is about to be freed: other processes cannot open it any more. */
 void ipc_withdraw(uint64_t address);
 
-/* The 64 bytes of a handle for an allocation of this client, and the address of one that another
- * client has named, as memory of `kind`: it is closed (kind_opened) or freed (kind_imported). */
+/* The 64 bytes of a handle for an allocation of this client. And the address of an allocation that
+ * another client has named, as memory of `kind`, which is closed (kind_opened) or freed
+ * (kind_imported). */
 CUresult ipc_name_allocation(const struct allocation *allocation, void *ret_handle);
 CUresult ipc_open(struct context *context, const void *handle, const struct memory_kind *kind,
                   CUdeviceptr *ret_address);

@@ -11,10 +11,9 @@ void granules_init(void);
  * the window, or in use. */
 extern const struct heap_source device_granules, host_granules;
 
-/* A granule of a device, or one of the host's memory in such a place, which kernels reach as well,
- * of several that lie one behind the other: at *address, or, where that is 0, where `span`
- * bytes are free; the first one says how many. Waits for the server.
- */
+/* A granule of device memory, or of host memory that kernels reach at such an address. It may be
+ * one of several granules in a row. It begins at *address, or for 0 where `span` bytes are free;
+ * the first granule of the row says how many. Waits for the server. */
 CUresult granule_create_adjacent(uint32_t device, bool host, uint64_t size, uint64_t span,
                                  uint64_t *address, int *ret_fd);
 
@@ -38,8 +37,8 @@ bool granule_is_kept(int fd);
  * has gone with its server. No other thread is inside. */
 bool granules_are_whole(void);
 
-/* Shows a new server the memory that the last one made: of the heaps here, or one granule of
- * another heap, or one of host memory that is in no heap. No other thread is inside. Returns the
+/* Gives a new server the memory of the last one: that of the heaps here, one granule of another
+ * heap, or one granule of host memory that is in no heap. No other thread is inside. Returns the
  * server's error. */
 CUresult granule_replay_all(void);
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd);

@@ -75,8 +75,8 @@ enum fence_wait_mode {
  * reads everything anew. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode);
 
-/* The same for a call of the program that waits: in a trace the wait stands on the line of the
- * calling thread, which is inside the library and does not hold the channel's lock. */
+/* The same for a call of the program that waits. In a trace the wait stands on the line of the
+ * calling thread. That thread is inside the library and does not hold the channel's lock. */
 CUresult fence_wait_traced(struct fence fence, uint64_t stream, enum fence_wait_mode mode);
 
 /* Waits for every number issued so far for the device with this ordinal, also of streams that are

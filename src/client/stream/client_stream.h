@@ -63,8 +63,8 @@ CUresult stream_enter(CUstream handle, struct stream **ret_stream);
 CUresult stream_enter_uncaptured(CUstream handle, struct stream **ret_stream);
 
 /*
- * Every command on a stream stands between these two, which hold the channel lock: sequence
- * numbers enter the ring in order. stream_begin() announces work without a fence,
+ * Every command on a stream stands between these two. They hold the channel lock, so sequence
+ * numbers enter the ring in order. stream_begin() announces work without a fence;
  * stream_begin_fenced() returns the number that the command has to carry.
  */
 void stream_begin(struct stream *stream);
@@ -118,8 +118,8 @@ bool stream_is_done_locked(const struct stream *stream);
  * the locks of the client and of the channel. */
 struct stream *stream_only_busy_locked(void);
 
-/* Whether the stream is the legacy one of its device, the program has no other there but for `own`
- * of the library's, and nothing is on it. With the channel lock. */
+/* Whether the stream is the idle legacy stream of its device, and the program has no other stream
+ * there but for `own` of the library's. With the channel lock. */
 bool stream_is_sole_and_idle_locked(const struct stream *stream, unsigned own);
 
 /* Whether all that was put on any stream is known to be done. With the locks of the client and of

@@ -91,9 +91,8 @@ CUresult client_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
     return client_cuStreamGetCtx_v2(hStream, &unused, phCtx);
 }
 
-/* Attributes are hints: all but the priority are kept and no more, and the priority is that of
- * kernel nodes which the stream captures, for the server's stream keeps the one that it was made
- * with. */
+/* Attributes are hints, and all but the priority are only kept. The priority is for kernel nodes
+ * that the stream captures; the server's stream keeps the one that it was made with. */
 CUresult client_cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr,
                                      CUstreamAttrValue *value_out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program at the other end of a connection (client_program.h). The kernel tells its user, its
- * executable, its PID namespace and its working directory, without a look into the memory of the
- * process and without a question to a file system, either of which could make the daemon wait.
+ * executable, its PID namespace and its working directory. The daemon neither reads the memory of
+ * the process nor asks a file system, because either could make it wait.
  *
  * The daemon does not read the build ID in the executable for that reason: the file may lie in a
  * file system that a process of its user serves (FUSE). The time of birth tells the file from one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections from accept() until they have been placed: a front end becomes a console; a program
+ * Connections from accept() until they have been placed. A front end becomes a console. A program
  * is handed over to the server of its user, waits while that server starts, or is refused with a
  * message.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The settings that operators have made by command, for the next daemon if this one is killed or
- * reloaded: a file beside those of servers (server_file.h) with the command lines that have set it,
- * in their order. The next daemon applies its environment and its configuration file first, and
- * then gives these commands itself. A line that a later one makes needless is dropped, so the file
- * stays small.
+ * reloaded. They are a file beside those of servers (server_file.h), with the command lines in
+ * their order. The next daemon applies its environment and its configuration file first, and then
+ * gives these commands itself. A line that a later one makes needless is dropped, so the file stays
+ * small.
  *
  * Static partitions have identifiers by chance, and places; so they stand there themselves. What is
  * set of one server or client stays with that server.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The things that a daemon leaves to the program that it becomes (reload.h): descriptors that stay
- * open in execve(), each with what it is and is about, as lines in a memory file whose number is in
- * the environment. No other process gets it.
+ * Descriptors that a daemon leaves to the program that it becomes (reload.h): they stay open in
+ * execve(). A memory file has a line for each with its purpose and its subject. The number of that
+ * file is in the environment. No other process gets it.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
 /* Whether an open file is such a one: 0; -EPERM; -errno. */
 int own_file_check(int fd);
 
-/* Puts `data` in the place of the file at `path`: a process that reads it finds the old text or the
- * new one, and never a part. 0 or -errno, and then the old file stays. */
+/* Replaces the file at `path` by `data`. A process that reads it finds the old text or the new one,
+ * and never a part. 0, or -errno when the old file stays. */
 int own_file_replace(const char *path, const void *data, size_t size);
 
 /* Reads such a file, never through a link. 0 with an allocated text, which a NUL follows; -EPERM

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether the value of a Host header is no name that its owner could have made to lead here: an
- * address, localhost, the name of this host, one that FUNNEL_METRICS_HOSTS names, or "" for none,
- * as no browser sends none. */
+/* Whether the value of a Host header cannot be a foreign name that its owner made to lead here.
+ * Such values are an address, localhost, the name of this host, and a name in FUNNEL_METRICS_HOSTS.
+ * "" stands for no header, which no browser sends. */
 bool http_host_is_ours(const char *host);

@@ -7,8 +7,8 @@
 #include "http_server.h"
 
 /* Reads a head of `size` bytes, which a NUL follows, into the request; changes the text. 0, or the
- * status to refuse it with: 400 for what is no request, a NUL in it, two hosts, or a text that is
- * too long, 405 for other methods than GET, HEAD and POST. */
+ * status of the refusal. 405 for other methods than GET, HEAD and POST; 400 for a text that is no
+ * request or too long, has a NUL in it, or names two hosts. */
 int http_parse(char *text, size_t size, struct http_request *ret_request);
 
 /* Whether the query has NAME=. */

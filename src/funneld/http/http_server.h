@@ -9,9 +9,9 @@
  * 16 of each are answered at a time. Nothing of a request is used but its path, its query and three
  * headers.
  *
- * libevent's evhttp has none of these limits: up to 2.1 it bounds neither the connections nor the
- * time of a whole request, it takes a second Host header, and a peer's place cannot be given to
- * another.
+ * libevent's evhttp has none of these limits. Up to 2.1 it bounds neither the connections nor the
+ * time of a whole request, accepts a second Host header, and cannot give a peer's place to another
+ * peer.
  */
 #pragma once
 

@@ -2,9 +2,9 @@
 /*
  * The drain after a fatal fault: the server is gone, but programs that it served may not have
  * noticed yet. As in MPS, new clients are refused until those programs have ended. MPS waits
- * without a limit; here a program that keeps running with its error delays the others for some
- * seconds only, and all programs that faults have affected within a minute together do not delay
- * them for longer. Programs of the user whose program has faulted are not waited for: a user could
+ * without a limit. Here a program that keeps running with its error delays the others for some
+ * seconds only. All programs that faults have affected within a minute together delay them no
+ * longer than that. Programs of the user whose program has faulted are not waited for: a user could
  * keep all new programs away by faults.
  */
 #pragma once

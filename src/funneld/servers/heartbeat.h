@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The heartbeats of servers. A server that sends none, or in which clients keep others waiting, is
- * named in the log, and is killed when that lasts for the daemon's stall timeout: its clients then
- * move to the next server, or get the error where they had work in flight. One that is being
+ * The heartbeats of servers. The log names a server that sends none, or in which clients keep
+ * others waiting. The daemon kills the server when that lasts for the stall timeout. Its clients
+ * then move to the next server; those that had work in flight get the error. One that is being
  * debugged is not killed for its silence.
  */
 #pragma once

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs whose kernels have faulted. A fault ends the server of the program, and with it the work
- * of others, so after its first fault a program is served in a lane of its own (lane.h) until it
- * has not faulted for ten minutes: that of its user's programs in quarantine. What a program is
- * stands in client_program.h: never what it calls itself.
+ * of others. So after its first fault a program is served in another lane (lane.h), until it has
+ * not faulted for ten minutes. All programs of a user in quarantine share that lane. What a program
+ * is stands in client_program.h: never what it calls itself.
  */
 #pragma once
 

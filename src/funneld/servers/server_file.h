@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The facts of a server for the next daemon, if this one is killed: a file for each server, in a
- * directory of the pipe directory that is the daemon's alone, beside the socket at which the server
- * waits. The daemon believes this file, as it has written it itself, and not the server.
+ * The facts of a server for the next daemon, if this one is killed. Each server has a file, in a
+ * directory of the pipe directory that is the daemon's alone. The socket at which the server waits
+ * stands beside it. The daemon believes this file, as it has written it itself, and not the server.
  *
  * The daemon may be killed at any moment. So a part of the file is written before the server hears
  * of what stands in it, and is whole or has a wrong hash.
@@ -88,7 +88,8 @@ void server_file_remove_name(const char *directory, const char *name);
 /* ---- reading, by the next daemon ---- */
 
 /* Opens a file that a daemon has left, and waits for a child that may still be entering itself in
- * it. 0 with file->fd open; -EPERM when the file is not one of the daemon's user alone; -errno. */
+ * it. 0 with file->fd open, or -errno: -EPERM when others than the daemon's user own or reach the
+ * file. */
 int server_file_open(struct server_file *file, const char *directory, const char *name);
 
 /* 0; -ENODATA where that part was not written, or was cut off; -EPROTO where it is of another

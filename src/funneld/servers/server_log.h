@@ -5,8 +5,8 @@
  * and lines of a server and its standby do not mix.
  *
  * A server never waits for its log. While the disk is full, or the server has logged too much, its
- * lines stay in the pipe, and the server counts those for which the pipe has no space and says so
- * in a later line. What a server that dies has written last is still in the pipe.
+ * lines stay in the pipe. The server counts the lines for which the pipe has no space, and a later
+ * line says how many. What a server that dies has written last is still in the pipe.
  */
 #pragma once
 

@@ -109,9 +109,9 @@ void server_process_free(struct server_process *server);
 /* Never reaches a process that has got the number of one that has ended. */
 void server_process_signal(const struct server_process *server, int number);
 
-/* Starts one: 0 with the server in the list; -EUSERS when there are as many as there may be, and
- * all have clients; -EDQUOT, the same of its user; -EAGAIN when its user's have started too often;
- * -errno. */
+/* Starts one: 0 with the server in the list, or -errno. -EUSERS when there are as many as there may
+ * be, and all have clients; -EDQUOT, the same of its user. -EAGAIN when its user's servers have
+ * started too often. */
 int server_process_start(struct daemon *daemon, const struct server_route *route,
                          struct server_process **ret_server);
 

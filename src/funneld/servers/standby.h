@@ -2,9 +2,9 @@
 /*
  * Standby servers: processes whose driver is initialized and whose contexts stand, without clients.
  * The daemon keeps one beside each server if its servers have spare contexts (--spare). When a
- * server ends without an order, because of a fault, a signal or the stall timeout,
- * its standby takes its place, so that the programs which move find a server that is ready; and
- * another standby is started some time later. No list shows a standby among the servers.
+ * server ends without an order, by a fault, a signal or the stall timeout, its standby takes its
+ * place. So programs that move find a server that is ready. The daemon starts another standby some
+ * time later. No list shows a standby among the servers.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct server_process;
 /* The serving server is ready: it gets a standby, unless it is to have none. */
 void standby_begin(struct server_process *server);
 
-/* The standby of a server that has not been dismissed, if it has one that lives, serves from now on
- * under its name and with its limits, and the server has been replaced: replacement.h. */
+/* If the server has not been dismissed and has a living standby, that one serves from now on under
+ * its name and with its limits. The server has then been replaced (replacement.h). */
 bool standby_take_over(struct server_process *server);
 
 /* The server has been dismissed, or has gone: its standby, if any, ends. */

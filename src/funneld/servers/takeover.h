@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The servers of a daemon that has died, by kill -9 or for an upgrade, which serve their clients
- * meanwhile. The next daemon of the same pipe directory finds their files (server_file.h), checks
- * that the process is the one which the earlier daemon has started, connects to its socket, and
- * asks which of its clients are still there. From then on it is a server like any other.
+ * meanwhile. The next daemon of the same pipe directory finds their files (server_file.h). It
+ * checks that the process is the one that the earlier daemon has started, connects to its socket,
+ * and asks which clients are still there. From then on it is a server like any other.
  */
 #pragma once
 

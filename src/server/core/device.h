@@ -2,8 +2,8 @@
 /*
  * The GPUs of this server, and the contexts on them. A GPU has its primary context, and kernels of
  * several programs overlap only inside one context, so that is where clients work. On request it
- * has a second, spare one as well: calls that wait for all kernels of a context do not wait for
- * those of the other, so a client that would wait for long kernels of others works there
+ * has a second, spare one. A call that waits for all kernels of a context does not wait for those
+ * of the other. So a client that would wait for long kernels of others works in the other one
  * (placement.h). Each context is a struct device with the same ordinal as the GPU.
  */
 #pragma once
@@ -75,8 +75,8 @@ typedef void prepare_context(void);
 int devices_init(struct devices *devices, bool spares, prepare_context *prepare, char *why,
                  size_t why_size);
 
-/* How the server has the driver make memory of the device: as memory that can be exported, and that
- * network adapters reach where the device lets them. */
+/* How the server has the driver make memory of the device: it can be exported, and network adapters
+ * reach it where the device lets them. */
 CUmemAllocationProp device_memory_properties(const struct device *device);
 
 /* Makes the device's context the current one of the calling thread. What the driver says. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In which context of a device a client works: the primary one, where the kernels of all clients
- * overlap, or the spare one (device.h), where it need not wait for long kernels of others.
+ * In which context of a device a client works. In the primary one the kernels of all clients
+ * overlap; in the spare one (device.h) a client need not wait for long kernels of others.
  *
- * A client is placed by the first call that creates something in a context (a stream, an event, a
- * library, an array, a graph, ...), and stays there. Memory and page locks belong to no context.
- * Without spare contexts every client is in the primary one.
+ * The first call that creates something in a context (a stream, an event, a library, an array, a
+ * graph) places the client, and it stays there. Memory and page locks belong to no context. Without
+ * spare contexts every client is in the primary one.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ const struct device *session_device(const struct session *session, unsigned ordi
  * when there is no such device. */
 const struct device *session_place(struct session *session, const char *call, uint32_t index);
 
-/* Session thread. The context for calls that belong to none: the client's where it has been placed,
- * else one in which they wait for no long kernel, where there is one. May take some
+/* Session thread. The context for calls that belong to none. It is the client's if that has been
+ * placed, else one in which they wait for no long kernel, if there is one. May take some
  * milliseconds. */
 const struct device *session_find_idle_device(struct session *session, unsigned ordinal);
 

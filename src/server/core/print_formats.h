@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The formats of kernels that may print. A library's are read from its image; a set of them says
- * what the kernels of a graph, or those that a client has launched, may print.
+ * The formats of kernels that may print. The formats of a library are read from its image. A set of
+ * them says what the kernels of a graph, or the launched kernels of a client, may print.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one client may hold of things that all clients of a server share: the part of the table of
- * quotas (quota_table.h) that the server counts. The daemon says what is in force; a server without
- * a daemon reads FUNNEL_QUOTAS="host-memory=8G,ranges=4096" itself.
+ * How much one client may hold of the things that all clients of a server share. It is the part of
+ * the table of quotas (quota_table.h) that the server counts. The daemon says what is in force; a
+ * server without a daemon reads FUNNEL_QUOTAS="host-memory=8G,ranges=4096" itself.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct quota_use {
     atomic_uint_fast64_t refused; /* how often a quota refused something */
 };
 
-/* Fills the table: the defaults, and then what `changes` says, which may be NULL. 0, or -EINVAL
- * and the table as it was, with what is wrong in the log. Before there are clients. */
+/* Fills the table with the defaults and then with `changes`, which may be NULL. On -EINVAL the
+ * table stays as it was, and the log names the mistake. Before there are clients. */
 int server_quotas_init(const char *changes);
 
 /* From any thread: takes over what the daemon says. Clients keep what they hold. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client may use, in force now. The daemon may change the memory limits, the share of the
- * multiprocessors, the priority and the class while the client works; its static partition, what
- * totals show, what it may borrow, and its soft limits never change.
+ * multiprocessors, the priority and the class while the client works. Its static partition, the
+ * totals that it sees, its right to borrow and its soft limits never change.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times in which launches go to the driver one by one and not in graph batches. NVIDIA's driver
- * (580) is the reason: where the parameters of a graph's kernels are set anew while a graph with
- * conditional nodes runs in the same context, the GPU may stand still for some seconds and then
- * fail with CUDA_ERROR_LAUNCH_FAILED, without Funnel, too. So no batch is launched to a device, and
- * no node is set, while there are graphs with conditional nodes, and for a second after the last.
+ * (580) is the reason. When a program changes the parameters of a graph's kernels while a graph
+ * with conditional nodes runs in the same context, the GPU may stop for some seconds. It then fails
+ * with CUDA_ERROR_LAUNCH_FAILED, without Funnel, too. So the server launches no batch and sets no
+ * node on a device that has graphs with conditional nodes, and for a second after the last.
  *
  * All functions are for any thread.
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Capacity for streams and graphs in a context. NVIDIA's driver (580) keeps what they need on the
- * device in blocks, one for 43 streams or small graphs, and gives what one of them had to the next.
- * When all blocks are full it takes another: it waits for all kernels of the context then and lets
- * no other thread in meanwhile, so that every client stands still, and forever where a kernel or a
- * stream waits for one of them.
+ * Capacity for streams and graphs in a context. NVIDIA's driver (580) keeps their device state in
+ * blocks, one for 43 streams or small graphs. The next stream or graph gets the place of one that
+ * has ended. When all blocks are full, the driver takes another one. It then waits for all kernels
+ * of the context and blocks all other threads. Every client stops meanwhile, and forever if a
+ * kernel or a stream waits for one of them.
  *
- * So the server has blocks taken in advance, by streams that it creates and destroys: before there
- * are clients, and later whenever no client is at work (upkeep.c). What does not fit into the
+ * So the server takes blocks in advance, by streams that it creates and destroys. It does so before
+ * there are clients, and later whenever no client is at work (upkeep.c). What does not fit into the
  * capacity that is left is created at an idle point (exclusive.h).
  */
 #pragma once

@@ -55,8 +55,8 @@ struct session;
 #define EXCLUSIVE_BRIEF_NS (250 * NS_PER_MS)
 
 /* Clients with long work are suspended until the call has been made, or until none of their work
- * has been done for this time, because their kernels may wait for their next launch. That is the
- * time in round 1, where most of them are suspended first. It doubles with each round. */
+ * has been done for this time. Their kernels may wait for their next launch. That is the time in
+ * round 1, where most of them are suspended first. It doubles with each round. */
 #define EXCLUSIVE_ROUND_NS (2 * NS_PER_SEC)
 #define EXCLUSIVE_DOUBLINGS_MAX 6u
 
@@ -92,8 +92,8 @@ CUresult exclusive_begin(struct session *session, const struct device *device, c
 CUresult exclusive_begin_at_end(struct session *session, const struct device *device,
                                 const char *what, struct exclusive_call *call);
 
-/* The same for a call that waits for no kernel, or harms no client by waiting, but must not be made
- * while a stream waits for its client. `session` may then be NULL in exclusive_end(). */
+/* The same for a call that waits for no kernel, or harms no client by waiting. It must still not be
+ * made while a stream waits for its client. `session` may then be NULL in exclusive_end(). */
 CUresult exclusive_begin_now(const struct device *device, const char *what,
                              struct exclusive_call *call);
 

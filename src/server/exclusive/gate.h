@@ -6,15 +6,15 @@
  * thread into the driver meanwhile. A stream may wait for a value (cuStreamWaitValue) that a later
  * call writes. If such a call began while such a stream waits, the two would wait for each other,
  * and every client with them. So a call of the first kind takes this lock exclusively, once every
- * stream has got its value; and while it holds the lock no stream begins to wait.
+ * stream has got its value. No stream begins to wait while the call holds the lock.
  *
  * What is covered: every stream that waits for a word of its client's (cuStreamWaitValue), and
  * those that wait for a callback. A callback ends by itself as a kernel does, unless its client
  * means harm: then its client is ended in the end, and nothing hangs.
  *
- * Copies of memory that is not page-locked count as calls of the first kind: the driver holds its
- * lock until they are done, and they may stand in one hardware queue with a stream that waits. A
- * kernel that waits for a later call does the same, but CUDA promises no program that it ends.
+ * Copies of memory that is not page-locked count as calls of the first kind. The driver holds its
+ * lock until they are done, and they may share a hardware queue with a stream that waits. A kernel
+ * that waits for a later call does the same, but CUDA promises no program that it ends.
  *
  * All functions may be called from any thread.
  */
@@ -51,27 +51,27 @@ void gate_set_overdue(struct gate *gate, gate_overdue *end_client, void *context
 
 /* Before and after a call that waits for all streams; `what` names it in the log. Where a stream of
  * another client has waited for its value for longer than QUOTA_WAIT_SECONDS, that client is ended.
- * Waits of many clients that overlap keep the call away without any of them being so long: so no
- * wait begins any more once the call has been kept away for that time, and after as long again each
- * client is ended whose stream still waits. Where the caller's own stream does, or where nothing
- * helps for four times as long, the result is CUDA_ERROR_NOT_READY, and then the call must not be
- * made and gate_open() must not be called. */
+ * Overlapping waits of many clients can delay the call although none of them is so long. So once
+ * the call has been delayed for that time, no wait begins any more. After as long again, the server
+ * ends each client whose stream still waits. CUDA_ERROR_NOT_READY when the caller's own stream
+ * waits so long, or when nothing helps for four times as long. Then the caller makes neither the
+ * call nor gate_open(). */
 CUresult gate_close(struct gate *gate, const char *what);
 void gate_open(struct gate *gate);
 
-/* The same for a caller that can try again later: false when the lock cannot be had at once, and
- * then gate_open() must not be called. */
+/* The same for a caller that can try again later. False when the lock is not free; then the caller
+ * must not call gate_open(). */
 bool gate_try_close(struct gate *gate);
 
 /* Whether a stream waits for a value now. */
 bool gate_has_waits(struct gate *gate);
 
-/* Around a call that makes a stream wait for a value. The first may take as long as others wait:
- * false once `stop` has been set meanwhile, and then the call must not be made and
- * gate_leave() must not be called. Between the two, before the stream gets the wait,
- * gate_wait_expect() makes a record of it, or NULL without memory; once the stream has got it,
- * gate_wait_record() lets gate_close() know of it, and where it has not, gate_wait_drop()
- * forgets it. Both allow NULL. The device's context is current. */
+/* Around a call that makes a stream wait for a value. The first may take as long as others wait. It
+ * is false once `stop` has been set meanwhile; then the caller makes neither the call nor
+ * gate_leave(). Between the two, before the stream gets the wait, gate_wait_expect() makes a record
+ * of it, or NULL without memory. When the stream has got the wait, gate_wait_record() shows it to
+ * gate_close(); when it has not, gate_wait_drop() forgets it. Both allow NULL. The device's context
+ * is current. */
 bool gate_enter(struct gate *gate, const atomic_bool *stop);
 struct stream_wait *gate_wait_expect(const struct device *device, CUstream stream, uint32_t client);
 void gate_wait_record(struct stream_wait *wait, CUstream stream);

@@ -35,9 +35,9 @@ void idle_register(struct server *server, const struct idle_source *source);
 /* Whether exclusive calls wait for idle points. */
 bool idle_is_awaited(const struct server *server);
 
-/* On the thread of `session`, whose own streams count like those of other clients: whether a stream
- * of the context has long work, or another exclusive call takes as long. Takes little more than
- * twice LONG_WORK_NS at most. */
+/* Whether a stream of the context has long work, or another exclusive call takes as long. Runs on
+ * the thread of `session`, whose own streams count like those of other clients. Takes little more
+ * than twice LONG_WORK_NS at most. */
 bool idle_has_long_work(struct session *session, const struct device *device);
 
 /* On the thread of `session`: waits for an idle point of the context, and suspends other sessions

@@ -21,8 +21,8 @@ struct idle_probe {
 
 /* On the thread of `session`, whose own streams count as well. Where the context cannot be entered
  * the probe is empty. Takes the locks of the server and of the sessions' streams, and asks the
- * driver meanwhile. So the caller has entered the gate: beside an exclusive call the driver would
- * answer only after it, and the server's main thread waits for the server's lock. */
+ * driver meanwhile. So the caller has entered the gate. Beside an exclusive call the driver would
+ * answer only after it, and the server's main thread would wait for the server's lock. */
 void idle_probe_begin(struct idle_probe *probe, struct session *session,
                       const struct device *device);
 

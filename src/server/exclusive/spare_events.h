@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events of the server's own, kept for the next use: to create and to destroy one takes the
- * driver's lock, which another thread may hold for long.
+ * Events of the server's own, kept for the next use. To create or destroy one takes the driver's
+ * lock, which another thread may hold for long.
  */
 #pragma once
 

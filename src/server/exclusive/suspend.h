@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Suspended sessions: their threads run no further command. An exclusive call, a graph with
- * conditional nodes or the upkeep suspends sessions, several of these possibly the same session;
- * a session goes on when all of them have ended the suspension, or at the latest of their times.
+ * Suspended sessions: their threads run no further command. Exclusive calls, graphs with
+ * conditional nodes and the upkeep suspend sessions, and several of them may suspend the same
+ * session. It goes on when all of them have ended the suspension, or at the latest of their times.
  */
 #pragma once
 
@@ -15,8 +15,8 @@
 void suspend_session(struct exclusive_call *call, struct session *session, uint64_t until);
 
 /* On a thread of none of these sessions: waits until their threads have put their launches into
- * streams and are in no call, for at most `timeout_ns`, since one of them may be in a call that
- * waits. Takes the server's lock. */
+ * streams and are in no call. Waits for at most `timeout_ns`, since one of them may be in a call
+ * that waits. Takes the server's lock. */
 void suspend_await_rest(struct server *server, const struct exclusive_call *call,
                         uint64_t timeout_ns);
 
@@ -27,16 +27,16 @@ void suspend_end(struct server *server, struct exclusive_call *call);
  */
 void suspend_linger(struct server *server, struct exclusive_call *call);
 
-/* On a thread of the server's own: suspends all sessions for EXCLUSIVE_BRIEF_NS at most, waits for
- * at most `timeout_ns` until they are at rest, and blocks admission. The second undoes it. */
+/* On a thread of the server's own: suspends all sessions for EXCLUSIVE_BRIEF_NS at most, and blocks
+ * admission. Waits for at most `timeout_ns` until they are at rest. The second undoes it. */
 void suspend_all(struct server *server, struct exclusive_call *call, uint64_t timeout_ns);
 void suspend_all_end(struct server *server, struct exclusive_call *call);
 
 /* On the session's thread. */
 bool session_is_suspended(struct session *session);
 
-/* From the first to the second, no client that has just attached begins its work, since its first
- * kernel may be long, and the exclusive call would wait for it. Both take the server's lock. */
+/* From the first to the second, no client that has just attached begins its work. Its first kernel
+ * may be long, and the exclusive call would wait for it. Both take the server's lock. */
 void admission_block(struct server *server);
 void admission_unblock(struct server *server);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fence counters: words in the GPU's memory in which the fence kernel remembers the number that it
- * wrote last. As numbers mostly follow each other, the kernel can count by itself, and its node in
- * a graph need not be given each number, which would be a call of the driver.
+ * wrote last. Numbers mostly follow each other, so the kernel can count by itself. The server then
+ * need not set each number in the graph's node, which would be a call of the driver.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fence kernel: a kernel of the server's own that writes a fence. cuStreamWriteValue32 costs
- * NVIDIA's driver a call under the lock of its context; a kernel can go into one graph with the
- * kernel before it.
+ * The fence kernel: a kernel of the server's own that writes a fence. cuStreamWriteValue32 costs a
+ * call under the lock of the driver's context. A kernel can go into one graph with the kernel
+ * before it.
  */
 #pragma once
 

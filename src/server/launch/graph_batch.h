@@ -54,8 +54,8 @@ struct graph_batches {
 unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
                               const struct launch *launches, unsigned count);
 
-/* Launches a kernel and behind it the one that writes its fence, as one batch with one call of the
- * driver: false when that needs two calls. */
+/* Launches a kernel, and behind it the one that writes its fence, by one call of the driver. False
+ * when that needs two calls. */
 bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
                                  const struct launch launches[2]);
 

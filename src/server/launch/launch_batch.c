@@ -23,16 +23,17 @@
  * of this. */
 #define FENCE_AWAITED_NS 1000u
 
-/* How often fences must have followed launches of a stream before they are awaited, and how much a
- * wait in vain costs: a program that always waits late loses the time once in so many launches. */
+/* How often fences must have followed launches of a stream before launches wait for one, and the
+ * cost of a wait in vain. A program that always waits late loses the time once in so many launches.
+ */
 #define FENCE_TRUST_MAX 8
 #define FENCE_TRUST_LOST 16
 
 /* How often the path that seems slower is taken, to measure it again. */
 #define PATH_PROBED_EVERY 64u
 
-/* The kernel is given up for a path that is faster by more than one part in so many: it spares
- * other clients a call under the driver's lock, which no client sees in its own times. */
+/* The kernel is given up for a path that is faster by more than one part in so many. The kernel
+ * spares other clients a call under the driver's lock, and no client sees that in its own times. */
 #define PATH_MARGIN 2
 
 /* One part in so many of the average is replaced by a new time. The first time of the kernel

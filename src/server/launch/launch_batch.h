@@ -2,12 +2,12 @@
 /*
  * Launches that wait in the ring are given to the driver together.
  *
- * A plain launch is first set aside, and the worker looks at the ring again. As long as it finds
- * more launches for the same stream there, they are set aside too; as soon as it finds anything
- * else, or nothing, all of them go to the driver. So no launch waits for one that the client has
- * not made yet, and a client that makes them one at a time gets them one at a time.
+ * A plain launch is first set aside, and the worker looks at the ring again. While it finds more
+ * launches for the same stream there, it sets them aside too. When it finds anything else, or
+ * nothing, all of them go to the driver. So no launch waits for one that the client has not made
+ * yet. A client that makes launches one at a time gets them one at a time.
  *
- * A client mostly waits at once for a launch that comes alone: then its fence is the next message
+ * A client mostly waits at once for a launch that comes alone. Then its fence is the next message
  * in the ring, and the two go to the driver together. Where that was so before, the worker waits a
  * microsecond for the fence.
  *

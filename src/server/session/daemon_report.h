@@ -23,8 +23,8 @@ void daemon_report_client_gone(struct server *server, const struct session *sess
 void daemon_report_client_refused(struct server *server, uint32_t id, CUresult status,
                                   const char *text);
 
-/* An order to move the client to another lane is answered: it stays; or it has ended, by moving or
- * otherwise, and then nothing is sent where there was no order. */
+/* Answers an order to move the client to another lane. The client stays, or it has ended, by moving
+ * or otherwise. Without an order the second sends nothing. */
 void daemon_report_client_stays(struct server *server, uint32_t request, uint32_t obstacle);
 void daemon_report_move_ends(struct server *server, const struct session *session);
 
@@ -37,8 +37,8 @@ void daemon_report_usage(struct server *server);
 
 void daemon_report_heartbeat(struct server *server, const struct server_heartbeat *heartbeat);
 
-/* Reports how many clients have ended while a kernel of one still runs, and whether kernels have
- * used a heap that only the end of the server empties. */
+/* Reports how many clients have ended while a kernel of one still runs. Also reports whether
+ * kernels have used a heap that only the end of the server empties. */
 void daemon_report_abandoned(struct server *server);
 
 /* The daemon has accounted for a client that has gone. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Planned moves of clients to another server, which is another lane (docs/design/lanes.md). The
- * daemon orders one; the client asks for it at an idle point, and then this server reads no more of
- * its commands and waits until the work of those that it has read is done. What is left in the ring
- * goes with the client. The words are those of enum leave_state.
+ * daemon orders one, and the client asks for it at an idle point. Then this server reads no more of
+ * its commands, and waits until the work of those that it has read is done. What is left in the
+ * ring goes with the client. The words are those of enum leave_state.
  */
 #pragma once
 

@@ -2,10 +2,10 @@
 /*
  * Lending of multiprocessors: a client whose share of a device has a limit may run on those of
  * clients that rest. A client rests when it has had neither work nor commands for a round of the
- * watchdog. It works again from its next command on: before that one is run, all that borrow from
- * it are told to go back to their own parts, and they do so before their own next command. Work
- * that they have in the lent part goes on there, at the lowest priority: blocks of the owner's
- * kernels start first, and wait for running blocks only.
+ * watchdog. It works again from its next command on. Before the server runs that one, it tells all
+ * borrowers to return to their own parts; they do so before their own next command. Their work in
+ * the lent part goes on there, at the lowest priority. Blocks of the owner's kernels start first,
+ * and wait for running blocks only.
  *
  * Both changes are a bit in the word that a session's loop checks anyway (session_limits.h), so a
  * launch costs nothing more.

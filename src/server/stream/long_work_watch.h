@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells clients that they had better work in the other context of a device, because others have
- * long work in theirs and nobody has in the other one; and clients in the spare context when the
- * primary one has had no long work for a while. The daemon places new programs by what is seen
- * here (funneld/servers/spare_lane.h).
+ * Advises clients to change to the other context of a device, when others have long work in theirs
+ * and nobody has any in the other one. It also advises clients to leave the spare context when the
+ * primary one has had no long work for a while. The daemon places new programs by what is seen here
+ * (funneld/servers/spare_lane.h).
  */
 #pragma once
 

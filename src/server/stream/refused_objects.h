@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams, events and graphs beyond a quota. A client creates them without waiting for the answer
- * and goes on as if it had succeeded, so the object is kept, without the driver's: its work fails,
- * and its fences are still written. It does not count in the quota, but there may be only so many.
+ * and goes on as if it had succeeded. So the server keeps the object without one of the driver's:
+ * its work fails, and its fences are still written. It does not count in the quota, but there may
+ * be only so many.
  *
  * All functions are the session thread's.
  */

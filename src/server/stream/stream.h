@@ -113,8 +113,8 @@ void streams_change_place(struct session *session, const struct device *device, 
 /* Takes the stream out of the list in which it is. */
 void stream_unlist(struct stream *stream);
 
-/* The end of a stream that is neither in the handle table nor in a list any more, in its context:
- * it is given nothing more, and other subsystems forget it. */
+/* Ends a stream that is neither in the handle table nor in a list any more, in its context. It gets
+ * no more work, and other subsystems forget it. */
 void stream_close(struct stream *stream);
 
 /* After stream_close(): destroys the driver's stream, whose work goes on; the second frees the

@@ -2,11 +2,11 @@
 /*
  * How much work of a client is in one stream of the driver.
  *
- * What a driver's stream has been given cannot be taken back: an exclusive call has to wait for it,
- * and NVIDIA's driver takes 1024 launches before one has to wait, each of them possibly a graph of
- * 16 kernels. So the rest of a client's work stays in its ring. Behind every few submissions comes
- * a checkpoint; while the stream has as much in flight as flow_control.h allows, the session's
- * thread waits for the next one. A stream never runs empty because of this. While another session
+ * The server cannot take work back from a driver's stream, so an exclusive call has to wait for it.
+ * NVIDIA's driver takes 1024 launches before one has to wait, and each may be a graph of 16
+ * kernels. So the rest of a client's work stays in its ring. Behind every few submissions comes a
+ * checkpoint. While the stream has as much in flight as flow_control.h allows, the session's thread
+ * waits for the next checkpoint. A stream never runs empty because of this. While another session
  * waits for an idle point, no stream gets more than the strict limit. A client that makes streams
  * wait for itself is limited by the number of submissions alone.
  *

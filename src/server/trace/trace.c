@@ -25,8 +25,8 @@
 /* Timeout of the wait for work at the end of a trace. */
 #define LAST_WORK_NS (500 * NS_PER_MS)
 
-/* The time between two events around a kernel exceeds that of the kernel by this much, as CUPTI has
- * it: 3.0 to 3.1 us for kernels of 1 to 44 us on an H100, driver 580. */
+/* The time between two events around a kernel exceeds the kernel's, as CUPTI measures it, by this
+ * much. It is 3.0 to 3.1 us for kernels of 1 to 44 us on an H100, driver 580. */
 #define EVENTS_NS 3000u
 
 /* Of the base of a profile's times. */
@@ -248,8 +248,8 @@ static bool can_be_timed(const struct session_trace *trace, const struct traced_
     return command->stream && command->stream->driver && trace->count < PENDING_MAX;
 }
 
-/* A profiler asked for all work of its own client, so its launches wait for space, but not
- * indefinitely: what the oldest work waits for may be a command behind this one. */
+/* A profiler asked for all work of its own client, so its launches wait for space. They do not wait
+ * indefinitely, because the oldest work may wait for a command behind this one. */
 static void make_capacity(struct session_trace *trace)
 {
     const struct timespec pause = {.tv_nsec = 50000};
