@@ -28,6 +28,7 @@
 #include "feature.h"
 #include "image_reader.h"
 #include "log.h"
+#include "memory.h"
 #include "next_daemon.h"
 #include "overdue.h"
 #include "ptx_compiler.h"
@@ -309,12 +310,21 @@ static void on_signal(void *context, int signal_number)
     server_leave(context, true);
 }
 
+/* A client of another lane may come here, and needs the window that it has there. */
+static bool is_claimed(void *context, uint64_t base)
+{
+    const struct server *server = context;
+
+    return window_claim_exists(server->life->claims, base);
+}
+
 static int start_serving(struct server *server, const struct options *options, char *why,
                          size_t why_size)
 {
     int error = server_parts_init(server);
 
     server->life->claims = window_claims_open(SERVER_CLAIMS_FD);
+    windows_set_claims(server_windows(server), is_claimed, server);
     overdue_watch(server);
     if (!error)
         error = server_life_start(server);

@@ -66,6 +66,13 @@ void windows_init(struct windows *windows, const struct devices *devices,
     list_init(&windows->used);
 }
 
+void windows_set_claims(struct windows *windows, bool (*is_claimed)(void *context, uint64_t base),
+                        void *claims)
+{
+    windows->is_claimed = is_claimed;
+    windows->claims = claims;
+}
+
 uint64_t window_part_start(const struct window *window, unsigned index)
 {
     if (index == window->devices->count)
@@ -192,6 +199,25 @@ static struct window *pop(struct windows *windows, struct list *from)
     return window;
 }
 
+static bool is_claimed(const struct windows *windows, uint64_t base)
+{
+    return windows->is_claimed && windows->is_claimed(windows->claims, base);
+}
+
+/* Among those that no client of another server has. */
+static struct window *pop_idle(struct windows *windows)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
+
+    list_for_each (struct window, window, &windows->idle, link) {
+        if (is_claimed(windows, window->base))
+            continue;
+        list_remove(&window->link);
+        return window;
+    }
+    return NULL;
+}
+
 static bool claim_place_locked(struct windows *windows, unsigned place)
 {
     uint64_t bit = 1ull << place % 64;
@@ -201,16 +227,18 @@ static bool claim_place_locked(struct windows *windows, unsigned place)
     return is_new;
 }
 
-static uint64_t next_base(struct windows *windows)
+/* 0 = there is none. */
+static uint64_t next_base(struct windows *windows, bool takes_claimed)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     unsigned limit = windows_limit(windows->devices);
 
     for (unsigned i = 0; i < limit; i++) {
         unsigned place = (windows->next_place + i) % limit;
-        if (claim_place_locked(windows, place)) {
+        uint64_t base = WINDOW_FIRST + place * window_size(windows->devices);
+        if ((takes_claimed || !is_claimed(windows, base)) && claim_place_locked(windows, place)) {
             windows->next_place = (place + 1) % limit;
-            return WINDOW_FIRST + place * window_size(windows->devices);
+            return base;
         }
     }
     return 0;
@@ -258,10 +286,10 @@ static unsigned count_used(struct windows *windows)
     return count;
 }
 
-static CUresult take_new(struct windows *windows, struct window **ret_window)
+static CUresult take_new(struct windows *windows, bool takes_claimed, struct window **ret_window)
 {
     for (;;) {
-        uint64_t base = next_base(windows);
+        uint64_t base = next_base(windows, takes_claimed);
         if (!base)
             return count_used(windows) ? CUDA_ERROR_NOT_READY : CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
         CUresult result = window_create(windows, base, ret_window);
@@ -273,12 +301,18 @@ static CUresult take_new(struct windows *windows, struct window **ret_window)
 
 CUresult windows_take(struct windows *windows, struct window **ret_window)
 {
-    struct window *idle = pop(windows, &windows->idle);
+    struct window *idle = pop_idle(windows);
+    CUresult result;
 
     if (idle)
         return take_idle(windows, idle, ret_window);
-    return count_used(windows) < WINDOWS_USED_MAX ? take_new(windows, ret_window)
-                                                  : CUDA_ERROR_NOT_READY;
+    if (count_used(windows) >= WINDOWS_USED_MAX)
+        return CUDA_ERROR_NOT_READY;
+    result = take_new(windows, false, ret_window);
+    if (result != CUDA_ERROR_MPS_MAX_CLIENTS_REACHED)
+        return result;
+    idle = pop(windows, &windows->idle);
+    return idle ? take_idle(windows, idle, ret_window) : take_new(windows, true, ret_window);
 }
 
 static struct window *find_at_locked(const struct list *list, uint64_t base)

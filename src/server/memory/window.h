@@ -50,11 +50,18 @@ struct windows {
     uint64_t
         created[WINDOWS_MAX / 64]; /* bit s: the window at place s exists, or cannot be created */
     unsigned next_place;
+    bool (*is_claimed)(void *context, uint64_t base); /* NULL = none is */
+    void *claims;
 };
 
 /* Before any other thread uses them. The devices and the locker stay the caller's. */
 void windows_init(struct windows *windows, const struct devices *devices,
                   struct page_locker *page_locker);
+
+/* Before the first client: `is_claimed` says whether a client of another server, which may come
+ * here, has the window at `base`. New clients get such a window only when there is no other. */
+void windows_set_claims(struct windows *windows, bool (*is_claimed)(void *context, uint64_t base),
+                        void *claims);
 
 /* A window for a new client, with its shared words zero. CUDA_ERROR_NOT_READY when used windows
  * must be trimmed first, because there are too many or no addresses are left.

@@ -5,9 +5,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "attach.h"
 #include "cleanup.h"
+#include "clock.h"
 #include "fd.h"
 #include "host_memory.h"
 #include "lending.h"
@@ -28,6 +30,11 @@
 
 #define HELLO_TIMEOUT_MS 10000
 #define REPLY_TIMEOUT_MS 30000
+
+/* A client that comes back soon finds its last session here at its end, or its window while it is
+ * trimmed. */
+#define OWN_WINDOW_TIMEOUT_NS NS_PER_SEC
+#define OWN_WINDOW_PAUSE_NS (2 * NS_PER_MS)
 
 void attach_refuse(int socket, CUresult status, const char *format, ...)
 {
@@ -238,6 +245,18 @@ static CUresult take_window(struct session *session, uint64_t base, struct windo
     return result == CUDA_ERROR_NOT_READY ? CUDA_ERROR_MPS_MAX_CLIENTS_REACHED : result;
 }
 
+static CUresult take_own_window(struct session *session, uint64_t base, struct window **ret_window)
+{
+    const struct timespec pause = {.tv_nsec = OWN_WINDOW_PAUSE_NS};
+    uint64_t deadline = clock_ns() + OWN_WINDOW_TIMEOUT_NS;
+    CUresult result;
+
+    while ((result = take_window(session, base, ret_window)) == CUDA_ERROR_MAP_FAILED &&
+           clock_ns() < deadline && !session->stop)
+        nanosleep(&pause, NULL);
+    return result;
+}
+
 /* The client's memory has addresses in this window, so it needs this one. */
 static bool find_own_window(struct session *session, uint64_t base)
 {
@@ -250,7 +269,7 @@ static bool find_own_window(struct session *session, uint64_t base)
             "no earlier server of this daemon has given this client the window that it asks for");
         return false;
     }
-    CUresult result = take_window(session, base, &window);
+    CUresult result = take_own_window(session, base, &window);
     if (result != CUDA_SUCCESS) {
         refuse_client(session, result,
                       "the window that the client had with the previous server is taken: %s",

@@ -85,6 +85,17 @@ static bool is_stale(const struct claim *claim)
     return claim->pid > 0 && kill(claim->pid, 0) && errno == ESRCH;
 }
 
+bool window_claim_exists(struct claims *claims, uint64_t base)
+{
+    for (unsigned i = 0; claims && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &claims->claim[i];
+
+        if (is_set(claim) && claim->base == base && !is_stale(claim))
+            return true;
+    }
+    return false;
+}
+
 static struct claim *take_free(struct claims *claims)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++)

@@ -19,6 +19,10 @@ struct claims *window_claims_open(int fd);
 /* Whether the client of this hello had the window that it requests. From any thread. */
 bool window_claim_is_proven(struct claims *claims, const struct hello *hello);
 
+/* Whether a client that may live has the window at `base`, in this server or in another. From any
+ * thread. */
+bool window_claim_exists(struct claims *claims, uint64_t base);
+
 /* Records that the client `pid` has the window at `base`. Without a token, or in a full table of
  * living clients, no client can claim the window later. From any thread, once for each session. */
 void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t base, int32_t pid);

@@ -61,7 +61,7 @@ static struct windows *make_windows(const struct fixture *fixture)
 {
     static const struct page_lock_options options = {.whole = false};
     static struct devices devices;
-    static struct windows all[2];
+    static struct windows all[3];
     static unsigned count;
     static struct page_locker locker;
     struct windows *windows = &all[count++];
@@ -120,6 +120,31 @@ static void there_is_a_limit_of_what_they_hold(void **state)
     windows_put_back(windows, other);
 }
 
+static bool is_first(void *context, uint64_t base)
+{
+    return base == *(const uint64_t *)context;
+}
+
+/* A client of another server may come for its window, so a new one gets another. */
+static void claimed_windows_are_for_their_clients(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct windows *windows = make_windows(fixture);
+    struct window *window, *other;
+    uint64_t base;
+
+    assert_int_equal(windows_take(windows, &window), CUDA_SUCCESS);
+    base = window->base;
+    windows_put_back(windows, window);
+    windows_set_claims(windows, is_first, &base);
+    assert_true(windows_trim(windows));
+    assert_int_equal(windows_take(windows, &other), CUDA_SUCCESS);
+    assert_int_not_equal(other->base, base);
+    assert_int_equal(windows_take_at(windows, base, &window), CUDA_SUCCESS);
+    windows_put_back(windows, window);
+    windows_put_back(windows, other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +152,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(clients_that_have_gone_hold_little, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(there_is_a_limit_of_what_they_hold, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(claimed_windows_are_for_their_clients, fixture_setup,
                                         fixture_teardown),
     };
 
