@@ -32,6 +32,7 @@
     X(SPARE_SHARES, "spare-shares")             \
     X(STANDBY, "standby")                       \
     X(CONTROL_GROUPS, "control-groups")         \
+    X(LANE_MOVES, "lane-moves")                 \
     X(SENSORS, "sensors")                       \
     X(SANDBOX, "sandbox")
 

@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 10
+#define SERVER_PROTOCOL_VERSION 11
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -177,6 +177,8 @@ struct server_move_client {
     struct server_header header;
     uint32_t id;
     uint32_t withdrawn; /* 1 = not any more; not answered */
+    uint32_t gentle;    /* 1 = no operator wants it: it stays where the move would cost it much */
+    uint32_t reserved;
 };
 
 /* Carries one descriptor: the file to write to (trace_format.h). Not answered: a server that is
@@ -393,7 +395,7 @@ struct server_heartbeat {
     uint32_t kernels_percent; /* of the time since the last heartbeat: with kernels of clients, on
                                  the device that had them for longest */
     uint32_t long_work;       /* 1 = a kernel has run for some tenths of a second; 0 where
-                               * FUNNEL_LANE_MOVES is not on, and the server has no spare contexts */
+                               * FUNNEL_SPARE_LANE is not on, and the server has no spare contexts */
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 

@@ -354,7 +354,8 @@ int main(int argc, char **argv)
     daemon.spare = options.spare || switch_is_on("FUNNEL_SPARE");
     daemon.standby = daemon.spare && !feature_is_off(FEATURE_STANDBY);
     daemon.isolation = options.isolation;
-    daemon.lane_moves_on = switch_is_on("FUNNEL_LANE_MOVES");
+    daemon.lane_moves_on = !feature_is_off(FEATURE_LANE_MOVES);
+    daemon.spare_lane_on = switch_is_on("FUNNEL_SPARE_LANE");
     daemon.batch_percent = TIMESLICE_BATCH_PERCENT;
     daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);

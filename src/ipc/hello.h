@@ -62,7 +62,7 @@ struct hello {
     uint32_t totals;                        /* enum hello_totals; any other value counts as unset */
     uint32_t class;                         /* enum client_class; any other value counts as unset */
     uint32_t isolation;                     /* enum isolation; any other value counts as unset */
-    uint32_t reserved;
+    uint32_t is_of_job;   /* 1 = one of several processes of a job, which may share memory */
     uint64_t window_base; /* 0; or where a client that lost its server has its memory: it needs this
                              window or none */
     uint8_t token[HELLO_TOKEN_SIZE]; /* random; with window_base: the token of its attach,

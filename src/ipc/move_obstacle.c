@@ -20,6 +20,9 @@ const char *move_obstacle_text(uint32_t obstacle)
         [OBSTACLE_TIME] = "it has recorded an event with a time",
         [OBSTACLE_SMS] = "it has a context with multiprocessors of its own",
         [OBSTACLE_OFF] = "recovery is switched off in it (FUNNEL_OFF=recovery)",
+        [OBSTACLE_PINNED] =
+            "it has much page-locked memory, and to lock that again takes long; an order (funnel "
+            "limit --class) moves it",
     };
 
     return texts[obstacle < OBSTACLE_COUNT ? obstacle : OBSTACLE_NONE];

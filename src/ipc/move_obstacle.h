@@ -25,6 +25,7 @@ enum move_obstacle {
     OBSTACLE_TIME,
     OBSTACLE_SMS,
     OBSTACLE_OFF,
+    OBSTACLE_PINNED, /* no obstacle to a move that an operator orders */
     OBSTACLE_COUNT,
 };
 

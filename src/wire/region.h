@@ -56,7 +56,9 @@ _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed")
  * other threads are outside the library. ASKED -> GRANTED: server, when it reads no more commands
  * and the work of those that it has read is done. The client then attaches to the other server, and
  * hangs up. ASKED -> WANTED: server, work is not done in time; the client asks again later.
- * WANTED, ASKED, GRANTED -> REFUSED: client, which stays. REFUSED -> NONE: server. */
+ * WANTED, ASKED, GRANTED -> REFUSED: client, which stays. NONE, ASKED -> REFUSED: server, for a
+ * move that no operator wants. ASKED -> NONE: server, the move is not wanted any more. REFUSED ->
+ * NONE: server. */
 enum leave_state {
     LEAVE_NONE = 0,
     LEAVE_WANTED = 1,

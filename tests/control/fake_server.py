@@ -309,8 +309,8 @@ def on_set_limits(body, request):
 
 def on_move(body, request):
     """A client moves by leaving. One of a server of arrays stays, for enum move_obstacle's reason."""
-    number, withdrawn = struct.unpack_from("<II", body)
-    log(event="move", number=number, withdrawn=withdrawn)
+    number, withdrawn, gentle = struct.unpack_from("<III", body)
+    log(event="move", number=number, withdrawn=withdrawn, gentle=gentle)
     if withdrawn:
         moving.pop(number, None)
     elif how == "arrays":

@@ -452,7 +452,7 @@ class Moves(TestCase):
 
 class Automatic(TestCase):
     """A program whose long kernels make others wait moves without an order."""
-    variables = {"FUNNEL_LANE_MOVES": "1"}
+    variables = {}
     LONG, SHORT, WAITS = [60, 0, 5], [60, 0, 600], [60, 60, 1]  # busy ms, ms beside others, launches
     tokens = {1: bytes(range(16)), 2: bytes(range(1, 17))}
 
@@ -470,10 +470,11 @@ class Automatic(TestCase):
     def moves(self):
         return [event["number"] for event in self.server_events("move")]
 
-    def begin(self):
+    def begin(self, **hello):
         """The first is known to have long kernels, and then the second waits for them."""
         self.set_paces({1: self.LONG}, {})
-        offender, victim = self.enter(token=self.tokens[1]), self.enter(token=self.tokens[2])
+        offender = self.enter(token=self.tokens[1], **hello)
+        victim = self.enter(token=self.tokens[2])
         self.seen = 0
         wait_until(self.rows_busy, "reports")
         return offender, victim
@@ -516,6 +517,39 @@ class Automatic(TestCase):
         wait_until(self.rows_busy, "more reports")
         self.assertEqual(len(self.moves()), 2)
 
+    def test_it_would_lose_too_much(self):
+        """The others gain, and the first hardly gets the GPU any more."""
+        offender, _ = self.begin()
+        self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: [100, 0, 1]})
+        offender = self.move(offender, 1)
+        self.set_paces({2: self.SHORT}, {1: [100, 0, 1]})
+        self.move(offender, 2)
+        self.assertIn("its own launches take more than four times as long", self.control_log())
+
+    def test_a_program_that_has_never_been_alone(self):
+        """The second has, and so the first has the long kernels."""
+        self.set_paces({2: self.SHORT}, {})
+        offender, _ = self.enter(token=self.tokens[1]), self.enter(token=self.tokens[2])
+        self.seen = 0
+        wait_until(self.rows_busy, "reports")
+        self.set_paces({1: [60, 60, 5], 2: self.WAITS}, {1: self.LONG})
+        self.move(offender, 1)
+        wait_until(lambda: ("normal", "batch") in self.placed(), "its move")
+
+    def test_a_process_of_a_job_stays_with_the_others(self):
+        self.begin(job=1)
+        self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: self.LONG})
+        self.seen = 0
+        wait_until(self.rows_busy, "more reports")
+        self.assertEqual(self.moves(), [])
+
+    def test_the_order_is_gentle(self):
+        """One that has work for long is asked again later."""
+        self.begin()
+        self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: self.LONG})
+        wait_until(self.moves, "the order to the server")
+        self.assertEqual(self.server_events("move")[0]["gentle"], 1)
+
     def test_two_with_short_kernels_stay_together(self):
         self.begin()
         self.set_paces({1: [60, 55, 600], 2: [60, 55, 600]}, {})
@@ -525,8 +559,8 @@ class Automatic(TestCase):
 
 
 class Switched(Automatic):
-    """Without the variable nothing moves."""
-    variables = {}
+    """Nothing moves."""
+    variables = {"FUNNEL_OFF": "lane-moves"}
 
     def test_the_others_gain(self):
         self.begin()
@@ -536,6 +570,8 @@ class Switched(Automatic):
         self.assertEqual(self.moves(), [])
 
     test_the_others_gain_nothing = test_two_with_short_kernels_stay_together = None
+    test_it_would_lose_too_much = test_a_program_that_has_never_been_alone = None
+    test_a_process_of_a_job_stays_with_the_others = test_the_order_is_gentle = None
 
 
 class Unmovable(TestCase):

@@ -8,7 +8,7 @@ HELLO_MAGIC = 0x314C4E46
 WELCOME_MAGIC = 0x31574E46
 SERVER_MAGIC = 0x31534E46
 COMMAND_MAGIC = 0x31434E46
-VERSION = 10
+VERSION = 11
 HELLO_VERSION = 5
 HELLO_CLIENT, HELLO_COMMAND, HELLO_AHEAD = 1, 2, 3
 UNSET = 0xFFFFFFFF
@@ -48,13 +48,13 @@ COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I128s64s112s{DEVICES}Q{DEVICE.size *
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
           version=HELLO_VERSION, group=b"", program_class=0, partition=b"", window_base=0, token=b"",
-          command=None, isolation=0):
+          command=None, isolation=0, job=0):
     if command is None:
         with open("/proc/self/cmdline", "rb") as file:
             command = file.read(256)
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.2.0", *(b"", 0) * 8, group, partition, 0, program_class, isolation, 0, window_base, token, command)
+                      b"0.2.0", *(b"", 0) * 8, group, partition, 0, program_class, isolation, job, window_base, token, command)
 
 
 def welcome(data):

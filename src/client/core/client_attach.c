@@ -19,6 +19,7 @@
 #include "daemon_trust.h"
 #include "environment.h"
 #include "fd.h"
+#include "job.h"
 #include "page_reserve.h"
 #include "shm.h"
 #include "sock.h"
@@ -149,6 +150,7 @@ static void fill_hello(struct hello *hello)
     environment_names(hello);
     text_copy(hello->program, sizeof(hello->program), program_invocation_short_name);
     fill_command(hello);
+    hello->is_of_job = job_has_several_processes(hello->command, sizeof(hello->command));
     fill_token(hello);
     text_copy(hello->release, sizeof(hello->release), FUNNEL_RELEASE);
 }

@@ -88,7 +88,8 @@ void client_routes_find(const struct daemon *daemon, const struct server_identit
     text_copy(service, sizeof(service), routes.first.name);
     const struct fate_wish wish = {service, choice->wish == LANE_BATCH ? CLASS_BATCH : routes.class,
                                    service_isolation(daemon, *space), hello->isolation};
-    choose_lane(daemon, identity, program, &wish, !hello->window_base, &routes);
+    choose_lane(daemon, identity, program, &wish, !hello->window_base && !hello->is_of_job,
+                &routes);
     *ret_routes = routes;
 }
 

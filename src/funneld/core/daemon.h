@@ -102,7 +102,8 @@ struct daemon {
     struct lane_choices lane_choices;
     struct list lane_moves;  /* struct lane_move: moves that have not ended */
     struct list lane_trials; /* struct lane_trial: lane_watch.h */
-    bool lane_moves_on;      /* programs are moved without an order */
+    bool lane_moves_on;      /* programs are moved without an order: lane_watch.h */
+    bool spare_lane_on;      /* new programs beside long kernels start elsewhere: spare_lane.h */
     uint32_t batch_percent;  /* of the time, that batch lanes get at least: timeslice.h */
 
     bool quitting;

@@ -70,6 +70,7 @@ void client_record_continue(struct client_record *record, const struct hello *he
 
     memcpy(record->token, hello->token, sizeof(record->token));
     record->class = hello->class;
+    record->is_of_job = hello->is_of_job != 0;
     if (!before || strcmp(before->server->service, server->service))
         return;
     record->identity.since = before->identity.since;
@@ -97,6 +98,7 @@ struct client_record *client_record_add_saved(struct server_process *server, uns
                                      .last = saved->last};
     record->has_limits = saved->has_limits;
     record->limits = saved->limits;
+    record->is_of_job = saved->is_of_job != 0;
     memcpy(record->token, saved->choice.token, sizeof(record->token));
     lane_choice_set(&server->daemon->lane_choices, record->token, saved->choice.class,
                     saved->choice.wish == LANE_BATCH ? LANE_BATCH : LANE_OF_CLASS);

@@ -38,6 +38,7 @@ struct client_record {
     bool attached;           /* the server has said so */
     bool has_moved;          /* to another lane: its end here is not that of the program */
     bool is_returning;       /* from the spare lane: has been ordered, and is only once */
+    bool is_of_job;          /* of several processes: stays with the others (hello.h) */
     uint32_t last_request;   /* the last question of which the server has sent the client's row */
     uint32_t class;          /* enum client_class, as it came; 0 = an earlier daemon took it */
     struct client_pace pace; /* lane_watch.h */

@@ -28,6 +28,7 @@ void lane_check(struct server_process *server)
     uint64_t now = clock_ns();
 
     lane_watch_close(server->daemon);
+    lane_moves_follow(server->daemon);
     if (!is_idle || !server->idle_since)
         server->idle_since = now;
     if (!is_idle || server->stopping || server->role != SERVER_SERVING ||

@@ -8,6 +8,7 @@
 
 #include "client_class.h"
 #include "client_record.h"
+#include "clock.h"
 #include "funnel_errors.h"
 #include "journal.h"
 #include "lane_name.h"
@@ -21,6 +22,10 @@
 
 #define STATUS_GONE 201 /* CUDA_ERROR_INVALID_CONTEXT */
 
+/* A program whose work was not done in time is asked again after this time, and so often in all. */
+#define GENTLE_PAUSE_NS (30 * NS_PER_SEC)
+#define GENTLE_TRIES 4u
+
 struct lane_move {
     struct list link;
     struct daemon *daemon;
@@ -29,7 +34,10 @@ struct lane_move {
     pid_t pid;
     uint8_t token[HELLO_TOKEN_SIZE];
     struct lane_choice before;
-    bool asked;        /* the server has been */
+    bool asked; /* the server has been */
+    bool is_gentle;
+    unsigned tries;    /* of a gentle one, that have failed */
+    uint64_t ask_at;   /* clock_ns(): not before */
     bool is_withdrawn; /* and the answer does not matter any more */
     lane_move_done *done;
     void *context;
@@ -127,6 +135,16 @@ static void note_moved(const struct lane_move *move)
         record->has_moved = true;
 }
 
+/* Its work was not done in time, and it is asked again. */
+static bool postpone(struct lane_move *move, int status)
+{
+    if (!move->is_gentle || status != OBSTACLE_WORK || ++move->tries == GENTLE_TRIES)
+        return false;
+    move->asked = false;
+    move->ask_at = clock_ns() + GENTLE_PAUSE_NS;
+    return true;
+}
+
 static void on_answer(void *context, int status, const struct server_status_end *totals)
 {
     struct lane_move *move = context;
@@ -135,6 +153,8 @@ static void on_answer(void *context, int status, const struct server_status_end 
         note_moved(move);
     if (move->is_withdrawn)
         free_move(move);
+    else if (postpone(move, status))
+        return;
     else
         end_move(move, result_of(status));
 }
@@ -143,7 +163,7 @@ static void on_answer(void *context, int status, const struct server_status_end 
 
 static void ask_server(struct lane_move *move, struct server_process *server)
 {
-    struct server_move_client message = {.id = move->id};
+    struct server_move_client message = {.id = move->id, .gentle = move->is_gentle};
     const struct response_handler handler = {NULL, on_answer, move};
 
     move->asked = true;
@@ -160,7 +180,7 @@ static void follow_move(struct lane_move *move)
     struct server_process *from = server_process_find(move->daemon, move->from);
     const struct server_process *to = server_process_find(move->daemon, move->to);
 
-    if (move->asked)
+    if (move->asked || clock_ns() < move->ask_at)
         return;
     if (!from || !client_record_find(from, move->id))
         end_move(move, LANE_MOVE_GONE);
@@ -218,34 +238,60 @@ void lane_move_withdraw(const struct client_record *record)
     }
 }
 
-void lane_move_order(struct client_record *record, uint32_t class, enum lane_wish wish,
-                     lane_move_done *done, void *context)
+static struct lane_move *add_move(const struct client_record *record, bool is_batch)
+{
+    const struct server_process *server = record->server;
+    struct lane_move *move = calloc(1, sizeof(*move));
+
+    if (!move)
+        return NULL;
+    move->daemon = server->daemon;
+    move->id = record->id;
+    move->pid = record->identity.pid;
+    memcpy(move->token, record->token, sizeof(move->token));
+    text_copy(move->from, sizeof(move->from), server->name);
+    lane_name_other_class(server->name, is_batch, move->to);
+    move->before = lane_choice_find(&server->daemon->lane_choices, record->token);
+    list_append(&server->daemon->lane_moves, &move->link);
+    return move;
+}
+
+static void begin_move(struct client_record *record, uint32_t class, enum lane_wish wish,
+                       bool is_gentle, lane_move_done *done, void *context)
 {
     struct server_process *server = record->server;
     struct lane_move *move;
 
     lane_move_withdraw(record);
-    move = calloc(1, sizeof(*move));
+    move = add_move(record, is_batch_wanted(class, wish));
     if (!move) {
         done(context, LANE_MOVE_NO_LANE);
         return;
     }
-    move->daemon = server->daemon;
-    move->id = record->id;
-    move->pid = record->identity.pid;
+    move->is_gentle = is_gentle;
     move->done = done;
     move->context = context;
-    memcpy(move->token, record->token, sizeof(move->token));
-    text_copy(move->from, sizeof(move->from), server->name);
-    lane_name_other_class(server->name, is_batch_wanted(class, wish), move->to);
-    move->before = lane_choice_find(&server->daemon->lane_choices, record->token);
-    list_append(&server->daemon->lane_moves, &move->link);
     if (!lane_move_choose(record, class, wish))
         end_move(move, LANE_MOVE_UNKNOWN);
     else if (start_target(move, server))
         end_move(move, LANE_MOVE_NO_LANE);
     else
         follow_move(move);
+}
+
+void lane_move_order(struct client_record *record, uint32_t class, enum lane_wish wish,
+                     lane_move_done *done, void *context)
+{
+    begin_move(record, class, wish, false, done, context);
+}
+
+void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
+                            void *context)
+{
+    const struct lane_choice choice =
+        lane_choice_find(&record->server->daemon->lane_choices, record->token);
+
+    begin_move(record, choice.class, wish, true, done, context);
 }
 
 bool lane_move_is_awaited(const struct server_process *server)

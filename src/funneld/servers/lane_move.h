@@ -45,11 +45,17 @@ bool lane_move_choose(struct client_record *record, uint32_t class, enum lane_wi
 void lane_move_order(struct client_record *record, uint32_t class, enum lane_wish wish,
                      lane_move_done *done, void *context);
 
+/* The same without the order of an operator, in its class. The program stays where the move would
+ * cost it much: where it would wait for long until its work is done, which is tried some times, or
+ * where another server would have to lock much of its memory. */
+void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
+                            void *context);
+
 /* The program is to stay where it is: withdraws an order that has not ended. */
 void lane_move_withdraw(const struct client_record *record);
 
 /* Whether a move to the server has not ended. */
 bool lane_move_is_awaited(const struct server_process *server);
 
-/* Servers have become ready, or have ended. */
+/* Servers have become ready, or have ended; and now and then. */
 void lane_moves_follow(struct daemon *daemon);

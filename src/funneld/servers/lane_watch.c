@@ -23,6 +23,9 @@
 /* A program waits when it did in so many intervals, one after the other. */
 #define WAITS_MIN 2u
 
+/* The same for one that loses too much by a move. */
+#define LOSSES_MIN 2u
+
 /* What the neighbors' kernels took before a move is compared with this much later. */
 #define TRIAL_NS (5 * NS_PER_SEC)
 
@@ -38,7 +41,11 @@ struct lane_trial {
     struct list link;
     uint8_t token[HELLO_TOKEN_SIZE];
     bool is_moving, is_away, is_proven;
+    bool has_failed;                          /* it comes back because the move did not pay */
     uint64_t moved_at, quiet_since, retry_at; /* clock_ns() */
+    uint64_t stay_until;                      /* clock_ns(): after a return that was not possible */
+    uint64_t before_ns; /* of a launch of its own before the move; 0 = not known */
+    unsigned losses;    /* reports in which it lost too much, one after the other */
     struct neighbor neighbors[NEIGHBORS_MAX];
     unsigned neighbor_count;
 };
@@ -86,11 +93,13 @@ uint64_t client_pace_kernel_ns(const struct client_pace *pace)
     return pace->alone_ns ? pace->alone_ns : pace->launch_ns;
 }
 
-/* Of two programs that have never been alone each seems to have long kernels. */
+/* Of two programs that have never been alone each seems to have long kernels. Where one has been,
+ * with short ones, it is the other. */
 static bool has_the_long_ones(const struct client_pace *offender, const struct client_pace *pace)
 {
     return client_pace_kernel_ns(offender) >= LANE_LONG_NS &&
-           (offender->alone_ns || offender->sm_ns / LANE_DOMINANCE >= pace->sm_ns);
+           (offender->alone_ns || pace->alone_ns ||
+            offender->sm_ns / LANE_DOMINANCE >= pace->sm_ns);
 }
 
 bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender)
@@ -146,7 +155,8 @@ static void on_moved_away(void *context, int result)
 
     trial->is_moving = false;
     trial->is_away = result == LANE_MOVED;
-    trial->is_proven = false;
+    trial->is_proven = trial->has_failed = false;
+    trial->losses = 0;
     trial->moved_at = trial->quiet_since = clock_ns();
     trial->retry_at = trial->moved_at + LANE_RETRY_NS;
 }
@@ -158,6 +168,9 @@ static void on_moved_back(void *context, int result)
     trial->is_moving = false;
     trial->is_away = result != LANE_MOVED;
     trial->moved_at = trial->quiet_since = clock_ns();
+    trial->stay_until = trial->is_away ? trial->moved_at + LANE_STAY_NS : 0;
+    if (!trial->has_failed)
+        trial->retry_at = trial->moved_at;
 }
 
 static void move_back(struct client_record *record, struct lane_trial *trial, const char *why)
@@ -165,7 +178,7 @@ static void move_back(struct client_record *record, struct lane_trial *trial, co
     journal_with(LOG_EVENT(record->identity.pid, 0), "Client %d moves to its first lane again: %s",
                  record->identity.pid, why);
     trial->is_moving = true;
-    lane_move_order(record, CLASS_UNSET, LANE_OF_CLASS, on_moved_back, trial);
+    lane_move_order_gently(record, LANE_OF_CLASS, on_moved_back, trial);
 }
 
 /* ---- from the main lane ---- */
@@ -176,7 +189,7 @@ static bool may_move(const struct client_record *record)
     struct daemon *daemon = record->server->daemon;
     const struct lane_trial *trial = find_trial(daemon, record->token);
 
-    return record->class == CLASS_NORMAL && record->attached &&
+    return record->class == CLASS_NORMAL && record->attached && !record->is_of_job &&
            lane_choice_find(&daemon->lane_choices, record->token).class == CLASS_UNSET &&
            client_pace_kernel_ns(&record->pace) >= LANE_LONG_NS && record->pace.launch_ns &&
            !lane_name_is_batch(record->server->name) &&
@@ -242,7 +255,8 @@ static void move_offender(struct server_process *server)
         offender->identity.pid, ms(client_pace_kernel_ns(&offender->pace)), waiting->identity.pid,
         ms(waiting->pace.launch_ns), ms(waiting->pace.alone_ns));
     trial->is_moving = true;
-    lane_move_order(offender, CLASS_UNSET, LANE_BATCH, on_moved_away, trial);
+    trial->before_ns = offender->pace.launch_ns;
+    lane_move_order_gently(offender, LANE_BATCH, on_moved_away, trial);
 }
 
 /* ---- and back ---- */
@@ -264,6 +278,17 @@ static bool has_paid(const struct daemon *daemon, const struct lane_trial *trial
             return true;
     }
     return !any;
+}
+
+/* Whether the program gets too little of the GPU in its new lane. */
+static bool has_lost(const struct client_record *record, struct lane_trial *trial)
+{
+    const struct client_pace *pace = &record->pace;
+
+    bool has_lost_now = trial->before_ns && pace->launch_ns > LANE_LOSS * trial->before_ns;
+
+    trial->losses = has_lost_now ? trial->losses + 1 : 0;
+    return trial->losses >= LOSSES_MIN;
 }
 
 static bool others_work(const struct server_process *server, uint64_t since)
@@ -291,12 +316,16 @@ static const char *find_reason_to_return(const struct client_record *record,
         return "its kernels are short now";
     if (now - trial->quiet_since >= LANE_QUIET_NS)
         return "no other program has had work for a while";
+    trial->has_failed = has_lost(record, trial);
+    if (trial->has_failed)
+        return "its own launches take more than four times as long as before";
     if (trial->is_proven || now - trial->moved_at < TRIAL_NS)
         return NULL;
     trial->is_proven = true;
-    return has_paid(record->server->daemon, trial) ? NULL
-                                                   : "the launches of the others take as long as "
-                                                     "before, or have long kernels themselves";
+    trial->has_failed = !has_paid(record->server->daemon, trial);
+    return trial->has_failed ? "the launches of the others take as long as before, or have long "
+                               "kernels themselves"
+                             : NULL;
 }
 
 /* A program that an earlier daemon has moved. */
@@ -322,7 +351,7 @@ static void consider_return(struct client_record *record)
         return;
     if (!trial)
         trial = adopt(record);
-    if (!trial || !trial->is_away || trial->is_moving)
+    if (!trial || !trial->is_away || trial->is_moving || clock_ns() < trial->stay_until)
         return;
     why = find_reason_to_return(record, trial);
     if (why)

@@ -3,12 +3,14 @@
  * Moves to the batch lane that no operator has ordered. A program whose kernels are long makes the
  * short kernels of others wait for it. Where they wait much longer than a switch between two lanes
  * costs, it moves to the batch lane. It comes back when that did not shorten the kernels of
- * the others, when its own are short, or when no other program has had work for a while. Whether
- * the others have short kernels shows after the move alone: one that has never been alone before
- * may only have waited.
+ * the others, when it loses three quarters of its own speed, when its kernels are short, or when no
+ * other program has had work for a while. Whether the others have short kernels shows after the
+ * move alone: one that has never been alone before may only have waited.
  *
  * Programs of class normal are moved, where no operator has given them that class while they ran.
- * FUNNEL_LANE_MOVES=1 in the daemon's environment switches all of this on.
+ * Those that are one of several processes of a job stay: they may open each other's memory later by
+ * cudaIpc, whose names do not reach another lane. FUNNEL_OFF=lane-moves in the daemon's environment
+ * switches all of this off.
  */
 #pragma once
 
@@ -37,8 +39,15 @@ struct daemon;
  * multiprocessors of the one that waits. */
 #define LANE_DOMINANCE 4u
 
+/* A move does not pay when a launch of the program itself takes so many times as long after it, in
+ * two reports one after the other. */
+#define LANE_LOSS 4u
+
 /* After a move that did not pay. */
 #define LANE_RETRY_NS (600 * NS_PER_SEC)
+
+/* After a return that was not possible. */
+#define LANE_STAY_NS (60 * NS_PER_SEC)
 
 /* When no other program has had work for so long, the moved one comes back. */
 #define LANE_QUIET_NS (30 * NS_PER_SEC)

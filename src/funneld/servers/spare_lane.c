@@ -24,7 +24,7 @@ static bool has_long_work(const struct server_process *server)
 
 bool spare_lane_is_better(const struct daemon *daemon, const char *service)
 {
-    return daemon->lane_moves_on && !daemon->spare &&
+    return daemon->spare_lane_on && !daemon->spare &&
            has_long_work(server_process_find(daemon, service)) &&
            !has_long_work(find_spare_lane(daemon, service));
 }
@@ -36,15 +36,12 @@ static void on_moved(void *context, int result)
 
 static void order_return(struct client_record *record)
 {
-    const struct lane_choice choice =
-        lane_choice_find(&record->server->daemon->lane_choices, record->token);
-
     record->is_returning = true;
     journal_with(LOG_EVENT(record->identity.pid, 0),
                  "Client %d moves to the main lane at its next idle point, because no long kernels "
                  "run there any more",
                  record->identity.pid);
-    lane_move_order(record, choice.class, LANE_OF_CLASS, on_moved, NULL);
+    lane_move_order_gently(record, LANE_OF_CLASS, on_moved, NULL);
 }
 
 void spare_lane_return(struct server_process *main_lane)
@@ -52,7 +49,7 @@ void spare_lane_return(struct server_process *main_lane)
     const struct heartbeat *heartbeat = &main_lane->heartbeat;
     struct server_process *spare;
 
-    if (!main_lane->daemon->lane_moves_on || !lane_name_is_main(main_lane->name) ||
+    if (!main_lane->daemon->spare_lane_on || !lane_name_is_main(main_lane->name) ||
         main_lane->stopping || heartbeat->heard - heartbeat->long_work_seen < SPARE_LANE_RETURN_NS)
         return;
     spare = find_spare_lane(main_lane->daemon, main_lane->service);

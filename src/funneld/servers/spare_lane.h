@@ -4,7 +4,7 @@
  * server's context. So a new program starts in the spare lane while long kernels run in the main
  * lane. It moves to the main lane when none have run there for a while.
  *
- * FUNNEL_LANE_MOVES=1 in the daemon's environment switches this on. Servers with spare contexts
+ * FUNNEL_SPARE_LANE=1 in the daemon's environment switches this on. Servers with spare contexts
  * (funnel start --spare) do without.
  */
 #pragma once

@@ -14,21 +14,37 @@
 
 #define PAUSE_NS (200 * NS_PER_US)
 
+/* What a gentle move may cost: how long the client waits for its work, which is less than it would
+ * wait (client_recovery.c); and how much memory another server may have to lock. An H100 takes 0.8
+ * s for a GiB. */
+#define GENTLE_WAIT_NS (800 * NS_PER_MS)
+#define GENTLE_PINNED_MAX (256ull << 20)
+
 /* ---- the main thread ---- */
 
-void session_leave_order(struct session *session, uint32_t request)
+static uint32_t refusal(enum move_obstacle obstacle)
 {
-    struct session_life *life = session->life;
-
-    life->leave_request = request;
-    life->leave_ordered = true;
-    channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_WANTED);
+    return LEAVE_REFUSED | (uint32_t)obstacle << LEAVE_OBSTACLE_SHIFT;
 }
 
+void session_leave_order(struct session *session, uint32_t request, bool is_gentle)
+{
+    struct session_life *life = session->life;
+    bool is_dear = is_gentle && quota_held(session, QUOTA_HOST_MEMORY) > GENTLE_PINNED_MAX;
+
+    life->leave_request = request;
+    life->leaves_gently = is_gentle;
+    life->leave_ordered = true;
+    channel_server_leave_change(session->channel, LEAVE_NONE,
+                                is_dear ? refusal(OBSTACLE_PINNED) : LEAVE_WANTED);
+}
+
+/* A client that waits for the grant goes on here. */
 void session_leave_withdraw(struct session *session)
 {
     session->life->leave_ordered = false;
-    channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_NONE);
+    if (!channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_NONE))
+        channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_NONE);
 }
 
 static bool is_refusal(uint32_t word)
@@ -91,9 +107,13 @@ static bool client_asks(const struct session *session)
 static void finish_work(struct session *session)
 {
     const struct idle_wait wait = {
-        .is_wanted = client_asks, .collects_output = true, .rests = true};
+        .deadline = session->life->leaves_gently ? clock_ns() + GENTLE_WAIT_NS : 0,
+        .is_wanted = client_asks,
+        .collects_output = true,
+        .rests = true};
 
-    session_await_idle(session, &wait);
+    if (!session_await_idle(session, &wait) && wait.deadline && !session->stop)
+        channel_server_leave_change(session->channel, LEAVE_ASKED, refusal(OBSTACLE_WORK));
 }
 
 /* The client has moved then, or goes on here. */

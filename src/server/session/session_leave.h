@@ -11,8 +11,9 @@
 #include "session.h"
 
 /* The main thread: the client is to move, or not any more. The request is answered when it leaves
- * or refuses. */
-void session_leave_order(struct session *session, uint32_t request);
+ * or refuses. A gentle one is refused where the client would wait for long until its work is done,
+ * and where it has much page-locked memory. */
+void session_leave_order(struct session *session, uint32_t request, bool is_gentle);
 void session_leave_withdraw(struct session *session);
 
 /* The watchdog, some fifty times a second: lets session threads know of clients that ask. */

@@ -52,6 +52,7 @@ struct session_life {
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol */
     atomic_bool leave_ordered; /* the client is to move to another server */
+    atomic_bool leaves_gently; /* ... but not at any price */
     atomic_bool leaves;        /* it may, and is about to hang up */
 
     /* The watchdog's, under the server's lock. */

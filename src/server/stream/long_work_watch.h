@@ -9,7 +9,7 @@
 
 #include "server.h"
 
-/* The watchdog's, ten times a second. Without spare contexts and FUNNEL_LANE_MOVES it does nothing.
+/* The watchdog's, ten times a second. Without spare contexts and FUNNEL_SPARE_LANE it does nothing.
  */
 void long_work_watch(struct server *server);
 

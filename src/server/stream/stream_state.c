@@ -33,7 +33,7 @@ int server_streams_init(struct server *server)
         return -ENOMEM;
     list_init(&server->streams->observers);
     idle_register(server, &idle_source);
-    server->streams->reports_long_work = switch_is_on("FUNNEL_LANE_MOVES");
+    server->streams->reports_long_work = switch_is_on("FUNNEL_SPARE_LANE");
     server->streams->no_flow_control = feature_is_off(FEATURE_FLOW_CONTROL);
     memory_set_guard(server, host_waits_in);
     return 0;

@@ -87,6 +87,19 @@ static void test_neither_was_alone(void **state)
     assert_false(client_pace_waits(&pace, &wide));
 }
 
+/* The one that waits has been alone, and has short kernels: it waits for the other one. */
+static void test_the_offender_was_never_alone(void **state)
+{
+    struct client_pace offender = {.launch_ns = 12 * NS_PER_MS, .sm_ns = 1};
+
+    report(1000, 0, 1000);
+    usage.sm_ns[0] = 8000 * NS_PER_MS;
+    report(1000, 1000, 80);
+    assert_true(client_pace_waits(&pace, &offender));
+    offender.launch_ns = NS_PER_MS;
+    assert_false(client_pace_waits(&pace, &offender));
+}
+
 /* A server that starts again counts from 0. */
 static void test_figures_that_fall(void **state)
 {
@@ -106,6 +119,7 @@ int main(void)
         cmocka_unit_test_setup(test_never_seen_alone, reset),
         cmocka_unit_test_setup(test_long_kernels_do_not_wait, reset),
         cmocka_unit_test_setup(test_neither_was_alone, reset),
+        cmocka_unit_test_setup(test_the_offender_was_never_alone, reset),
         cmocka_unit_test_setup(test_figures_that_fall, reset),
     };
 
