@@ -357,6 +357,7 @@ int main(int argc, char **argv)
     daemon.lane_moves_on = !feature_is_off(FEATURE_LANE_MOVES);
     daemon.spare_lane_on = switch_is_on("FUNNEL_SPARE_LANE");
     daemon.batch_percent = TIMESLICE_BATCH_PERCENT;
+    daemon.batch_slice_us = TIMESLICE_BATCH_US;
     daemon.metrics_address = options.metrics;
     daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
     daemon.foreground = options.foreground;
@@ -376,7 +377,7 @@ int main(int argc, char **argv)
         return print_error("cannot open control.log in the log directory: ", strerror(-error));
     }
     quotas_change_from_environment(&daemon.quotas);
-    timeslice_read_share(&daemon);
+    timeslice_read_environment(&daemon);
     if (options.config && config_apply(&daemon, options.config, reason)) {
         services_close(&daemon);
         instance_close(&daemon.instance);

@@ -231,11 +231,25 @@ class ShareOfThirty(Share):
 
 
 class ShareOfTooMuch(Share):
-    variables = {"FUNNEL_BATCH_SHARE": "91"}
+    variables = {"FUNNEL_BATCH_SHARE": "91", "FUNNEL_BATCH_SLICE": "0"}
 
     def test_a_busy_batch_lane_alone(self):
-        self.assertIn('FUNNEL_BATCH_SHARE: "91" is not a percentage of 0 to 90; batch lanes get 10 %',
+        self.assertIn('FUNNEL_BATCH_SHARE: "91" is not a number of 0 to 90; batch lanes get 10 %',
                       self.control_log())
+        self.assertIn('FUNNEL_BATCH_SLICE: "0" is not a number of 50 to 20000; batch lanes get 50 us',
+                      self.control_log())
+
+
+class LongerSlice(Share):
+    variables = {"FUNNEL_BATCH_SLICE": "1000"}
+
+    def test_while_the_main_lane_never_rests(self):
+        self.set_load(100, 100)
+        wait_until(lambda: self.slices(self.batch) == [1000, self.slice_us], "a longer slice")
+
+    def test_a_busy_batch_lane_alone(self):
+        self.set_load(89, 100)
+        self.assertEqual(self.slices(self.batch), [1000])
 
 
 class NoShare(Share):

@@ -105,6 +105,7 @@ struct daemon {
     bool lane_moves_on;      /* programs are moved without an order: lane_watch.h */
     bool spare_lane_on;      /* new programs beside long kernels start elsewhere: spare_lane.h */
     uint32_t batch_percent;  /* of the time, that batch lanes get at least: timeslice.h */
+    uint32_t batch_slice_us; /* of batch lanes beside a lane that rests: timeslice.h */
 
     bool quitting;
     bool forced;                /* at least one server had to be ended by force */

@@ -39,25 +39,35 @@ uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others, uint32_
     return percent * TIMESLICE_PERIOD * (usual ? usual : TIMESLICE_DRIVER_US) / 100;
 }
 
-uint64_t timeslice_of_batch(uint32_t percent, uint64_t mains_us, unsigned batches)
+uint64_t timeslice_of_batch(uint32_t percent, uint64_t mains_us, unsigned batches,
+                            uint32_t least_us)
 {
     uint64_t us = mains_us * percent / (100 - percent) / (batches ? batches : 1);
 
-    return us < TIMESLICE_BATCH_US ? TIMESLICE_BATCH_US : us;
+    return us < least_us ? least_us : us;
 }
 
-void timeslice_read_share(struct daemon *daemon)
+/* A number of that variable, or what `value` was. */
+static void read_number(const char *name, const char *unit, uint32_t least, uint32_t most,
+                        uint32_t *value)
 {
-    const char *text = getenv("FUNNEL_BATCH_SHARE");
-    uint64_t percent;
+    const char *text = getenv(name);
+    uint64_t number;
 
     if (!text || !*text)
         return;
-    if (text_to_u64(text, &percent) || percent > TIMESLICE_BATCH_PERCENT_MAX)
-        journal("FUNNEL_BATCH_SHARE: \"%s\" is not a percentage of 0 to %u; batch lanes get %u %%",
-                text, TIMESLICE_BATCH_PERCENT_MAX, daemon->batch_percent);
+    if (text_to_u64(text, &number) || number < least || number > most)
+        journal("%s: \"%s\" is not a number of %u to %u; batch lanes get %u %s", name, text, least,
+                most, *value, unit);
     else
-        daemon->batch_percent = (uint32_t)percent;
+        *value = (uint32_t)number;
+}
+
+void timeslice_read_environment(struct daemon *daemon)
+{
+    read_number("FUNNEL_BATCH_SHARE", "%", 0, TIMESLICE_BATCH_PERCENT_MAX, &daemon->batch_percent);
+    read_number("FUNNEL_BATCH_SLICE", "us", TIMESLICE_BATCH_US, TIMESLICE_BATCH_MAX_US,
+                &daemon->batch_slice_us);
 }
 
 static bool takes_time(const struct server_process *server)
@@ -165,7 +175,7 @@ static void log_share(struct server_process *lane)
 
 static void send_batch_slice(struct server_process *lane, uint64_t us)
 {
-    if (us > TIMESLICE_BATCH_US)
+    if (us > lane->daemon->batch_slice_us)
         log_share(lane);
     send_slice(lane, us);
 }
@@ -174,7 +184,8 @@ void timeslices_divide(struct daemon *daemon)
 {
     const struct shares shares = count_shares(daemon);
     uint64_t unrested = unrested_slices(daemon, &shares);
-    uint64_t batch = timeslice_of_batch(daemon->batch_percent, unrested, shares.batches);
+    uint64_t batch =
+        timeslice_of_batch(daemon->batch_percent, unrested, shares.batches, daemon->batch_slice_us);
 
     list_for_each (struct server_process, server, &daemon->servers, link) {
         if (!takes_time(server))

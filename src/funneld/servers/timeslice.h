@@ -43,6 +43,9 @@ uint32_t timeslice_of_policy(uint32_t policy);
 #define TIMESLICE_BATCH_PERCENT 10u
 #define TIMESLICE_BATCH_PERCENT_MAX 90u
 
+/* The longest slice that FUNNEL_BATCH_SLICE may say for batch lanes beside a lane that rests. */
+#define TIMESLICE_BATCH_MAX_US 20000u
+
 /* Never 0: a slice of 0 starves its server while another one has work, and two of 0 stop both. */
 _Static_assert(TIMESLICE_BATCH_US > 0 && TIMESLICE_MAIN_US > 0, "a slice of 0 starves a lane");
 
@@ -60,11 +63,15 @@ static inline uint32_t timeslice_of_main(unsigned batch_lanes, unsigned main_lan
 uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others, uint32_t usual);
 
 /* The slice of each of `batches` batch lanes that get `percent` of the time together, beside main
- * lanes that never rest and whose slices are `mains_us` together; 0 = all rest. */
-uint64_t timeslice_of_batch(uint32_t percent, uint64_t mains_us, unsigned batches);
+ * lanes that never rest and whose slices are `mains_us` together; 0 = all rest. At least
+ * `least_us`.
+ */
+uint64_t timeslice_of_batch(uint32_t percent, uint64_t mains_us, unsigned batches,
+                            uint32_t least_us);
 
-/* Takes the share of the batch lanes from FUNNEL_BATCH_SHARE, or logs why not. */
-void timeslice_read_share(struct daemon *daemon);
+/* Takes the share of the batch lanes from FUNNEL_BATCH_SHARE and their slice from
+ * FUNNEL_BATCH_SLICE, or logs why not. */
+void timeslice_read_environment(struct daemon *daemon);
 
 /* A server had kernels in so many percent of the time since its last heartbeat. */
 void timeslice_note_load(struct server_process *server, uint32_t percent);

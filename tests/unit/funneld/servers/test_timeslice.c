@@ -53,18 +53,20 @@ static void test_main_lane(void **state)
 /* 2222 us of 22222 are a tenth. */
 static void test_batch_lanes_get_their_share(void **state)
 {
-    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 1), 2222);
-    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 2), 1111);
-    assert_int_equal(timeslice_of_batch(50, TIMESLICE_MAIN_US, 1), TIMESLICE_MAIN_US);
-    assert_int_equal(timeslice_of_batch(90, 2000, 1), 18000);
+    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 1, TIMESLICE_BATCH_US), 2222);
+    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 2, TIMESLICE_BATCH_US), 1111);
+    assert_int_equal(timeslice_of_batch(50, TIMESLICE_MAIN_US, 1, TIMESLICE_BATCH_US),
+                     TIMESLICE_MAIN_US);
+    assert_int_equal(timeslice_of_batch(90, 2000, 1, TIMESLICE_BATCH_US), 18000);
 }
 
 /* While all main lanes rest now and then, or where operators want no share. */
 static void test_batch_lanes_without_a_share(void **state)
 {
-    assert_int_equal(timeslice_of_batch(10, 0, 1), TIMESLICE_BATCH_US);
-    assert_int_equal(timeslice_of_batch(0, TIMESLICE_MAIN_US, 1), TIMESLICE_BATCH_US);
-    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 0), 2222);
+    assert_int_equal(timeslice_of_batch(10, 0, 1, TIMESLICE_BATCH_US), TIMESLICE_BATCH_US);
+    assert_int_equal(timeslice_of_batch(0, TIMESLICE_MAIN_US, 1, TIMESLICE_BATCH_US),
+                     TIMESLICE_BATCH_US);
+    assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 0, TIMESLICE_BATCH_US), 2222);
 }
 
 int main(void)
