@@ -247,6 +247,7 @@ def arguments_of(description, seconds=None):
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--server-kills", type=int, default=10)
     parser.add_argument("--faults", type=int, default=8)
+    parser.add_argument("--at-once", type=int, default=1, help="so many faults side by side (fate.py)")
     parser.add_argument("--kind", action="append", help="only this kind of fault, or these")
     parser.add_argument("--reload", action="store_true",
                         help="reload the daemon in place of each kill (daemon_kills.py)")

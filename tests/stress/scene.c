@@ -10,12 +10,16 @@
  *     scene flood-two US ...   the same in two streams
  *     scene stack BYTES        a stack of this size, used by a launch
  *     scene witness            waits for a small launch, for each line that is read
+ *     scene busy               launches and waits all the time, and for each line that is read says
+ *                              how many launches there were, and how long the worst took
  *     scene frees              a large array, destroyed when a line is read
  *     scene streams COUNT      so many streams, created when a line is read, and a launch
  *     scene new-client NUMBER  code that no program had before, launched, and its result
  *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
  *                              has streams, events, a graph and memory that stay the same
- *     scene fault KIND         a kernel that faults, and the error that the program gets
+ *     scene wide               kernels of many blocks, one after the other, with a stream, an
+ * event, a graph and managed memory; for each line that is read it says whether all results were
+ * right scene fault KIND         a kernel that faults, and the error that the program gets
  */
 #include <poll.h>
 #include <stdbool.h>
@@ -23,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda_prototypes.h"
@@ -31,7 +36,8 @@
 #define MUST(call) must((call), #call)
 
 /* `wait` tells in words[0] that it runs and waits for words[1]; `spin` counts in words[0] after
- * 40 ms; `pause` takes so long; `add` adds to words[0]. */
+ * 40 ms; `pause` takes so long, and so does each block of `wide`, which counts in words[0]; `add`
+ * adds to words[0]. */
 static const char ptx[] = ".version 7.0\n"
                           ".target sm_70\n"
                           ".address_size 64\n"
@@ -79,6 +85,22 @@ static const char ptx[] = ".version 7.0\n"
                           "    @%%p bra AGAIN;\n"
                           "    ret;\n"
                           "}\n"
+                          ".visible .entry wide(.param .u64 words, .param .u64 ns)\n"
+                          "{\n"
+                          "    .reg .u64 %%w, %%n, %%begin, %%now;\n"
+                          "    .reg .u32 %%v;\n"
+                          "    .reg .pred %%p;\n"
+                          "    ld.param.u64 %%w, [words];\n"
+                          "    ld.param.u64 %%n, [ns];\n"
+                          "    mov.u64 %%begin, %%globaltimer;\n"
+                          "AGAIN:\n"
+                          "    mov.u64 %%now, %%globaltimer;\n"
+                          "    sub.u64 %%now, %%now, %%begin;\n"
+                          "    setp.lt.u64 %%p, %%now, %%n;\n"
+                          "    @%%p bra AGAIN;\n"
+                          "    atom.global.add.u32 %%v, [%%w], 1;\n"
+                          "    ret;\n"
+                          "}\n"
                           ".visible .entry add(.param .u64 words)\n"
                           "{\n"
                           "    .reg .u64 %%w;\n"
@@ -99,6 +121,16 @@ static const char faults[] = ".version 7.0\n"
                              "    .reg .u64 %w;\n"
                              "    mov.u64 %w, 64;\n"
                              "    st.global.u32 [%w], 1;\n"
+                             "    ret;\n"
+                             "}\n"
+                             ".visible .entry load(.param .u64 words)\n"
+                             "{\n"
+                             "    .reg .u64 %w;\n"
+                             "    .reg .u32 %v;\n"
+                             "    mov.u64 %w, 64;\n"
+                             "    ld.global.u32 %v, [%w];\n"
+                             "    ld.param.u64 %w, [words];\n"
+                             "    st.global.u32 [%w], %v;\n"
                              "    ret;\n"
                              "}\n"
                              ".visible .entry misaligned(.param .u64 words)\n"
@@ -295,6 +327,51 @@ static void run_witness(void)
     }
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+/* One launch after the other; how long it took, or 0 for a wrong result. */
+static uint64_t launch_and_check(CUfunction function, uint32_t expected)
+{
+    uint64_t began = now_ns();
+
+    launch(function);
+    MUST(cuCtxSynchronize());
+    return words[0] == expected ? now_ns() - began : 0;
+}
+
+/* Says for each line how many launches there were since the last one, and how many microseconds the
+ * worst of them took. */
+static void run_busy(void)
+{
+    CUfunction function = load("add", 1);
+    uint32_t expected = 0, said = 0;
+    uint64_t took, worst = 0;
+
+    for (;;) {
+        took = launch_and_check(function, ++expected);
+        if (!took)
+            break;
+        worst = took > worst ? took : worst;
+        if (expected == 1)
+            say("busy");
+        if (!line_has_come())
+            continue;
+        if (!read_line())
+            return;
+        printf("right %u %llu\n", expected - said, (unsigned long long)worst / 1000);
+        fflush(stdout);
+        said = expected;
+        worst = 0;
+    }
+    say("wrong result");
+}
+
 /* An array too large to be kept. */
 static void run_frees(void)
 {
@@ -372,11 +449,10 @@ static void gather(void)
     own.exec = make_graph(own.function);
 }
 
-/* Adds 1 by the function, 1 by the graph, and `number` by the new code. */
-static void add_all(unsigned number)
+/* Adds 1 by the function, 1 by the graph, and what `function` adds. */
+static void add_all(CUfunction function)
 {
     void *parameters[] = {&own.memory};
-    CUfunction function = load("add", number);
 
     MUST(cuLaunchKernel(own.function, 1, 1, 1, 1, 1, 1, 0, own.stream, parameters, NULL));
     MUST(cuEventRecord(own.event, own.stream));
@@ -392,11 +468,47 @@ static void run_mover(unsigned number)
 
     gather();
     do {
-        add_all(number);
+        add_all(load("add", number));
         expected += 2 + number++;
         MUST(cuMemcpyDtoH_v2(&value, own.memory, sizeof(value)));
         say(value == expected ? "moved" : "wrong result");
     } while (read_line());
+}
+
+#define WIDE_BLOCKS 64u
+#define WIDE_BLOCK_NS 200000u
+
+/* Whether the count of the blocks, in managed memory, and the sum of all additions are right. */
+static bool launch_wide(CUfunction wide, CUdeviceptr blocks, unsigned round)
+{
+    uint64_t ns = WIDE_BLOCK_NS;
+    void *parameters[] = {&blocks, &ns};
+    uint32_t value;
+
+    MUST(cuLaunchKernel(wide, WIDE_BLOCKS, 1, 1, 1, 1, 1, 0, own.stream, parameters, NULL));
+    add_all(own.function);
+    MUST(cuMemcpyDtoH_v2(&value, own.memory, sizeof(value)));
+    return value == 3 * round && *(volatile uint32_t *)(uintptr_t)blocks == WIDE_BLOCKS * round;
+}
+
+static void run_wide(void)
+{
+    CUfunction wide = load("wide", 1);
+    CUdeviceptr blocks;
+
+    gather();
+    MUST(cuMemAllocManaged(&blocks, 4096, CU_MEM_ATTACH_GLOBAL));
+    memset((void *)(uintptr_t)blocks, 0, 4096);
+    for (unsigned round = 1; launch_wide(wide, blocks, round); round++) {
+        if (round == 1)
+            say("wide");
+        if (!line_has_come())
+            continue;
+        if (!read_line())
+            return;
+        say("right");
+    }
+    say("wrong result");
 }
 
 static void run_fault(const char *kind)
@@ -430,12 +542,16 @@ int main(int argc, char **argv)
         run_stack(argc > 2 ? (unsigned)atoi(argv[2]) : 4096);
     else if (!strcmp(argv[1], "witness"))
         run_witness();
+    else if (!strcmp(argv[1], "busy"))
+        run_busy();
     else if (!strcmp(argv[1], "frees"))
         run_frees();
     else if (!strcmp(argv[1], "streams") && argc > 2)
         run_streams((unsigned)atoi(argv[2]));
     else if (!strcmp(argv[1], "mover"))
         run_mover(argc > 2 ? (unsigned)atoi(argv[2]) : 1000);
+    else if (!strcmp(argv[1], "wide"))
+        run_wide();
     else if (!strcmp(argv[1], "fault"))
         run_fault(argc > 2 ? argv[2] : "address");
     else

@@ -15,11 +15,11 @@ def executable(funnel, name, is_offender):
 
 
 class Program:
-    def __init__(self, funnel, *arguments, is_offender=False):
+    def __init__(self, funnel, *arguments, is_offender=False, **variables):
         command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
                    executable(funnel, "stress/scene", is_offender), *map(str, arguments)]
         self.name = arguments[0]
-        self.process = subprocess.Popen(command, env=funnel.environment, text=True,
+        self.process = subprocess.Popen(command, env={**funnel.environment, **variables}, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def tell(self):
