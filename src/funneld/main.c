@@ -93,82 +93,85 @@ static int print_error(const char *message, const char *detail)
     return 1;
 }
 
-/* -1 = go on, else the exit status. */
-static int parse_options(int argc, char **argv, struct options *options)
-{
-    static const struct option known[] = {{"daemon", no_argument, NULL, 'd'},
-                                          {"foreground", no_argument, NULL, 'f'},
-                                          {"device", required_argument, NULL, 'D'},
-                                          {"spare", no_argument, NULL, 's'},
-                                          {"isolate", required_argument, NULL, 'i'},
-                                          {"stall-timeout", required_argument, NULL, 't'},
-                                          {"multiuser-server", no_argument, NULL, 'M'},
-                                          {"server-user", required_argument, NULL, 'U'},
-                                          {"static-partitioning", no_argument, NULL, 'S'},
-                                          {"apply", required_argument, NULL, 'a'},
-                                          {"metrics", required_argument, NULL, 'm'},
-                                          {"print-directory", no_argument, NULL, 'P'},
-                                          {"check", no_argument, NULL, 'c'},
-                                          {"version", no_argument, NULL, 'v'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    uint64_t seconds;
-    int option;
+static const struct option known_options[] = {
+    {"daemon", no_argument, NULL, 'd'},
+    {"foreground", no_argument, NULL, 'f'},
+    {"device", required_argument, NULL, 'D'},
+    {"spare", no_argument, NULL, 's'},
+    {"isolate", required_argument, NULL, 'i'},
+    {"stall-timeout", required_argument, NULL, 't'},
+    {"multiuser-server", no_argument, NULL, 'M'},
+    {"server-user", required_argument, NULL, 'U'},
+    {"static-partitioning", no_argument, NULL, 'S'},
+    {"apply", required_argument, NULL, 'a'},
+    {"metrics", required_argument, NULL, 'm'},
+    {"print-directory", no_argument, NULL, 'P'},
+    {"check", no_argument, NULL, 'c'},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
 
-    while ((option = getopt_long(argc, argv, "dfvhMSa:", known, NULL)) != -1) {
-        switch (option) {
-        case 'd':
-            options->background = true;
-            break;
-        case 'f':
-            options->foreground = true;
-            break;
-        case 'D':
-            options->device = optarg;
-            break;
-        case 's':
-            options->spare = true;
-            break;
-        case 'i':
-            if (!isolation_parse(optarg, &options->isolation))
-                return print_error("--isolate is " ISOLATION_EXPECTED ", not ", optarg);
-            break;
-        case 't':
-            options->stall_timeout = optarg;
-            break;
-        case 'M':
-            options->multiuser = true;
-            break;
-        case 'U':
-            options->server_user = optarg;
-            break;
-        case 'S':
-            options->static_partitioning = true;
-            break;
-        case 'a':
-            options->config = optarg;
-            break;
-        case 'm':
-            options->metrics = optarg;
-            break;
-        case 'P':
-            options->prints_directory = true;
-            break;
-        case 'c':
-            options->checks = true;
-            break;
-        case 'v':
-            puts(FUNNEL_VERSION);
-            return 0;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            return 1;
-        }
+/* One option: -1 = go on, else the exit status. */
+static int take_option(struct options *options, int option)
+{
+    switch (option) {
+    case 'd':
+        options->background = true;
+        return -1;
+    case 'f':
+        options->foreground = true;
+        return -1;
+    case 'D':
+        options->device = optarg;
+        return -1;
+    case 's':
+        options->spare = true;
+        return -1;
+    case 'i':
+        if (!isolation_parse(optarg, &options->isolation))
+            return print_error("--isolate is " ISOLATION_EXPECTED ", not ", optarg);
+        return -1;
+    case 't':
+        options->stall_timeout = optarg;
+        return -1;
+    case 'M':
+        options->multiuser = true;
+        return -1;
+    case 'U':
+        options->server_user = optarg;
+        return -1;
+    case 'S':
+        options->static_partitioning = true;
+        return -1;
+    case 'a':
+        options->config = optarg;
+        return -1;
+    case 'm':
+        options->metrics = optarg;
+        return -1;
+    case 'P':
+        options->prints_directory = true;
+        return -1;
+    case 'c':
+        options->checks = true;
+        return -1;
+    case 'v':
+        puts(FUNNEL_VERSION);
+        return 0;
+    case 'h':
+        fputs(help, stdout);
+        return 0;
+    default:
+        return 1;
     }
-    if (optind < argc)
-        return print_error("unexpected argument: ", argv[optind]);
+}
+
+/* Whether options go together: -1 = yes, else the exit status. */
+static int check_options(const struct options *options)
+{
+    uint64_t seconds;
+
     if (options->background == options->foreground && !options->checks)
         return print_error("use -d (background) or -f (foreground); see --help", "");
     if (options->stall_timeout && text_to_u64(options->stall_timeout, &seconds))
@@ -181,6 +184,21 @@ static int parse_options(int argc, char **argv, struct options *options)
     if (options->server_user && !options->multiuser)
         return print_error("--server-user is for --multiuser-server", "");
     return -1;
+}
+
+/* -1 = go on, else the exit status. */
+static int parse_options(int argc, char **argv, struct options *options)
+{
+    int option;
+
+    while ((option = getopt_long(argc, argv, "dfvhMSa:", known_options, NULL)) != -1) {
+        int status = take_option(options, option);
+        if (status >= 0)
+            return status;
+    }
+    if (optind < argc)
+        return print_error("unexpected argument: ", argv[optind]);
+    return check_options(options);
 }
 
 /* By name or number; NULL is the daemon's own. */
@@ -326,14 +344,69 @@ static int check_installation(struct daemon *daemon, const struct options *optio
     return 0;
 }
 
+/* What the options and the environment say. 0, or the exit status after a message. */
+static int configure(struct daemon *daemon, const struct options *options)
+{
+    if (!find_user(options->server_user, &daemon->server_uid))
+        return print_error("there is no user ", options->server_user);
+    int error = paths_resolve(&daemon->paths);
+    if (error)
+        return print_error(paths_error_text(error), "");
+    if (path_of_sibling("bin/funneld", daemon->program, sizeof(daemon->program)))
+        return print_error("the path of this program is too long", "");
+    daemon->device = options->device;
+    daemon->spare = options->spare || switch_is_on("FUNNEL_SPARE");
+    daemon->standby = daemon->spare && !feature_is_off(FEATURE_STANDBY);
+    daemon->isolation = options->isolation;
+    daemon->lane_moves_on = !feature_is_off(FEATURE_LANE_MOVES);
+    daemon->spare_lane_on = switch_is_on("FUNNEL_SPARE_LANE");
+    daemon->batch_percent = TIMESLICE_BATCH_PERCENT;
+    daemon->batch_slice_us = TIMESLICE_BATCH_US;
+    daemon->metrics_address = options->metrics;
+    daemon->stall_timeout_s = parse_seconds(options->stall_timeout);
+    daemon->foreground = options->foreground;
+    daemon->multiuser = options->multiuser;
+    daemon->partitions.on = options->static_partitioning;
+    return 0;
+}
+
+/* Takes the pipe directory, and opens the log in the log directory. 0, or the exit status. */
+static int open_directories(struct daemon *daemon, const struct options *options)
+{
+    char reason[INSTANCE_REASON_MAX];
+
+    if (instance_open(&daemon->instance, &daemon->paths, reason)) {
+        fprintf(stderr, "%s\n", reason);
+        return 1;
+    }
+    if (!inherited_exists())
+        services_sweep(daemon->paths.pipe);
+    int error = journal_open(daemon->paths.log, options->foreground);
+    if (error) {
+        instance_close(&daemon->instance);
+        return print_error("cannot open control.log in the log directory: ", strerror(-error));
+    }
+    return 0;
+}
+
+static int apply_config(struct daemon *daemon, const char *config)
+{
+    char reason[CONFIG_REASON_MAX];
+
+    if (!config || !config_apply(daemon, config, reason))
+        return 0;
+    services_close(daemon);
+    instance_close(&daemon->instance);
+    fprintf(stderr, "%s\n", reason);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     static struct daemon daemon;
     const char *device = getenv("FUNNEL_DEVICE");
     struct options options = {.device = device && *device ? device : "auto"};
-    char reason[CONFIG_REASON_MAX];
     int status = parse_options(argc, argv, &options);
-    int error;
 
     if (status >= 0)
         return status;
@@ -341,49 +414,18 @@ int main(int argc, char **argv)
         return print_error("what the daemon before has left cannot be read", "");
     daemon_init(&daemon);
     daemon.arguments = keep_arguments(argc, argv, options.config);
-    if (!find_user(options.server_user, &daemon.server_uid))
-        return print_error("there is no user ", options.server_user);
     take_name(argv[0]);
     raise_descriptor_limit();
-    error = paths_resolve(&daemon.paths);
-    if (error)
-        return print_error(paths_error_text(error), "");
-    if (path_of_sibling("bin/funneld", daemon.program, sizeof(daemon.program)))
-        return print_error("the path of this program is too long", "");
-    daemon.device = options.device;
-    daemon.spare = options.spare || switch_is_on("FUNNEL_SPARE");
-    daemon.standby = daemon.spare && !feature_is_off(FEATURE_STANDBY);
-    daemon.isolation = options.isolation;
-    daemon.lane_moves_on = !feature_is_off(FEATURE_LANE_MOVES);
-    daemon.spare_lane_on = switch_is_on("FUNNEL_SPARE_LANE");
-    daemon.batch_percent = TIMESLICE_BATCH_PERCENT;
-    daemon.batch_slice_us = TIMESLICE_BATCH_US;
-    daemon.metrics_address = options.metrics;
-    daemon.stall_timeout_s = parse_seconds(options.stall_timeout);
-    daemon.foreground = options.foreground;
-    daemon.multiuser = options.multiuser;
-    daemon.partitions.on = options.static_partitioning;
+    if (configure(&daemon, &options))
+        return 1;
     if (options.checks)
         return check_installation(&daemon, &options);
-    if (instance_open(&daemon.instance, &daemon.paths, reason)) {
-        fprintf(stderr, "%s\n", reason);
+    if (open_directories(&daemon, &options))
         return 1;
-    }
-    if (!inherited_exists())
-        services_sweep(daemon.paths.pipe);
-    error = journal_open(daemon.paths.log, options.foreground);
-    if (error) {
-        instance_close(&daemon.instance);
-        return print_error("cannot open control.log in the log directory: ", strerror(-error));
-    }
     quotas_change_from_environment(&daemon.quotas);
     timeslice_read_environment(&daemon);
-    if (options.config && config_apply(&daemon, options.config, reason)) {
-        services_close(&daemon);
-        instance_close(&daemon.instance);
-        fprintf(stderr, "%s\n", reason);
+    if (apply_config(&daemon, options.config))
         return 1;
-    }
     return options.foreground || inherited_exists()
                ? daemon_run(&daemon, -1)
                : run_in_background(&daemon, options.prints_directory);

@@ -393,6 +393,46 @@ static int start_server(struct server *server, const struct options *options, ch
     return error ? error : start_serving(server, options, why, why_size);
 }
 
+/* Gives up the user that started the server. 0, or -errno after the daemon has heard of it. */
+static int become_user(const struct options *options)
+{
+    int error = sandbox_become_user(options->user);
+
+    if (error) {
+        char why[100];
+
+        text_format(why, sizeof(why), "cannot become user %u: %s", (unsigned)options->user,
+                    strerror(-error));
+        daemon_report_failed(options->control_fd, CUDA_ERROR_NOT_PERMITTED, why);
+    }
+    return error;
+}
+
+static void begin_log(const struct options *options)
+{
+    log_open(options->log_fd == STDOUT_FILENO ? dup(STDOUT_FILENO) : options->log_fd, "Server");
+    log_line("Startup");
+    report_unknown_features();
+    log_line("CUDA MPS Server binary version: %d, of Funnel", MPS_BINARY_VERSION);
+    if (options->control_fd >= 0)
+        log_line("Connecting to control daemon on descriptor %d", options->control_fd);
+}
+
+/* Runs until the last client has left a server that shall end, and exits. */
+_Noreturn static void serve_and_exit(struct server *server)
+{
+    daemon_report_ready(server);
+    log_line("Server has started");
+    loop_run(server->life->loop);
+    daemon_report_clients_lost(server, CUDA_ERROR_MPS_RPC_FAILURE);
+    code_cache_finish(server);
+    for (unsigned i = 0; i < server->devices.count; i++)
+        log_line("Destroy server context on device %u", i);
+    log_line("Server exits");
+    /* Threads of sessions may still be inside the driver, so no object is destroyed. */
+    _exit(0);
+}
+
 int server_main(int argc, char **argv)
 {
     static struct server server;
@@ -408,22 +448,10 @@ int server_main(int argc, char **argv)
         return 2;
     }
     drop_preload(argv);
-    int error = sandbox_become_user(options.user);
-    if (error) {
-        text_format(why, sizeof(why), "cannot become user %u: %s", (unsigned)options.user,
-                    strerror(-error));
-        daemon_report_failed(options.control_fd, CUDA_ERROR_NOT_PERMITTED, why);
+    if (become_user(&options))
         return 1;
-    }
     signal(SIGPIPE, SIG_IGN);
-    if (options.log_fd == STDOUT_FILENO)
-        options.log_fd = dup(options.log_fd);
-    log_open(options.log_fd, "Server");
-    log_line("Startup");
-    report_unknown_features();
-    log_line("CUDA MPS Server binary version: %d, of Funnel", MPS_BINARY_VERSION);
-    if (options.control_fd >= 0)
-        log_line("Connecting to control daemon on descriptor %d", options.control_fd);
+    begin_log(&options);
     raise_descriptor_limit();
     if (server_quotas_init(getenv("FUNNEL_QUOTAS")))
         log_line("FUNNEL_QUOTAS is ignored");
@@ -441,14 +469,5 @@ int server_main(int argc, char **argv)
         daemon_report_failed(options.control_fd, CUDA_ERROR_SYSTEM_NOT_READY, why);
         return 1;
     }
-    daemon_report_ready(&server);
-    log_line("Server has started");
-    loop_run(server.life->loop);
-    daemon_report_clients_lost(&server, CUDA_ERROR_MPS_RPC_FAILURE);
-    code_cache_finish(&server);
-    for (unsigned i = 0; i < server.devices.count; i++)
-        log_line("Destroy server context on device %u", i);
-    log_line("Server exits");
-    /* Threads of sessions may still be inside the driver, so no object is destroyed. */
-    _exit(0);
+    serve_and_exit(&server);
 }

@@ -58,7 +58,7 @@ static void print_started(const struct daemon_options *options, const struct pat
         print_page(options->metrics);
 }
 
-static int run_start(int argc, char **argv)
+static int parse_start(int argc, char **argv, struct daemon_options *options)
 {
     static const struct option known[] = {{"device", required_argument, NULL, 'D'},
                                           {"static-partitioning", no_argument, NULL, 'S'},
@@ -70,50 +70,68 @@ static int run_start(int argc, char **argv)
                                           {"metrics", required_argument, NULL, 'M'},
                                           {"server-user", required_argument, NULL, 'U'},
                                           {NULL, 0, NULL, 0}};
-    struct daemon_options options = {.device = NULL};
-    struct paths paths;
-    uint32_t isolation;
-    uint64_t seconds;
-    int option, status;
-    bool works;
+    int option;
 
     while ((option = getopt_long(argc, argv, "Sma:", known, NULL)) != -1) {
         if (option == 'D')
-            options.device = optarg;
+            options->device = optarg;
         else if (option == 'S')
-            options.static_partitioning = true;
+            options->static_partitioning = true;
         else if (option == 'm')
-            options.multiuser = true;
+            options->multiuser = true;
         else if (option == 'a')
-            options.config = optarg;
+            options->config = optarg;
         else if (option == 's')
-            options.spare = true;
+            options->spare = true;
         else if (option == 'i')
-            options.isolation = optarg;
+            options->isolation = optarg;
         else if (option == 't')
-            options.stall_timeout = optarg;
+            options->stall_timeout = optarg;
         else if (option == 'U')
-            options.server_user = optarg;
+            options->server_user = optarg;
         else if (option == 'M')
-            options.metrics = optarg;
+            options->metrics = optarg;
         else
             return cli_usage("unknown option");
     }
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);
-    if (options.isolation && !isolation_parse(options.isolation, &isolation))
-        return cli_usage("--isolate is " ISOLATION_EXPECTED ", not %s", options.isolation);
-    if (options.stall_timeout && text_to_u64(options.stall_timeout, &seconds))
+    return 0;
+}
+
+/* Whether the options are valid and go together: 0, or the exit status after a message. */
+static int check_start(struct daemon_options *options)
+{
+    uint32_t isolation;
+    uint64_t seconds;
+
+    if (options->isolation && !isolation_parse(options->isolation, &isolation))
+        return cli_usage("--isolate is " ISOLATION_EXPECTED ", not %s", options->isolation);
+    if (options->stall_timeout && text_to_u64(options->stall_timeout, &seconds))
         return cli_usage("--stall-timeout takes a number of seconds, not %s",
-                         options.stall_timeout);
-    if (!options.device && !(options.device = cli_default_device()))
+                         options->stall_timeout);
+    if (!options->device && !(options->device = cli_default_device()))
         return 2;
-    if (!cli_is_device(options.device))
-        return cli_usage("--device is auto, cuda or soft, not %s", options.device);
-    if (options.multiuser && geteuid() != 0)
+    if (!cli_is_device(options->device))
+        return cli_usage("--device is auto, cuda or soft, not %s", options->device);
+    if (options->multiuser && geteuid() != 0)
         return cli_fail("--multiuser needs root");
-    if (options.server_user && !options.multiuser)
+    if (options->server_user && !options->multiuser)
         return cli_usage("--server-user is for --multiuser");
+    return 0;
+}
+
+static int run_start(int argc, char **argv)
+{
+    struct daemon_options options = {.device = NULL};
+    struct paths paths;
+    bool works;
+    int status = parse_start(argc, argv, &options);
+
+    if (!status)
+        status = check_start(&options);
+    if (status)
+        return status;
     if (cli_paths(&paths))
         return 1;
     works = strcmp(options.device, "soft") && device_probe_cuda();
