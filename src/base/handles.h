@@ -111,6 +111,15 @@ static inline void *handles_get(const struct handles *handles, unsigned type, ui
     return entry ? handle_entry_object(entry, handle) : NULL;
 }
 
+/* The same for a handle of which the low half is known, and so a part of its generation. */
+static inline void *handles_get_by_half(const struct handles *handles, unsigned type, uint32_t half)
+{
+    const struct handle_entry *entry = handles_entry(handles, half & HANDLE_INDEX_MAX);
+    uint64_t handle = entry ? atomic_load_explicit(&entry->handle, memory_order_acquire) : 0;
+
+    return (uint32_t)handle == half ? handles_get(handles, type, handle) : NULL;
+}
+
 /* Ends the handle and returns its object; NULL as for handles_get(). Of two threads that remove the
  * same handle, one gets the object. */
 void *handles_remove(struct handles *handles, unsigned type, uint64_t handle);

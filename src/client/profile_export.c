@@ -8,9 +8,11 @@
 
 #include "address_map.h"
 #include "cleanup.h"
+#include "client_capture.h"
 #include "client_profile.h"
 #include "client_stream.h"
 #include "cudart.h"
+#include "exec_plan.h"
 #include "module_function.h"
 #include "wire_calls.h"
 
@@ -91,6 +93,13 @@ static void describe_kernel(const struct function_facts *facts, struct profiler_
     work->local_per_thread = facts->local;
 }
 
+static void describe_node(const struct trace_record *record, struct profiler_work *work)
+{
+    work->in_graph = record->in_graph != 0;
+    if (record->node)
+        exec_find_node(record->in_graph, record->node - 1, &work->graph, &work->node);
+}
+
 static void take_record(const struct trace_record *record, const struct profiler_hooks *hooks)
 {
     struct function_facts facts = {.name = NULL};
@@ -104,7 +113,6 @@ static void take_record(const struct trace_record *record, const struct profiler
         .value = record->value,
         .name = record->name,
         .dynamic_shared = record->shared_bytes,
-        .in_graph = record->in_graph != 0,
     };
 
     if (record->kind < TRACE_KERNEL || record->kind > TRACE_GRAPH)
@@ -112,6 +120,7 @@ static void take_record(const struct trace_record *record, const struct profiler
     memcpy(work.grid, record->grid, sizeof(work.grid));
     memcpy(work.block, record->block, sizeof(work.block));
     describe_place(record, &work);
+    describe_node(record, &work);
     if (record->kind == TRACE_COPY)
         describe_copy(record, &work);
     if (record->kind == TRACE_KERNEL && function_find_facts(record->object_handle, &facts))
@@ -171,10 +180,24 @@ static CUresult end_profile(void)
     return result;
 }
 
+static unsigned list_nodes(CUgraphExec handle, unsigned capacity, struct profiler_node *ret_nodes)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    const struct graph_exec *exec = graph_exec_get(handle);
+
+    for (unsigned i = 0; exec && i < exec->count && i < capacity; i++)
+        ret_nodes[i] = (struct profiler_node){
+            .original = (CUgraphNode)(uintptr_t)exec->nodes[i]->original,
+            .type = exec->nodes[i]->work.type,
+        };
+    return exec ? exec->count : 0;
+}
+
 const struct profiler_interface profile_interface = {
     .size = sizeof(profile_interface),
     .begin = begin_profile,
     .end = end_profile,
     .collect = collect_work,
     .lost = client_profile_lost,
+    .exec_nodes = list_nodes,
 };

@@ -67,7 +67,9 @@ struct profiler_work {
     const char *name;                           /* of a kernel; valid until the hook returns */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared, static_shared, local_per_thread, registers;
-    int in_graph; /* a node of a graph */
+    int in_graph;   /* a node of a graph */
+    uint64_t graph; /* of a node: the handle of the graph that was launched; 0 = not known */
+    uint32_t node;  /* its number there, as exec_nodes() has it */
 };
 
 enum profiler_mark_kind {
@@ -105,6 +107,12 @@ struct profiler_hooks {
     void (*mark)(const struct profiler_mark *mark);
 };
 
+/* A node of a launchable graph. */
+struct profiler_node {
+    CUgraphNode original; /* of the graph that it was made of, or of a child graph of that */
+    CUgraphNodeType type;
+};
+
 struct profiler_interface {
     size_t size; /* of this struct */
     /* Calls the hooks from now on. Work is measured from the first call after cuInit() on.
@@ -118,4 +126,6 @@ struct profiler_interface {
     CUresult (*collect)(int ask);
     /* How many records of work are lost so far. */
     uint64_t (*lost)(void);
+    /* How many nodes a launchable graph has, and the first `capacity` of them, by number. */
+    unsigned (*exec_nodes)(CUgraphExec exec, unsigned capacity, struct profiler_node *ret_nodes);
 };

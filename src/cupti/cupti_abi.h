@@ -215,6 +215,33 @@ struct cupti_callback_data {
     uint32_t correlation;
 };
 
+enum cupti_resource {
+    CUPTI_CONTEXT_CREATED = 1,
+    CUPTI_GRAPH_CREATED = 9,
+    CUPTI_GRAPH_DESTROY_STARTING = 10,
+    CUPTI_GRAPHNODE_CREATED = 13,
+    CUPTI_GRAPHNODE_DESTROY_STARTING = 14,
+    CUPTI_GRAPHEXEC_CREATED = 18,
+    CUPTI_GRAPHEXEC_DESTROY_STARTING = 19,
+    CUPTI_GRAPHNODE_CLONED = 20,
+};
+
+/* CUpti_ResourceData */
+struct cupti_resource_data {
+    CUcontext context;
+    CUstream stream;
+    void *descriptor;
+};
+
+/* CUpti_GraphData */
+struct cupti_graph_data {
+    CUgraph graph, original_graph;
+    CUgraphNode node, original_node;
+    CUgraphNodeType type;
+    CUgraphNode dependency;
+    CUgraphExec exec;
+};
+
 /* CUpti_NvtxData */
 struct cupti_nvtx_data {
     const char *function_name;

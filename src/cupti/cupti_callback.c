@@ -17,20 +17,9 @@
 #define CONTEXTS_MAX 64u
 #define SUBSCRIBER_NAME_MAX 64u
 
-enum resource_cbid {
-    CONTEXT_CREATED = 1,
-};
-
 enum synchronize_cbid {
     STREAM_SYNCHRONIZED = 1,
     CONTEXT_SYNCHRONIZED = 2,
-};
-
-/* CUpti_ResourceData */
-struct resource_data {
-    CUcontext context;
-    CUstream stream;
-    void *descriptor;
 };
 
 /* CUpti_SynchronizeData */
@@ -127,11 +116,11 @@ static bool note_context(uint32_t id)
 /* A context is announced by the first call after which it is current. */
 static void report_context(void)
 {
-    struct resource_data data = {.stream = NULL};
+    struct cupti_resource_data data = {.stream = NULL};
     uint32_t id = cupti_current_context(&data.context);
 
     if (id && note_context(id))
-        call_back(CUPTI_DOMAIN_RESOURCE, CONTEXT_CREATED, &data);
+        call_back(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_CREATED, &data);
 }
 
 static void report_wait(const struct profiler_call *call)
@@ -153,11 +142,26 @@ void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid)
 
     if (!atomic_load_explicit(&callback, memory_order_acquire))
         return;
-    if (is_enabled(CUPTI_DOMAIN_RESOURCE, CONTEXT_CREATED))
+    if (is_enabled(CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_CREATED))
         report_context();
     report_wait(call);
     if (is_enabled(domain_of(call), cbid))
         report_call(call, cbid, call->correlation, &result);
+}
+
+bool cupti_callback_wants(uint32_t domain, uint32_t cbid)
+{
+    return atomic_load_explicit(&callback, memory_order_acquire) && is_enabled(domain, cbid);
+}
+
+void cupti_callback_resource(uint32_t cbid, void *descriptor)
+{
+    struct cupti_resource_data data = {.descriptor = descriptor};
+
+    if (!is_enabled(CUPTI_DOMAIN_RESOURCE, cbid))
+        return;
+    cupti_current_context(&data.context);
+    call_back(CUPTI_DOMAIN_RESOURCE, cbid, &data);
 }
 
 /* ---- NVTX ---- */

@@ -3,12 +3,20 @@
  * waits. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "cupti_abi.h"
 #include "profiler_interface.h"
 
 /* Called around each call, by the hooks. */
 void cupti_callback_enter(const struct profiler_call *call, uint32_t correlation);
 void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid);
+
+/* Whether the program wants this one. */
+bool cupti_callback_wants(uint32_t domain, uint32_t cbid);
+
+/* A callback for a resource, with what describes it. */
+void cupti_callback_resource(uint32_t cbid, void *descriptor);
 
 /* Called for each call of NVTX. */
 void cupti_callback_nvtx(const struct profiler_mark *mark);

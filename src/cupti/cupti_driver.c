@@ -33,10 +33,12 @@ static bool find_entry_points(void *library)
     driver.stream_id = dlsym(library, "cuStreamGetId");
     driver.stream_id_per_thread = dlsym(library, "cuStreamGetId_ptsz");
     driver.function_name = dlsym(library, "cuFuncGetName");
+    driver.capture_info = dlsym(library, "cuStreamGetCaptureInfo_v2");
+    driver.node_type = dlsym(library, "cuGraphNodeGetType");
     driver.nvtx_injection = dlsym(library, "InitializeInjectionNvtx2");
     return driver.get_current && driver.set_current && driver.context_id && driver.context_device &&
            driver.stream_id && driver.stream_id_per_thread && driver.function_name &&
-           driver.nvtx_injection;
+           driver.capture_info && driver.node_type && driver.nvtx_injection;
 }
 
 /* The library that the program has loaded, or will load. */

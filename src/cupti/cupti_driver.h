@@ -16,6 +16,9 @@ struct cupti_driver {
     CUresult (*stream_id)(CUstream stream, unsigned long long *ret_id);
     CUresult (*stream_id_per_thread)(CUstream stream, unsigned long long *ret_id);
     CUresult (*function_name)(const char **ret_name, CUfunction function);
+    CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *ret_status, cuuint64_t *ret_id,
+                             CUgraph *ret_graph, const CUgraphNode **ret_nodes, size_t *ret_count);
+    CUresult (*node_type)(CUgraphNode node, CUgraphNodeType *ret_type);
     int (*nvtx_injection)(void *get_export_table);
 };
 

@@ -38,6 +38,16 @@ uint32_t cupti_graph_of_launch(uint32_t correlation)
     return launch >> 32 == correlation ? (uint32_t)launch : 0;
 }
 
+uint64_t cupti_graph_node(const void *graph, uint32_t number)
+{
+    return (uint64_t)number_of(graph) << 32 | (number + 1);
+}
+
+uint64_t cupti_graph_node_of(const struct profiler_work *work)
+{
+    return work->graph ? cupti_graph_node((const void *)(uintptr_t)work->graph, work->node) : 0;
+}
+
 /* ---- CUPTI's functions ---- */
 
 CUptiResult cuptiGetGraphId(CUgraph graph, uint32_t *ret_id)

@@ -17,6 +17,7 @@
 #include "cupti_intern.h"
 #include "cupti_marker.h"
 #include "cupti_names.h"
+#include "cupti_resource.h"
 #include "cupti_state.h"
 
 #define EXTERNAL_KINDS 6u
@@ -182,6 +183,7 @@ static uint32_t enter(const struct profiler_call *call)
 
     if (begins_with(call->name, "cuGraphLaunch"))
         cupti_graph_launched(call->arguments, correlation);
+    cupti_resource_enter(call);
     cupti_callback_enter(call, correlation);
     return correlation;
 }
@@ -216,6 +218,7 @@ static void leave(const struct profiler_call *call)
         append_call(call, cbid);
     if (!call->is_nested)
         append_outer(call);
+    cupti_resource_leave(call);
     cupti_callback_leave(call, cbid);
 }
 
@@ -278,6 +281,7 @@ static void append_kernel(const struct profiler_work *work)
         .correlation = work->correlation,
         .grid_id = ++kernels,
         .submitted = submission_of(work),
+        .graph_node = cupti_graph_node_of(work),
         .graph = graph_of(work),
         .name = cupti_intern(work->name),
     };
@@ -353,6 +357,7 @@ static void append_peer_copy(const struct profiler_work *work)
         .destination_device = work->to_place.device,
         .destination_context = work->to_place.context,
         .correlation = work->correlation,
+        .graph_node = cupti_graph_node_of(work),
         .graph = graph_of(work),
     };
 
@@ -374,6 +379,7 @@ static void append_copy(const struct profiler_work *work)
         .context = work->context,
         .stream = work->stream,
         .correlation = work->correlation,
+        .graph_node = cupti_graph_node_of(work),
         .graph = graph_of(work),
         .copy_count = 1,
     };
@@ -395,6 +401,7 @@ static void append_memset(const struct profiler_work *work)
         .stream = work->stream,
         .correlation = work->correlation,
         .memory_kind = CUPTI_MEMORY_DEVICE,
+        .graph_node = cupti_graph_node_of(work),
         .graph = graph_of(work),
     };
 

@@ -46,8 +46,8 @@ struct trace_record {
     uint32_t shared_bytes;  /* dynamic shared memory of a kernel's block */
     uint32_t value;         /* of a memset */
     uint32_t grid[3], block[3];
-    uint32_t in_graph; /* 1: a node of a graph */
-    uint32_t reserved;
+    uint32_t in_graph; /* of a node of a graph: the low half of the graph's handle; else 0 */
+    uint32_t node;     /* the node's number in that graph, from 1 */
     char name[TRACE_NAME_MAX];
 };
 

@@ -29,6 +29,16 @@
     MEMBER(cupti_marker, domain, CUpti_ActivityMarker2, domain)                                \
     RECORD(cupti_nvtx_data, CUpti_NvtxData)                                                    \
     MEMBER(cupti_nvtx_data, return_value, CUpti_NvtxData, functionReturnValue)                 \
+    RECORD(cupti_graph_data, CUpti_GraphData)                                                  \
+    MEMBER(cupti_graph_data, exec, CUpti_GraphData, graphExec)                                 \
+    RECORD(cupti_resource_data, CUpti_ResourceData)                                            \
+    VALUE(CUPTI_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPH_CREATED)                              \
+    VALUE(CUPTI_GRAPH_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING)            \
+    VALUE(CUPTI_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)                      \
+    VALUE(CUPTI_GRAPHNODE_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING)    \
+    VALUE(CUPTI_GRAPHEXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED)                      \
+    VALUE(CUPTI_GRAPHEXEC_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING)    \
+    VALUE(CUPTI_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)                        \
     RECORD(cupti_subscriber, CUpti_SubscriberParams)                                           \
     MEMBER(cupti_subscriber, old_size, CUpti_SubscriberParams, oldSubscriberSize)              \
     RECORD(cupti_memset, CUpti_ActivityMemset4)                                                \

@@ -53,6 +53,12 @@ end of first in default
 end of registered in library
 1 pushed, 3 popped, 10 others
 """
+GRAPHS = """1 graph, 3 nodes captured
+2 kernels, 1 memsets, 3 nodes
+2 graphs, 4 nodes added
+4 kernels, 1 memsets, 5 nodes
+2 execs, 2 ended
+"""
 PEERS = """dropped 0
 copy kind 10 of 65536 from 0 to 1
 copy kind 10 of 32768 from 1 to 0
@@ -153,6 +159,9 @@ class Profiling(harness.TestCase):
     def test_marks_where_nvtx_is_told_of_cupti(self):
         library = os.path.join(harness.BUILD, "lib/funnel/cupti12/libcupti.so.12")
         self.assert_prints(self.run_test("marked", NVTX_INJECTION64_PATH=library), MARKS)
+
+    def test_nodes_of_graphs(self):
+        self.assert_prints(self.run_test("graphed"), GRAPHS)
 
     def test_copies_between_devices(self):
         self.assert_prints(self.run_test("apart", "peers"), PEERS)

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "cleanup.h"
+#include "client_capture.h"
 #include "client_event.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
@@ -312,6 +314,31 @@ CUresult exec_replay(struct exec_plan *plan, uint64_t segment)
     free(edges.edges);
     /* Its module has been unloaded: it could not be launched before either. */
     return result == CUDA_ERROR_INVALID_HANDLE ? CUDA_SUCCESS : result;
+}
+
+static bool find_in_plan(const struct exec_plan *plan, uint32_t segment, uint32_t number,
+                         uint32_t *ret_index)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        if (!plan_in_segment(node) || node->number != number ||
+            (uint32_t)plan->segments[node->segment] != segment)
+            continue;
+        *ret_index = i;
+        return true;
+    }
+    return false;
+}
+
+bool exec_find_node(uint32_t segment, uint32_t number, uint64_t *ret_exec, uint32_t *ret_index)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    const struct exec_plan *plan = handles_get_by_half(&client->handles, WIRE_GRAPH, segment);
+
+    if (!plan || !find_in_plan(plan, segment, number, ret_index))
+        return false;
+    *ret_exec = plan->exec->handle;
+    return true;
 }
 
 void exec_plan_destroy(struct graph_exec *exec)

@@ -91,6 +91,7 @@ CUresult serve_fnGraphCreate(struct session *session, const struct wire_fnGraphC
     struct graph *graph = graph_create(session, device);
     if (!graph)
         return CUDA_ERROR_OUT_OF_MEMORY;
+    graph->handle = in->graph;
     result = add_nodes(graph, in->nodes);
     if (result != CUDA_SUCCESS && object_may_be_refused(session))
         result = refuse_graph(graph, result);

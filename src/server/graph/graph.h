@@ -24,6 +24,8 @@ struct graph_node_work {
     uint32_t shared_bytes, value;
     uint32_t grid[3], block[3];
     uint64_t to, from, bytes;
+    uint64_t graph; /* the client's handle */
+    uint32_t node;  /* number in the graph */
 };
 
 /* Called around each node of a launch. */

@@ -54,9 +54,10 @@ static void describe_memset(const struct wire_fnMemset *memset, struct graph_nod
     work->bytes = memset->width * memset->height * memset->element_size;
 }
 
-static struct graph_node_work describe_node(const struct graph_node *node)
+static struct graph_node_work describe_node(const struct graph *graph,
+                                            const struct graph_node *node)
 {
-    struct graph_node_work work = {0};
+    struct graph_node_work work = {.graph = graph->handle, .node = (uint32_t)(node - graph->nodes)};
 
     if (node->kind == GRAPH_NODE_KERNEL)
         describe_kernel(node->kernel, &work);
@@ -67,10 +68,11 @@ static struct graph_node_work describe_node(const struct graph_node *node)
     return work;
 }
 
-static CUresult replay_timed(const struct graph_timer *timer, const struct graph_node *node,
+static CUresult replay_timed(const struct graph *graph, const struct graph_node *node,
                              struct stream *stream)
 {
-    const struct graph_node_work work = describe_node(node);
+    const struct graph_timer *timer = graph->session->graphs->timer;
+    const struct graph_node_work work = describe_node(graph, node);
     CUresult result;
 
     timer->before(timer->context, stream, &work);
@@ -88,7 +90,7 @@ CUresult graph_replay(const struct graph *graph, struct stream *stream)
         const struct graph_node *node = &graph->nodes[i];
 
         if (!node->disabled && node->kind != GRAPH_NODE_EMPTY)
-            result = timer ? replay_timed(timer, node, stream) : replay_node(node, stream);
+            result = timer ? replay_timed(graph, node, stream) : replay_node(node, stream);
     }
     return result;
 }

@@ -89,6 +89,7 @@ struct graph_ending;
 struct graph {
     struct list link; /* session->graphs->list */
     struct session *session;
+    uint64_t handle; /* the client's */
     const struct device *device;
     CUresult refused; /* the first error in the description */
     bool uncharged;   /* over the quota, so it has no nodes: refused_objects.h */

@@ -321,6 +321,7 @@ static void add_pending(struct session_trace *trace, const struct traced_command
     work->record.object_handle = command->object_handle;
     work->record.shared_bytes = command->shared_bytes;
     work->record.in_graph = command->in_graph;
+    work->record.node = command->node;
     work->record.value = command->value;
     memcpy(work->record.grid, command->grid, sizeof(command->grid));
     memcpy(work->record.block, command->block, sizeof(command->block));

@@ -120,7 +120,8 @@ void traced_command_describe_node(const struct graph_node_work *work,
                                            .bytes = work->bytes,
                                            .value = work->value,
                                            .shared_bytes = work->shared_bytes,
-                                           .in_graph = true};
+                                           .in_graph = (uint32_t)work->graph,
+                                           .node = work->node + 1};
     memcpy(ret_command->grid, work->grid, sizeof(work->grid));
     memcpy(ret_command->block, work->block, sizeof(work->block));
     if (work->function)

@@ -20,7 +20,7 @@ struct traced_command {
     uint64_t to, from, stream_handle, object_handle;
     uint32_t shared_bytes, value;
     uint32_t grid[3], block[3];
-    bool in_graph; /* a node of a graph that the command launches */
+    uint32_t in_graph, node; /* as in struct trace_record */
     char name[128];
 };
 

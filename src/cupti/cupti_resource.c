@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See cupti_resource.h. A launchable graph has copies of its nodes, which have no handles: their
+ * ids (cupti_graph.h) stand for these, and its own handle for the graph that the copies are in.
+ * Calls that make a copy of a graph (cuGraphClone), and those that end a whole graph, tell of no
+ * node.
+ */
+#include "cupti_resource.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cupti_abi.h"
+#include "cupti_callback.h"
+#include "cupti_driver.h"
+#include "cupti_graph.h"
+
+static bool begins_with(const char *name, const char *prefix)
+{
+    return !strncmp(name, prefix, strlen(prefix));
+}
+
+static bool wants(uint32_t cbid)
+{
+    return cupti_callback_wants(CUPTI_DOMAIN_RESOURCE, cbid);
+}
+
+/* ---- nodes ---- */
+
+static void tell_of_node(CUgraph graph, CUgraphNode node)
+{
+    struct cupti_graph_data data = {.graph = graph, .node = node};
+
+    cupti_driver()->node_type(node, &data.type);
+    cupti_callback_resource(CUPTI_GRAPHNODE_CREATED, &data);
+}
+
+/* The first arguments of cuGraphAddKernelNode() and its like. */
+static void node_was_added(const struct profiler_call *call)
+{
+    const struct {
+        CUgraphNode *node;
+        CUgraph graph;
+    } *arguments = call->arguments;
+
+    tell_of_node(arguments->graph, *arguments->node);
+}
+
+/* cuLaunchKernelEx() has its stream in the configuration. */
+static CUstream stream_of(const struct profiler_call *call)
+{
+    const CUlaunchConfig *const *configuration = call->arguments;
+    CUstream stream = call->stream;
+
+    if (begins_with(call->name, "cuLaunchKernelEx"))
+        stream = (*configuration)->hStream;
+    return stream || !strstr(call->name, "_ptsz") ? stream : CU_STREAM_PER_THREAD;
+}
+
+/* What a stream captures last is what the next command depends on. */
+static void work_was_captured(const struct profiler_call *call)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    const CUgraphNode *nodes;
+    CUstream stream = stream_of(call);
+    CUgraph graph;
+    size_t count;
+
+    if (stream &&
+        cupti_driver()->capture_info(stream, &status, NULL, &graph, &nodes, &count) ==
+            CUDA_SUCCESS &&
+        status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1)
+        tell_of_node(graph, nodes[0]);
+}
+
+static bool may_be_captured(const char *name)
+{
+    return begins_with(name, "cuLaunch") || begins_with(name, "cuMemcpy") ||
+           begins_with(name, "cuMemset") || begins_with(name, "cuMemAllocAsync") ||
+           begins_with(name, "cuMemFreeAsync");
+}
+
+/* ---- graphs ---- */
+
+static void graph_was_made(CUgraph graph)
+{
+    struct cupti_graph_data data = {.graph = graph};
+
+    cupti_callback_resource(CUPTI_GRAPH_CREATED, &data);
+}
+
+static void capture_began(const struct profiler_call *call)
+{
+    CUstreamCaptureStatus status;
+    CUgraph graph = NULL;
+
+    if (cupti_driver()->capture_info(stream_of(call), &status, NULL, &graph, NULL, NULL) ==
+            CUDA_SUCCESS &&
+        graph)
+        graph_was_made(graph);
+}
+
+static void tell_of_copies(CUgraph original, CUgraphExec exec, const struct profiler_node *nodes,
+                           unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct cupti_graph_data data = {
+            .graph = (CUgraph)exec,
+            .original_graph = original,
+            .node = (CUgraphNode)(uintptr_t)cupti_graph_node(exec, i),
+            .original_node = nodes[i].original,
+            .type = nodes[i].type,
+        };
+        cupti_callback_resource(CUPTI_GRAPHNODE_CREATED, &data);
+        cupti_callback_resource(CUPTI_GRAPHNODE_CLONED, &data);
+    }
+}
+
+/* The first arguments of cuGraphInstantiate() in all of its forms. */
+static void exec_was_made(const struct profiler_call *call)
+{
+    const struct {
+        CUgraphExec *exec;
+        CUgraph graph;
+    } *arguments = call->arguments;
+    struct cupti_graph_data data = {.graph = arguments->graph, .exec = *arguments->exec};
+    unsigned count = cupti_driver()->profiler->exec_nodes(data.exec, 0, NULL);
+    struct profiler_node *nodes = calloc(count + 1, sizeof(*nodes));
+
+    if (nodes) {
+        cupti_driver()->profiler->exec_nodes(data.exec, count, nodes);
+        tell_of_copies(data.graph, data.exec, nodes, count);
+    }
+    free(nodes);
+    cupti_callback_resource(CUPTI_GRAPHEXEC_CREATED, &data);
+}
+
+/* ---- calls ---- */
+
+static bool wants_any(void)
+{
+    for (uint32_t cbid = CUPTI_GRAPH_CREATED; cbid <= CUPTI_GRAPHNODE_CLONED; cbid++)
+        if (wants(cbid))
+            return true;
+    return false;
+}
+
+void cupti_resource_leave(const struct profiler_call *call)
+{
+    if (call->runtime_cbid || call->result != CUDA_SUCCESS || !call->arguments || !wants_any())
+        return;
+    if (begins_with(call->name, "cuGraphInstantiate"))
+        exec_was_made(call);
+    else if (!strcmp(call->name, "cuGraphCreate"))
+        graph_was_made(**(CUgraph *const *)call->arguments);
+    else if (begins_with(call->name, "cuGraphAdd") && strstr(call->name, "Node"))
+        node_was_added(call);
+    else if (begins_with(call->name, "cuStreamBeginCapture"))
+        capture_began(call);
+    else if (may_be_captured(call->name))
+        work_was_captured(call);
+}
+
+/* The only argument is the handle. */
+void cupti_resource_enter(const struct profiler_call *call)
+{
+    struct cupti_graph_data data = {.graph = NULL};
+
+    if (call->runtime_cbid || !call->arguments || !begins_with(call->name, "cuGraph"))
+        return;
+    if (!strcmp(call->name, "cuGraphExecDestroy")) {
+        data.exec = *(const CUgraphExec *)call->arguments;
+        cupti_callback_resource(CUPTI_GRAPHEXEC_DESTROY_STARTING, &data);
+    } else if (!strcmp(call->name, "cuGraphDestroy")) {
+        data.graph = *(const CUgraph *)call->arguments;
+        cupti_callback_resource(CUPTI_GRAPH_DESTROY_STARTING, &data);
+    } else if (!strcmp(call->name, "cuGraphDestroyNode")) {
+        data.node = *(const CUgraphNode *)call->arguments;
+        cupti_callback_resource(CUPTI_GRAPHNODE_DESTROY_STARTING, &data);
+    }
+}
