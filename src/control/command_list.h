@@ -32,6 +32,10 @@ COMMAND(suspend, ANY_USER, "CLIENT",
         "move its device memory to the host when it is idle; it stands still from then on")
 COMMAND(evict, ANY_USER, "CLIENT",
         "move its device memory to the host when it is idle; it returns for its next command")
+COMMAND(checkpoint, ANY_USER, "CLIENT",
+        "write its device memory to the file that comes along when it is idle; it goes on")
+COMMAND(detach, ANY_USER, "CLIENT",
+        "move its device memory to the file that comes along; its next command attaches it again")
 COMMAND(resume, ANY_USER, "CLIENT", "move the memory back; the program goes on")
 
 /* Static partitions: only in a daemon that was started with -S. */

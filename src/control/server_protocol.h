@@ -225,12 +225,21 @@ struct server_client_noted {
     uint32_t reserved;
 };
 
-/* Answered by RESULT, with an enum suspend_result. */
+enum server_suspend {
+    SERVER_SUSPEND_END = 0,    /* the client's memory returns */
+    SERVER_SUSPEND_LEAVE = 1,  /* it leaves the devices */
+    SERVER_SUSPEND_SAVE = 2,   /* it is written to the file, and the client goes on */
+    SERVER_SUSPEND_DETACH = 3, /* it leaves for the file, and the client leaves the server: its next
+                                * command attaches it again, and the memory returns */
+};
+
+/* Answered by RESULT, with an enum suspend_result. A descriptor comes with the last two, and may
+ * come with LEAVE: the end of a socket with two descriptors of a file, one only to read. */
 struct server_suspend_client {
     struct server_header header;
     int32_t pid;
     uint32_t id;      /* 0 = every client of that pid */
-    uint32_t suspend; /* 1 = its memory leaves the devices, 0 = it returns */
+    uint32_t suspend; /* enum server_suspend */
     uint32_t evict;   /* 1 = it returns by itself for the client's next command */
 };
 

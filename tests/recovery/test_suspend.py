@@ -18,7 +18,8 @@ from harness import TIMEOUT, alive, wait_until  # noqa: E402
 from test_recovery import FINE, GONE  # noqa: E402
 
 
-class Suspend(test_recovery.TestCase):
+class MovedMemory(test_recovery.TestCase):
+    """What tests of suspended and of checkpointed programs share."""
     devices = "1:sms=24,mem=256M"
 
     def random_probe(self):
@@ -57,6 +58,25 @@ class Suspend(test_recovery.TestCase):
         row = self.row(probe)
         return row["memory_used"], sum(device["memory_swapped"] for device in row["devices"])
 
+    def directory(self):
+        return self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
+
+    def small_file_system(self):
+        directory = self.directory()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4M", "none", directory],
+                                 capture_output=True)
+        if mounted.returncode:
+            self.skipTest("a small file system needs mount()")
+        self.addCleanup(subprocess.run, ["umount", "-l", directory], check=True)
+        return directory
+
+    def damage(self, path):
+        with open(path, "r+b") as file:
+            file.seek(5 << 20)
+            file.write(b"damage")
+
+
+class Suspend(MovedMemory):
     def test_the_memory_leaves_and_returns(self):
         probe = self.probes(1)[0]
         used, swapped = self.memory(probe)
@@ -226,9 +246,6 @@ class Suspend(test_recovery.TestCase):
 
     # ---- with the contents in a file
 
-    def directory(self):
-        return self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
-
     def suspend_to_file(self, probe):
         self.fine("suspend", "--to", self.directory(), probe.process.pid)
 
@@ -300,12 +317,7 @@ class Suspend(test_recovery.TestCase):
         self.assertEqual(probe.ask("work 10 60"), FINE)
 
     def test_the_directory_is_full(self):
-        directory = self.directory()
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4M", "none", directory],
-                                 capture_output=True)
-        if mounted.returncode:
-            self.skipTest("a small file system needs mount()")
-        self.addCleanup(subprocess.run, ["umount", "-l", directory], check=True)
+        directory = self.small_file_system()
         probe = self.random_probe()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.refused("is full", "suspend", "--to", directory, probe.process.pid)
@@ -340,11 +352,6 @@ class Suspend(test_recovery.TestCase):
                  if os.readlink(f"{folder}/{fd}").startswith("/dev/shm/")]
         self.assertTrue(files)
         return files[0]
-
-    def damage(self, path):
-        with open(path, "r+b") as file:
-            file.seek(5 << 20)
-            file.write(b"damage")
 
     def test_the_server_is_killed_on_the_way(self):
         """At a random time: the program has its contents, in its memory or in the file."""

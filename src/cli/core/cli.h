@@ -18,17 +18,18 @@ extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
 extern const struct subcommand run_subcommands[];    /* run */
 extern const struct subcommand
     limit_subcommands[]; /* limit, provision, terminate, suspend, evict, resume */
-extern const struct subcommand manage_subcommands[];  /* server, namespace, partition, memory */
-extern const struct subcommand top_subcommands[];     /* top */
-extern const struct subcommand metrics_subcommands[]; /* metrics */
-extern const struct subcommand trace_subcommands[];   /* trace */
-extern const struct subcommand usage_subcommands[];   /* usage */
-extern const struct subcommand why_subcommands[];     /* why */
-extern const struct subcommand cache_subcommands[];   /* cache */
-extern const struct subcommand cdi_subcommands[];     /* cdi */
-extern const struct subcommand divert_subcommands[];  /* divert */
-extern const struct subcommand enable_subcommands[];  /* enable, disable */
-extern const struct subcommand view_subcommands[];    /* status, ps, servers, clients, devices */
+extern const struct subcommand checkpoint_subcommands[]; /* checkpoint, restore */
+extern const struct subcommand manage_subcommands[];     /* server, namespace, partition, memory */
+extern const struct subcommand top_subcommands[];        /* top */
+extern const struct subcommand metrics_subcommands[];    /* metrics */
+extern const struct subcommand trace_subcommands[];      /* trace */
+extern const struct subcommand usage_subcommands[];      /* usage */
+extern const struct subcommand why_subcommands[];        /* why */
+extern const struct subcommand cache_subcommands[];      /* cache */
+extern const struct subcommand cdi_subcommands[];        /* cdi */
+extern const struct subcommand divert_subcommands[];     /* divert */
+extern const struct subcommand enable_subcommands[];     /* enable, disable */
+extern const struct subcommand view_subcommands[];       /* status, ps, servers, clients, devices */
 
 /* The one that runs now; usage errors name it. */
 extern const struct subcommand *cli_current;

@@ -42,15 +42,19 @@ static int put_into_envelope(const int files[2], int *ret_envelope)
     return error;
 }
 
+int suspend_file_send(int file, int *ret_envelope)
+{
+    _cleanup_fd_ int readable = open_to_read(file);
+
+    return readable < 0 ? -errno : put_into_envelope((const int[]){file, readable}, ret_envelope);
+}
+
 int suspend_file_make(const char *directory, int *ret_envelope)
 {
     _cleanup_fd_ int writable = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
     if (writable < 0)
         return fail_in(directory, errno);
-    _cleanup_fd_ int readable = open_to_read(writable);
-    if (readable < 0)
-        return fail_in(directory, errno);
-    int error = put_into_envelope((const int[]){writable, readable}, ret_envelope);
+    int error = suspend_file_send(writable, ret_envelope);
     return error ? fail_in(directory, -error) : 0;
 }

@@ -7,3 +7,6 @@
  * to write and one only to read, as SUSPEND_CLIENT takes it; the caller closes it. 0, or 1 after an
  * error message. */
 int suspend_file_make(const char *directory, int *ret_envelope);
+
+/* The same for a file that there is, open to read and write: 0 or -errno. */
+int suspend_file_send(int file, int *ret_envelope);

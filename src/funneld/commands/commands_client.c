@@ -273,7 +273,8 @@ struct suspension {
     struct console *console;
     pid_t client;
     const char *done; /* what the client is then */
-    bool suspend, evict;
+    enum server_suspend suspend;
+    bool evict;
 };
 
 static void on_suspended(void *context, int status, const struct server_status_end *totals)
@@ -303,7 +304,7 @@ static void refuse_suspension(struct suspension *suspension, const char *why)
 static void on_suspension_status(struct status_query *query, void *context)
 {
     struct suspension *suspension = context;
-    struct server_suspend_client message = {.suspend = suspension->suspend,
+    struct server_suspend_client message = {.suspend = (uint32_t)suspension->suspend,
                                             .evict = suspension->evict};
     struct response_handler handler = {NULL, on_suspended, suspension};
     const struct server_status_row *row = NULL;
@@ -345,21 +346,36 @@ static void order_suspension(const struct suspension *order)
 
 void run_suspend(struct console *console, const struct grammar_values *values)
 {
-    const struct suspension order = {console, values->client, "suspended", .suspend = true};
+    const struct suspension order = {console, values->client, "suspended", SERVER_SUSPEND_LEAVE};
 
     order_suspension(&order);
 }
 
 void run_evict(struct console *console, const struct grammar_values *values)
 {
-    const struct suspension order = {console, values->client, "evicted", true, true};
+    const struct suspension order = {console, values->client, "evicted", SERVER_SUSPEND_LEAVE,
+                                     .evict = true};
+
+    order_suspension(&order);
+}
+
+void run_checkpoint(struct console *console, const struct grammar_values *values)
+{
+    const struct suspension order = {console, values->client, "checkpointed", SERVER_SUSPEND_SAVE};
+
+    order_suspension(&order);
+}
+
+void run_detach(struct console *console, const struct grammar_values *values)
+{
+    const struct suspension order = {console, values->client, "detached", SERVER_SUSPEND_DETACH};
 
     order_suspension(&order);
 }
 
 void run_resume(struct console *console, const struct grammar_values *values)
 {
-    const struct suspension order = {console, values->client, "resumed", .suspend = false};
+    const struct suspension order = {console, values->client, "resumed", SERVER_SUSPEND_END};
 
     order_suspension(&order);
 }

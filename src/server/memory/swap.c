@@ -144,10 +144,18 @@ static enum suspend_result result_of(struct session *session, CUresult result,
     return SUSPEND_FAILED;
 }
 
-enum suspend_result swap_out_to_file(struct session *session, int writable, int readable)
+enum suspend_result swap_checkpoint(struct session *session, const struct swap_saving *saving)
 {
     int error;
-    CUresult result = swap_save(session, writable, readable, &error);
+    CUresult result = swap_save(session, saving, &error);
+
+    return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
+}
+
+enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving)
+{
+    int error;
+    CUresult result = swap_save_copies(session, saving, &error);
 
     if (result == CUDA_SUCCESS)
         swap_for_each(session, true, withdraw_saved, NULL);
@@ -238,6 +246,22 @@ CUresult swap_adopt(struct session *session, struct granule *granule, int fd)
 }
 
 /* ---- what others ask ---- */
+
+static CUresult find_flag(struct session *session, struct granule *granule, void *context)
+{
+    bool *found = context;
+
+    *found |= (granule->swapped->entry.flags & SWAP_RETURNS) != 0;
+    return CUDA_SUCCESS;
+}
+
+bool swap_returns(struct session *session)
+{
+    bool found = false;
+
+    swap_for_each(session, true, find_flag, &found);
+    return found;
+}
 
 static enum suspend_result granule_obstacle(const struct granule *granule)
 {

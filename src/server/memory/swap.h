@@ -20,10 +20,15 @@ enum suspend_result swap_obstacle(const struct session *session);
  * managed allocations have put into the host's memory stays there. */
 enum suspend_result swap_out(struct session *session);
 
+struct swap_saving;
+
 /* The same into a file (swap_file.h), whose descriptors the client gets in place of its memory's,
  * so that the contents outlive this server: SUSPEND_FILE_FULL, SUSPEND_FILE_FAILED, SUSPEND_FAILED.
- * The descriptors stay the caller's; the client gets the second. */
-enum suspend_result swap_out_to_file(struct session *session, int writable, int readable);
+ */
+enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving);
+
+/* Writes the contents to the file. The memory stays. */
+enum suspend_result swap_checkpoint(struct session *session, const struct swap_saving *saving);
 
 /* The same back: SUSPEND_NO_MEMORY, SUSPEND_FAILED; SUSPEND_FILE_FAILED, SUSPEND_FILE_DAMAGED.
  * Limits are not asked. */
@@ -32,6 +37,9 @@ enum suspend_result swap_in(struct session *session);
 /* A new granule without memory, whose contents an earlier server has saved in the file. The
  * descriptor stays the caller's. */
 CUresult swap_adopt(struct session *session, struct granule *granule, int fd);
+
+/* Whether the memory of a client that has come with it in a file returns without an order. */
+bool swap_returns(struct session *session);
 
 /* The granule ends without its memory. */
 void swap_forget(struct session *session, struct granule *granule);

@@ -16,7 +16,7 @@
 #include "hash.h"
 #include "shm.h"
 
-#define MAGIC 0x31706177536e7546u /* "FunSwap1" */
+#define MAGIC 0x32706177536e7546u /* "FunSwap2" */
 #define ENTRIES_MAX (1u << 16)
 
 #define F2FS_MAGIC 0xf2f52010u

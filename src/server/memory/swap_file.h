@@ -4,7 +4,7 @@
  * because the client has a descriptor of it, and a later server reads it again:
  *
  *     head: magic, number of entries, hash of the entries
- *     entries: address, size, where the contents lie, their hash; by ascending address
+ *     entries: address, size, where the contents lie, their hash, flags; by ascending address
  *     contents: in chunks; those that are all zero are holes
  *
  * The head is written last. The client might write to the file, so what is read is checked.
@@ -21,7 +21,11 @@
 
 struct swap_entry {
     uint64_t address, size, offset, hash;
+    uint64_t flags; /* SWAP_RETURNS */
 };
+
+/* The client has left its server, and its memory returns for its first command in another. */
+#define SWAP_RETURNS (1u << 0)
 
 /* Whether it is a file of this machine: another one's, or a program's (FUSE), could block this
  * process forever. 0 or -EOPNOTSUPP. */

@@ -16,6 +16,7 @@ struct transfer {
     struct chunk_region *regions;
     struct swap_entry *entries; /* of the regions */
     uint64_t *hashes;           /* of all their chunks */
+    uint64_t flags;             /* of the entries that are written */
     uint64_t offset;            /* in the file, behind the last region */
     uint64_t bytes, chunks;     /* of all regions */
     unsigned count;
@@ -55,7 +56,10 @@ static CUresult count_granule(struct session *session, struct granule *granule, 
 static CUresult add_granule(struct session *session, struct granule *granule, void *context)
 {
     struct transfer *transfer = context;
-    struct swap_entry entry = {granule->address, granule->size, transfer->offset, 0};
+    struct swap_entry entry = {.address = granule->address,
+                               .size = granule->size,
+                               .offset = transfer->offset,
+                               .flags = transfer->flags};
     int fd = transfer->fd;
 
     if (!is_part(transfer, granule))
@@ -144,16 +148,35 @@ static CUresult give_copy(struct session *session, struct granule *granule, void
     return swap_copy_give_file(granule->swapped, saved->fd);
 }
 
-CUresult swap_save(struct session *session, int writable, int readable, int *ret_error)
+static struct transfer begin_saving(const struct swap_saving *saving)
 {
-    struct transfer transfer = {.fd = writable};
+    return (struct transfer){.fd = saving->writable, .flags = saving->returns ? SWAP_RETURNS : 0};
+}
 
-    swap_for_each(session, false, count_granule, &transfer);
-    CUresult result = make_tables(&transfer);
-    if (result == CUDA_SUCCESS)
-        result = save_all(session, &transfer);
+static CUresult save(struct session *session, struct transfer *transfer)
+{
+    swap_for_each(session, false, count_granule, transfer);
+    CUresult result = make_tables(transfer);
+    return result == CUDA_SUCCESS ? save_all(session, transfer) : result;
+}
+
+CUresult swap_save(struct session *session, const struct swap_saving *saving, int *ret_error)
+{
+    struct transfer transfer = begin_saving(saving);
+    CUresult result = save(session, &transfer);
+
+    end_tables(&transfer);
+    *ret_error = transfer.error;
+    return result;
+}
+
+CUresult swap_save_copies(struct session *session, const struct swap_saving *saving, int *ret_error)
+{
+    struct transfer transfer = begin_saving(saving);
+    CUresult result = save(session, &transfer);
+
     if (result == CUDA_SUCCESS) {
-        struct saved saved = {transfer.entries, readable};
+        struct saved saved = {transfer.entries, saving->readable};
         result = swap_for_each(session, false, give_copy, &saved);
     }
     end_tables(&transfer);

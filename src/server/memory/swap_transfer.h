@@ -10,9 +10,18 @@
 
 #include "session.h"
 
-/* Gives each granule with memory of its device a copy in the file. The granules that have got one
- * keep it when a later one fails. The descriptors stay the caller's; `readable` is duplicated. */
-CUresult swap_save(struct session *session, int writable, int readable, int *ret_error);
+struct swap_saving {
+    int writable, readable; /* of the file: the caller's */
+    bool returns;           /* SWAP_RETURNS */
+};
+
+/* Writes the contents of each granule with memory of its device. */
+CUresult swap_save(struct session *session, const struct swap_saving *saving, int *ret_error);
+
+/* The same, and gives each granule its copy, with a duplicate of `readable`. Granules that have got
+ * one keep it when that fails for a later one. */
+CUresult swap_save_copies(struct session *session, const struct swap_saving *saving,
+                          int *ret_error);
 
 /* Fills the memory of each granule whose copy is in a file. -EBADMSG if the contents are not those
  * that were saved. */

@@ -19,6 +19,7 @@
 #include "suspend_result.h"
 #include "swap.h"
 #include "swap_file.h"
+#include "swap_transfer.h"
 
 #define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
 #define WINDOW_NS_MIN (100 * NS_PER_MS)
@@ -100,26 +101,50 @@ static void close_file(struct suspend_file *file)
     fd_close(&file->readable);
 }
 
+static bool is_checkpoint(const struct session *session)
+{
+    return suspend_of(session)->kind == SERVER_SUSPEND_SAVE;
+}
+
+static bool is_detached(const struct session *session)
+{
+    return suspend_of(session)->kind == SERVER_SUSPEND_DETACH;
+}
+
 static enum suspend_result move_out(struct session *session)
 {
     const struct suspend_file *file = &suspend_of(session)->file;
+    const struct swap_saving saving = {file->writable, file->readable, is_detached(session)};
 
-    return file->writable < 0 ? swap_out(session)
-                              : swap_out_to_file(session, file->writable, file->readable);
+    if (file->writable < 0)
+        return swap_out(session);
+    return is_checkpoint(session) ? swap_checkpoint(session, &saving)
+                                  : swap_out_to_file(session, &saving);
+}
+
+static const char *state_name(const struct session *session)
+{
+    if (is_checkpoint(session))
+        return "checkpointed";
+    if (is_detached(session))
+        return "detached";
+    return suspend_of(session)->evict ? "evicted" : "suspended";
 }
 
 static void log_leaving(const struct session *session, enum suspend_result result, uint64_t ns)
 {
     bool in_file = suspend_of(session)->file.writable >= 0;
 
-    if (result == SUSPEND_OK)
-        session_log(session, " is %s%s: %llu MiB are in %s, after %llu ms",
-                    suspend_of(session)->evict ? "evicted" : "suspended",
+    if (result != SUSPEND_OK)
+        session_log(session, " is not %s: %s", state_name(session), suspend_result_text(result));
+    else if (is_checkpoint(session))
+        session_log(session, " has stood still for a checkpoint for %llu ms",
+                    (unsigned long long)(ns / NS_PER_MS));
+    else
+        session_log(session, " is %s%s: %llu MiB are in %s, after %llu ms", state_name(session),
                     suspend_of(session)->for_others ? " to make room for others" : "",
                     (unsigned long long)(total_bytes(session) >> 20),
                     in_file ? "a file" : "host memory", (unsigned long long)(ns / NS_PER_MS));
-    else
-        session_log(session, " is not suspended: %s", suspend_result_text(result));
 }
 
 static void tell_result(struct session *session, enum suspend_result result)
@@ -233,6 +258,22 @@ static bool refuses_others(struct session *session)
     return true;
 }
 
+/* The client keeps its claim to its addresses. The main thread ends the session. */
+static void await_detachment(struct session *session)
+{
+    channel_server_make_exact(session->channel);
+    session->life->leaves = true;
+    stay_out(session);
+    session->life->leaves = session->stop;
+}
+
+/* A later one that evicts says nothing of a file. */
+static void end_order(struct program_suspend *suspend)
+{
+    suspend->kind = SERVER_SUSPEND_LEAVE;
+    suspend->wanted = 0;
+}
+
 void program_suspend_follow(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -244,12 +285,15 @@ void program_suspend_follow(struct session *session)
     if (!is_wanted(session) || refuses_others(session) || !reach_idle_point(session))
         return;
     enum suspend_result result = leave_device(session);
+    bool goes_on = result != SUSPEND_OK || is_checkpoint(session);
     suspend->result = result;
-    suspend->out = result == SUSPEND_OK;
-    if (result == SUSPEND_OK)
-        stay_out(session);
+    suspend->out = !goes_on;
+    if (goes_on)
+        end_order(suspend);
+    else if (is_detached(session))
+        await_detachment(session);
     else
-        suspend->wanted = 0;
+        stay_out(session);
 }
 
 void program_suspend_follow_in_call(struct session *session)
@@ -269,7 +313,8 @@ CUresult serve_fnGranulesAdopted(struct session *session, const struct wire_fnGr
 
     if (!total_bytes(session))
         return CUDA_SUCCESS;
-    session_log(session, " comes suspended: %llu MiB are in a file",
+    suspend->evict = swap_returns(session);
+    session_log(session, " comes %s: %llu MiB are in a file", suspend->evict ? "back" : "suspended",
                 (unsigned long long)(total_bytes(session) >> 20));
     suspend->out = true;
     suspend->wanted = 1;
@@ -347,6 +392,7 @@ static void order_all(struct server *server, const struct server_suspend_client 
     list_for_each (struct session, session, &server->sessions, link) {
         if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
             continue;
+        suspend_of(session)->kind = (int)order->suspend;
         suspend_of(session)->evict = order->evict != 0;
         suspend_of(session)->for_others = false;
         set_wanted_locked(session, true);
@@ -358,6 +404,8 @@ static int progress_of(struct session *session, bool *ret_done)
 {
     struct program_suspend *suspend = suspend_of(session);
 
+    if (suspend->out && is_detached(session))
+        session_stop(session, CUDA_SUCCESS); /* as if the server had ended */
     if (suspend->out || session->phase != SESSION_SERVING || session->stop)
         return SUSPEND_OK;
     if (!is_wanted(session))
@@ -471,6 +519,11 @@ static int give_file(struct server *server, const struct server_suspend_client *
     return SUSPEND_OK;
 }
 
+static bool needs_file(const struct server_suspend_client *order)
+{
+    return order->suspend == SERVER_SUSPEND_SAVE || order->suspend == SERVER_SUSPEND_DETACH;
+}
+
 void program_suspend_order(struct server *server, const struct server_suspend_client *order,
                            int envelope)
 {
@@ -482,7 +535,7 @@ void program_suspend_order(struct server *server, const struct server_suspend_cl
                                           .poll = order->suspend ? poll_suspend : poll_resume};
     int state = state_for(server, order);
 
-    if (state == SUSPEND_OK && envelope >= 0)
+    if (state == SUSPEND_OK && (envelope >= 0 || needs_file(order)))
         state = give_file(server, order, envelope);
     if (state == SUSPEND_OK && !pending_order_start(&pending))
         state = SUSPEND_FAILED;

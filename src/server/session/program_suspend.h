@@ -9,9 +9,14 @@
  *      |                   |    and serves the client for as long in between, since its kernels
  *      |                   |    may wait for a later command.
  *      |                   v
+ *      +── checkpoint ─────+   the memory has been written to a file, and stays
+ *      |                   |
+ *      |                   v
  *      |                 OUT: the memory is in the pool (swap.h), the thread waits
  *      |                   |
  *      +── memory is back ─+── order, a command of an evicted client, or the client's end
+ *                          |
+ *                          +── the client was to be detached: its session ends at once
  */
 #pragma once
 
@@ -32,6 +37,7 @@ struct suspend_file {
 
 struct program_suspend {
     _Atomic uint32_t wanted;  /* 1 = RUNS no longer; the thread sleeps on it while OUT */
+    atomic_int kind;          /* enum server_suspend of the order */
     atomic_bool evict;        /* its next command has it return */
     atomic_bool for_others;   /* it leaves to make room: eviction.h */
     atomic_bool leaving;      /* it is on the way there */

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* funnel checkpoint and restore: the device memory of a program in a directory that outlives
+ * daemon, servers and, with CRIU, the process. docs/operating.md says how they go together. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "checkpoint_directory.h"
+#include "cli.h"
+#include "daemon_lines.h"
+#include "fd.h"
+#include "snapshot.h"
+#include "text.h"
+
+static bool is_named(const struct command_client *client, uint64_t name)
+{
+    return (uint64_t)client->row.identity.pid == name ||
+           (!client->row.identity.pid && client->row.id == name);
+}
+
+static const struct command_client *find_client(const struct snapshot *snapshot, uint64_t name)
+{
+    for (unsigned i = 0; i < snapshot->client_count; i++)
+        if (is_named(&snapshot->clients[i], name))
+            return &snapshot->clients[i];
+    return NULL;
+}
+
+/* ---- checkpoint ---- */
+
+static int describe_client(int fd, uint64_t name, struct checkpoint_manifest *manifest)
+{
+    struct snapshot snapshot;
+    int error = snapshot_read(fd, &snapshot);
+
+    if (error)
+        return cli_fail("the daemon did not answer: %s", strerror(-error));
+    const struct command_client *client = find_client(&snapshot, name);
+    if (client)
+        checkpoint_manifest_fill(manifest, &snapshot, client);
+    snapshot_fini(&snapshot);
+    return client ? 0
+                  : cli_fail("there is no program %llu; funnel ps lists them",
+                             (unsigned long long)name);
+}
+
+static int order_contents(int fd, uint64_t name, enum checkpoint_state state, int envelope)
+{
+    static const char *const commands[] = {"checkpoint", "suspend", "detach"};
+    char line[DAEMON_LINE_MAX];
+
+    text_format(line, sizeof(line), "%s %llu", commands[state], (unsigned long long)name);
+    return daemon_run_line_with(fd, line, envelope);
+}
+
+/* The program may depend on the memory's file by now. */
+static int publish(struct checkpoint_directory *checkpoint, struct checkpoint_manifest *manifest)
+{
+    if (!checkpoint_directory_publish(checkpoint, manifest))
+        return 0;
+    if (manifest->state == CHECKPOINT_RUNNING)
+        checkpoint_directory_remove(checkpoint);
+    else
+        cli_fail("the memory of the %s program is in %s", checkpoint_state_name(manifest->state),
+                 checkpoint->temporary);
+    return 1;
+}
+
+static int fill_directory(int fd, uint64_t name, struct checkpoint_directory *checkpoint,
+                          int envelope, struct checkpoint_manifest *manifest)
+{
+    if (describe_client(fd, name, manifest) ||
+        order_contents(fd, name, manifest->state, envelope)) {
+        checkpoint_directory_remove(checkpoint);
+        return 1;
+    }
+    return publish(checkpoint, manifest);
+}
+
+static int make_checkpoint(uint64_t name, const char *path, enum checkpoint_state state)
+{
+    struct checkpoint_manifest manifest = {.state = state};
+    struct checkpoint_directory checkpoint;
+    _cleanup_fd_ int fd = -1, envelope = -1;
+
+    if (daemon_connect(&fd) || checkpoint_directory_make(&checkpoint, path, &envelope))
+        return 1;
+    int status = fill_directory(fd, name, &checkpoint, envelope, &manifest);
+    checkpoint_directory_close(&checkpoint);
+    return status;
+}
+
+static int run_checkpoint(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"stop", no_argument, NULL, 's'}, {"detach", no_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
+    enum checkpoint_state state = CHECKPOINT_RUNNING;
+    uint64_t name;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option != 's' && option != 'd')
+            return cli_usage("unknown option");
+        if (state != CHECKPOINT_RUNNING)
+            return cli_usage("either --stop or --detach");
+        state = option == 's' ? CHECKPOINT_SUSPENDED : CHECKPOINT_DETACHED;
+    }
+    if (argc - optind != 2)
+        return cli_usage("which program, and into which directory?");
+    if (text_to_u64(argv[optind], &name))
+        return cli_usage("%s is not the process id of a program", argv[optind]);
+    return make_checkpoint(name, argv[optind + 1], state);
+}
+
+/* ---- restore ---- */
+
+static int check_memory(const char *path, const struct checkpoint_manifest *manifest)
+{
+    char name[PATH_MAX];
+    struct stat status;
+
+    if (path_join(path, "memory", name, sizeof(name)) || stat(name, &status))
+        return cli_fail("%s has no file \"memory\"", path);
+    if ((uint64_t)status.st_size != manifest->memory_size)
+        return cli_fail("%s has %llu bytes, and its manifest says %llu", name,
+                        (unsigned long long)status.st_size,
+                        (unsigned long long)manifest->memory_size);
+    return 0;
+}
+
+static bool has_device(const struct command_server *server, const struct checkpoint_device *device)
+{
+    char uuid[GPU_UUID_TEXT];
+
+    for (unsigned i = 0; i < server->device_count; i++) {
+        device_uuid_text(&server->devices[i], uuid);
+        if (!strcmp(uuid, device->uuid))
+            return true;
+    }
+    return false;
+}
+
+static int check_devices(const char *path, const struct command_server *server,
+                         const struct checkpoint_manifest *manifest)
+{
+    for (unsigned i = 0; i < manifest->device_count; i++) {
+        const struct checkpoint_device *device = &manifest->devices[i];
+
+        if (!has_device(server, device))
+            return cli_fail("%s is of a program on %s (%s), which the server does not have", path,
+                            device->name, device->uuid);
+    }
+    return 0;
+}
+
+/* Another process may have the number by now. */
+static bool is_same_process(const struct command_client *client,
+                            const struct checkpoint_manifest *manifest)
+{
+    uint64_t started = checkpoint_start_of(client->seen_pid);
+
+    return !started || !manifest->started || started == manifest->started;
+}
+
+static int check_client(const char *path, const struct snapshot *snapshot,
+                        const struct command_client *client,
+                        const struct checkpoint_manifest *manifest)
+{
+    if (!is_same_process(client, manifest))
+        return cli_fail("process %d is another one than that of %s", manifest->pid, path);
+    return check_devices(path, snapshot_server_of(snapshot, client), manifest);
+}
+
+static int resume(int fd, const char *path, const struct checkpoint_manifest *manifest)
+{
+    uint64_t name = (uint64_t)(manifest->pid ? manifest->pid : manifest->id);
+    char line[DAEMON_LINE_MAX];
+    struct snapshot snapshot;
+
+    if (snapshot_read(fd, &snapshot))
+        return cli_fail("the daemon did not answer");
+    const struct command_client *client = find_client(&snapshot, name);
+    int status = client ? check_client(path, &snapshot, client, manifest)
+                        : cli_fail("program %llu waits in no server; when it lives, its next CUDA "
+                                   "call brings it there",
+                                   (unsigned long long)name);
+    snapshot_fini(&snapshot);
+    text_format(line, sizeof(line), "resume %llu", (unsigned long long)name);
+    return status ? status : daemon_run_line(fd, line, false);
+}
+
+static int restore(const char *path)
+{
+    struct checkpoint_manifest manifest;
+    _cleanup_fd_ int fd = -1;
+
+    if (checkpoint_manifest_read(path, &manifest) || check_memory(path, &manifest))
+        return 1;
+    if (manifest.state == CHECKPOINT_RUNNING)
+        return cli_fail("%s was made of a program that went on, so nothing waits for it; "
+                        "checkpoint --stop or --detach makes one that can be restored",
+                        path);
+    if (manifest.state == CHECKPOINT_DETACHED) {
+        printf("%s is whole. The memory returns with the next CUDA call of process %d.\n", path,
+               manifest.pid);
+        return 0;
+    }
+    return daemon_connect(&fd) || resume(fd, path, &manifest);
+}
+
+static int run_restore(int argc, char **argv)
+{
+    if (argc != 2)
+        return cli_usage("which directory?");
+    return restore(argv[1]);
+}
+
+const struct subcommand checkpoint_subcommands[] = {
+    {"checkpoint", "write the GPU memory of a program to a directory",
+     "Usage: funnel checkpoint [--stop | --detach] PID|ID DIRECTORY\n\n"
+     "Waits until the program has no work on the GPU, at most 30 seconds, and writes its memory\n"
+     "there to the new directory, which appears when it is complete. The program stands still\n"
+     "meanwhile and goes on. What it has in host memory is for CRIU to keep.\n\n"
+     "      --stop     the program stays suspended, without memory on the GPU, until funnel\n"
+     "                 restore, and outlives its server\n"
+     "      --detach   the program leaves the server as well, so that CRIU can dump it. Its next\n"
+     "                 CUDA call attaches it again, and the memory returns\n\n"
+     "Examples:\n  funnel checkpoint 4711 /scratch/4711\n"
+     "  funnel checkpoint --stop 4711 /scratch/4711 && funnel restore /scratch/4711\n",
+     run_checkpoint},
+    {"restore", "give a program its GPU memory back",
+     "Usage: funnel restore DIRECTORY\n\n"
+     "Resumes the program that funnel checkpoint --stop has suspended, in the server where it\n"
+     "waits, after a look at the directory. For one that was detached it only looks.\n\n"
+     "Example:\n  funnel restore /scratch/4711\n",
+     run_restore},
+    {NULL, NULL, NULL, NULL},
+};

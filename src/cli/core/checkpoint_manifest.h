@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a checkpoint's directory says of itself: lines of NAME=VALUE in the file "manifest", the
+ * last of which is a checksum of those before. docs/design/swapping.md lists them.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "snapshot.h"
+
+#define CHECKPOINT_FORMAT 1u
+#define CHECKPOINT_DEVICES_MAX SERVER_MAX_DEVICES
+
+/* What has become of the program. */
+enum checkpoint_state { CHECKPOINT_RUNNING, CHECKPOINT_SUSPENDED, CHECKPOINT_DETACHED };
+
+struct checkpoint_device {
+    char uuid[GPU_UUID_TEXT], name[64];
+};
+
+struct checkpoint_manifest {
+    enum checkpoint_state state;
+    int32_t pid, id;
+    uint64_t started;     /* in clock ticks after the machine did; 0 = not known */
+    uint64_t memory_size; /* bytes of the file "memory" */
+    char release[24], created[32], command[256];
+    struct checkpoint_device devices[CHECKPOINT_DEVICES_MAX];
+    unsigned device_count;
+};
+
+/* What a snapshot says of a client. */
+void checkpoint_manifest_fill(struct checkpoint_manifest *manifest, const struct snapshot *snapshot,
+                              const struct command_client *client);
+
+/* Makes the file in the directory and waits until it is on its disk: 0 or -errno. */
+int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *manifest);
+
+/* 0, or 1 after an error message, in which `path` names the directory. */
+int checkpoint_manifest_read(const char *path, struct checkpoint_manifest *ret_manifest);
+
+/* When the process started, as in the manifest; 0 = not known. */
+uint64_t checkpoint_start_of(int pid);
+
+const char *checkpoint_state_name(enum checkpoint_state state);

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of programs: the directory, what goes on, and what comes back after the end of the
+server. Run as: test_checkpoint.py BUILD [--device cuda]."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_recovery  # noqa: E402  (found through the path above)
+import test_suspend  # noqa: E402
+from harness import TIMEOUT, wait_until  # noqa: E402
+from test_recovery import FINE  # noqa: E402
+
+
+class Checkpoint(test_suspend.MovedMemory):
+    devices = "1:sms=24,mem=256M"
+
+    def place(self):
+        return os.path.join(self.directory(), "checkpoint")
+
+    def checkpoint(self, probe, place, *options):
+        self.fine("checkpoint", *options, probe.process.pid, place)
+        self.assertEqual(sorted(os.listdir(place)), ["manifest", "memory"])
+        self.assertEqual(os.listdir(os.path.dirname(place)), [os.path.basename(place)])
+
+    def manifest(self, place):
+        with open(place + "/manifest") as file:
+            return dict(line.rstrip("\n").split("=", 1) for line in file)
+
+    def test_the_program_goes_on(self):
+        probe = self.held()
+        for _ in range(2):
+            used, _ = self.memory(probe)
+            place = self.place()
+            self.checkpoint(probe, place)
+            self.assertEqual(self.memory(probe), (used, 0))
+            self.assertFalse(self.row(probe)["suspended"])
+            self.assertGreaterEqual(os.path.getsize(place + "/memory"), 20 << 20)
+            self.assertEqual(self.manifest(place)["state"], "running")
+            self.assertEqual(self.manifest(place)["pid"], str(probe.process.pid))
+            self.assertEqual(probe.ask("check"), FINE)
+            self.assertEqual(probe.ask("work 5 40"), FINE)
+            self.refused("went on", "restore", place)
+        self.kill_server()
+        self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+
+    def held(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("work 3 40"), FINE)
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        return probe
+
+    def test_the_program_stops_until_it_is_restored(self):
+        probe, place = self.held(), self.place()
+        used, _ = self.memory(probe)
+        self.checkpoint(probe, place, "--stop")
+        self.assertEqual(self.memory(probe), (0, used))
+        self.refused("already", "checkpoint", probe.process.pid, self.place())
+        self.fine("restore", place)
+        self.assertEqual(self.memory(probe), (used, 0))
+        self.assertEqual(probe.ask("check"), FINE)
+        self.refused("not suspended", "restore", place)
+
+    def test_it_is_restored_in_the_next_server(self):
+        probe, other, place = self.held(), self.random_probe(), self.place()
+        self.checkpoint(probe, place, "--stop")
+        self.kill_server()
+        self.assertEqual(other.ask("work 1 5"), FINE)
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
+        asker.start()
+        wait_until(lambda: (self.row(probe) or {}).get("suspended"), "the move")
+        self.fine("restore", place)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE], probe.said() + self.logs())
+        self.assertEqual(probe.ask("work 4 40"), FINE)
+
+    def test_a_detached_program_comes_back_by_itself(self):
+        probe, place = self.held(), self.place()
+        self.checkpoint(probe, place, "--detach")
+        wait_until(lambda: self.row(probe) is None, "the end of the session")
+        self.fine("restore", place)
+        self.kill_server()
+        self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+        self.assertEqual(probe.ask("work 4 40"), FINE)
+        again = self.place()
+        self.checkpoint(probe, again, "--detach")
+        self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+
+    def test_places_that_cannot_be_used(self):
+        probe, place = self.held(), self.place()
+        os.mkdir(place)
+        for path, reason in ((place, "exists already"), ("/nowhere/at/all", "No such file"),
+                             ("/proc/checkpoint", "/proc"), ("/dev/shm/" + "n" * 300, "too long")):
+            self.refused(reason, "checkpoint", probe.process.pid, path)
+        self.refused("no program", "checkpoint", 1, self.place())
+        self.assertEqual(probe.ask("check"), FINE)
+
+    def test_the_file_system_is_full(self):
+        directory = self.small_file_system()
+        probe = self.held()
+        self.refused("is full", "checkpoint", probe.process.pid, directory + "/checkpoint")
+        self.assertEqual(os.listdir(directory), [])
+        self.assertEqual(probe.ask("check"), FINE)
+
+    def test_what_cannot_be_restored(self):
+        probe, place = self.held(), self.place()
+        self.checkpoint(probe, place, "--stop")
+        with open(place + "/manifest") as file:
+            text = file.read()
+        changes = ((text.replace("funnel-checkpoint=1", "funnel-checkpoint=9"), "format 9"),
+                   (text.replace("pid=", "pid=1"), "not as it was written"),
+                   (self.signed(text.replace("device=GPU-", "device=GPU-f")), "does not have"),
+                   (self.signed(text.replace("started=", "started=1")), "another one"),
+                   (self.signed(text.replace("memory_size=", "memory_size=1")), "its manifest says"),
+                   ("nonsense", "not that of a checkpoint"))
+        for changed, reason in changes:
+            self.write(place, changed)
+            self.refused(reason, "restore", place)
+        os.unlink(place + "/manifest")
+        self.refused("is no checkpoint", "restore", place)
+        self.write(place, text)
+        self.fine("restore", place)
+        self.assertEqual(probe.ask("check"), FINE)
+
+    def write(self, place, text):
+        with open(place + "/manifest", "w") as file:
+            file.write(text)
+
+    def signed(self, text):
+        """With the right checksum, as src/base/hash.c makes it."""
+        text = text[:text.index("checksum=")]
+        return f"{text}checksum={hash_bytes(text.encode()):016x}\n"
+
+    def test_a_chunk_is_damaged(self):
+        probe, place = self.held(), self.place()
+        self.checkpoint(probe, place, "--stop")
+        self.damage(place + "/memory")
+        self.refused("not as it was written", "restore", place)
+        self.assertTrue(self.row(probe)["suspended"])
+
+
+def hash_bytes(data):
+    mask = (1 << 64) - 1
+
+    def mix(value, word):
+        value = (value ^ word) * 0x9e3779b97f4a7c15 & mask
+        return value ^ value >> 29
+
+    lanes, size, at = [len(data), 1, 2, 3], len(data), 0
+    while size - at >= 32:
+        for lane in range(4):
+            lanes[lane] = mix(lanes[lane], int.from_bytes(data[at:at + 8], "little"))
+            at += 8
+    value = lanes[0]
+    for lane in lanes[1:]:
+        value = mix(value, lane)
+    while at < size:
+        value = mix(value, int.from_bytes(data[at:at + 8], "little"))
+        at += 8
+    return value ^ value >> 32
+
+
+if __name__ == "__main__":
+    test_recovery.main(sys.argv)
