@@ -3,12 +3,13 @@
  * Runs programs of tests/api as threads of one process, without Funnel, so that they share one
  * context of the driver as the programs of a server do. What fails here is the driver's.
  *
- *     one_context [--ordered] [--alone] SECONDS PROGRAM:COPIES ...
+ *     one_context [--ordered] [--alone] [--modules] SECONDS PROGRAM[=ARGUMENT]:COPIES ...
  *
  * Each copy is a library of its own, with its own variables, and runs again until the time is over.
  * The driver is the libcuda.so.1 that the loader finds. With `--ordered` each graph is launched
  * behind the last one, and none is changed or destroyed while one runs: as the server does with
- * conditional nodes. With `--alone` no kernel is launched while a graph runs.
+ * conditional nodes. With `--alone` no kernel is launched while a graph runs, and with `--modules`
+ * no code is loaded, asked for or unloaded beside one either.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,13 +32,14 @@
 struct copy {
     pthread_t thread;
     const char *name;
+    char *argument; /* NULL = none */
     int (*program)(int count, char **arguments);
     unsigned rounds, failed;
 };
 
 static struct copy copies[COPIES_MAX];
 static unsigned copy_count;
-static bool ordered, alone;
+static bool ordered, alone, modules;
 static struct timespec end;
 
 /* ---- calls of the driver that are made differently ---- */
@@ -102,6 +104,38 @@ static CUresult end_quiet(CUresult result)
     return result;
 }
 
+CUresult cuModuleLoadData(CUmodule *module, const void *image)
+{
+    if (!modules)
+        return NEXT(cuModuleLoadData)(module, image);
+    begin_quiet();
+    return end_quiet(NEXT(cuModuleLoadData)(module, image));
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    if (!modules)
+        return NEXT(cuModuleGetFunction)(function, module, name);
+    begin_quiet();
+    return end_quiet(NEXT(cuModuleGetFunction)(function, module, name));
+}
+
+CUresult cuModuleUnload(CUmodule module)
+{
+    if (!modules)
+        return NEXT(cuModuleUnload)(module);
+    begin_quiet();
+    return end_quiet(NEXT(cuModuleUnload)(module));
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    if (!modules)
+        return NEXT(cuFuncSetAttribute)(function, attribute, value);
+    begin_quiet();
+    return end_quiet(NEXT(cuFuncSetAttribute)(function, attribute, value));
+}
+
 CUresult cuGraphExecDestroy(CUgraphExec graph)
 {
     begin_quiet();
@@ -160,10 +194,10 @@ static bool is_over(void)
 static void *run_copy(void *argument)
 {
     struct copy *copy = argument;
-    char *arguments[] = {(char *)copy->name, NULL};
+    char *arguments[] = {(char *)copy->name, copy->argument, NULL};
 
     while (!is_over() && !copy->failed) {
-        copy->failed += copy->program(1, arguments) != EXIT_SUCCESS;
+        copy->failed += copy->program(copy->argument ? 2 : 1, arguments) != EXIT_SUCCESS;
         copy->rounds++;
     }
     return NULL;
@@ -193,29 +227,33 @@ static void *open_copy(const char *path)
     return library;
 }
 
-static void load_copy(const char *folder, const char *name)
+static void load_copy(const char *folder, const char *name, char *argument)
 {
     struct copy *copy = &copies[copy_count++];
     char path[256];
 
     snprintf(path, sizeof(path), "%s/one_context_%s.so", folder, name);
     copy->name = name;
+    copy->argument = argument;
     copy->program = (int (*)(int, char **))dlsym(open_copy(path), "main");
     if (!copy->program)
         die(path, "has no main()");
 }
 
-static void load_copies(const char *folder, char *argument)
+/* NAME[=ARGUMENT][:COPIES] */
+static void load_copies(const char *folder, char *text)
 {
-    char *colon = strchr(argument, ':');
+    char *colon = strchr(text, ':'), *argument = strchr(text, '=');
     int count = colon ? atoi(colon + 1) : 1;
 
     if (colon)
         *colon = '\0';
+    if (argument)
+        *argument++ = '\0';
     if (count < 1 || copy_count + (unsigned)count > COPIES_MAX)
-        die(argument, "not from 1 to 64 copies");
+        die(text, "not from 1 to 64 copies");
     for (int i = 0; i < count; i++)
-        load_copy(folder, argument);
+        load_copy(folder, text, argument);
 }
 
 /* What the programs share is made before and outlives them. */
@@ -258,9 +296,11 @@ int main(int count, char **arguments)
     for (; next < count && arguments[next][0] == '-'; next++) {
         ordered |= strcmp(arguments[next], "--ordered") == 0;
         alone |= strcmp(arguments[next], "--alone") == 0;
+        modules |= strcmp(arguments[next], "--modules") == 0;
     }
     if (count - next < 2)
-        die("usage", "one_context [--ordered] [--alone] SECONDS PROGRAM:COPIES ...");
+        die("usage",
+            "one_context [--ordered] [--alone] [--modules] SECONDS PROGRAM[=ARGUMENT]:COPIES ...");
     char *slash = strrchr(arguments[0], '/');
     if (slash)
         *slash = '\0';
