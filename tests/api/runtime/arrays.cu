@@ -208,7 +208,7 @@ static void captured()
     MUST(cudaMemcpy2DFromArrayAsync(pinned, W * 4, b, 0, 1, W * 4, H - 1, cudaMemcpyDeviceToHost,
                                     stream));
     MUST(cudaStreamEndCapture(stream, &graph));
-    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    MUST(cudaGraphInstantiateWithFlags(&exec, graph, 0));
     for (int i = 0; i < SIZE; i++)
         pinned[i] = i;
     for (int times = 0; times < 2; times++)
@@ -237,7 +237,7 @@ static void captured()
     c.extent = make_cudaExtent(W, H, 1);
     c.kind = cudaMemcpyDeviceToHost;
     MUST(cudaGraphAddMemcpyNode(&down, graph, &up, 1, &c));
-    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    MUST(cudaGraphInstantiateWithFlags(&exec, graph, 0));
     for (int times = 1; times < 3; times++) {
         for (int i = 0; i < SIZE; i++)
             pageable[i] = i * times;

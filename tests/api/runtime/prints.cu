@@ -20,7 +20,7 @@ static void print_from_graphs()
     say<<<1, 1, 0, stream>>>(1);
     say<<<1, 1, 0, stream>>>(2);
     MUST(cudaStreamEndCapture(stream, &graph));
-    MUST(cudaGraphInstantiate(&exec, graph, 0));
+    MUST(cudaGraphInstantiateWithFlags(&exec, graph, 0));
     for (int i = 0; i < 3; i++) {
         printf("launch %d\n", i);
         fflush(stdout);
