@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs llama.cpp, as npm has it for Node.js, natively and through Funnel, and compares what a tiny
+model says.
+
+    cd /tmp/llama && npm install @fugood/llama.node @fugood/node-llama-linux-x64-cuda
+    tests/programs/llama.py --modules /tmp/llama/node_modules --clients 1,4
+
+The package needs libcudart.so.12, libcublas.so.12 and libnccl.so.2; --libraries names their folders.
+The model has random weights; all runs have to say the same tokens. The exit status is 0 when they do.
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import report
+import runner
+
+HERE = pathlib.Path(__file__).resolve().parent
+SAID = re.compile(r"^said .*", re.M)
+
+
+@dataclasses.dataclass
+class Program:
+    name: str
+    command: list
+    said: str = ""  # in its first run
+    runs: dict = dataclasses.field(default_factory=dict)  # title of a way to run it -> Result
+
+
+class LlamaWay(runner.Way):
+    """The first run is the measure of what the model says."""
+
+    def run_once(self, program):
+        old = self.environment.get("LD_LIBRARY_PATH", "")
+        environment = dict(self.environment, NODE_PATH=str(options.modules),
+                           LD_LIBRARY_PATH=":".join(filter(None, [old, options.libraries])))
+        result = runner.run_command([*self.words, *program.command], None, environment,
+                                    self.timeout(program))
+        said = "".join(SAID.findall(result.output))
+        program.said = program.said or said
+        if result.verdict == "passed" and said != program.said:
+            result.verdict, result.remark = "failed", f"{said}, not {program.said}"
+        return result
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--modules", type=pathlib.Path, required=True, help="a node_modules folder")
+    parser.add_argument("--libraries", default="", help="folders of CUDA's libraries, with colons")
+    parser.add_argument("--tokens", default="8", help="how many the model is to say")
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
+                        help="Funnel's build folder")
+    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
+    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
+    parsed = parser.parse_args()
+    parsed.clients = [int(number) for number in parsed.clients.split(",")]
+    parsed.build, parsed.modules = parsed.build.resolve(), parsed.modules.resolve()
+    parsed.first_only, parsed.shares = False, []
+    return parsed
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
+        model = os.path.join(scratch, "tiny.gguf")
+        subprocess.run([sys.executable, HERE / "llama/tiny_model.py", model], check=True)
+        program = Program("llama.cpp", ["node", str(HERE / "llama/complete.js"), model,
+                                        options.tokens])
+        ways = list(runner.ways(options, pathlib.Path(scratch), LlamaWay))
+        try:
+            for way in ways:
+                program.runs[way.title] = way.run(program)
+        finally:
+            runner.stop_daemon(options, scratch)
+    titles = [way.title for way in ways]
+    print(report.table([program], titles))
+    passed = all(result.verdict == "passed" for result in program.runs.values())
+    return 0 if passed and program.said else 1
+
+
+if __name__ == "__main__":
+    options = parse_arguments()
+    sys.exit(main())
