@@ -116,9 +116,32 @@ CUresult cuda_pool_check_place(const CUmemLocation *location, CUmemAllocationTyp
 {
     if (!location)
         return CUDA_ERROR_INVALID_VALUE;
-    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED
+    return (location->type == CU_MEM_LOCATION_TYPE_DEVICE || cuda_pool_is_on_host(location)) &&
+                   type == CU_MEM_ALLOCATION_TYPE_PINNED
                ? CUDA_SUCCESS
                : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+bool cuda_pool_is_on_host(const CUmemLocation *location)
+{
+    return location->type == CU_MEM_LOCATION_TYPE_HOST ||
+           location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+}
+
+CUresult cuda_pool_check(const CUmemPoolProps *props)
+{
+    unsigned shared = (unsigned)props->handleTypes;
+    bool is_device = props->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
+
+    if (props->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+        (!is_device && !cuda_pool_is_on_host(&props->location)) ||
+        (shared && props->location.type == CU_MEM_LOCATION_TYPE_HOST))
+        return CUDA_ERROR_INVALID_VALUE;
+    return shared & ~(is_device ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0u)
+               ? CUDA_ERROR_NOT_SUPPORTED
+               : CUDA_SUCCESS;
 }
 
 bool cuda_pool_is_descriptor(CUmemAllocationHandleType type, unsigned long long flags)

@@ -36,6 +36,13 @@ CUresult cuda_pool_get(const struct cuda_pool *pool, CUmemPool_attribute attribu
                        void *ret_value);
 CUresult cuda_pool_set(struct cuda_pool *pool, CUmemPool_attribute attribute, const void *value);
 
+/* Whether a pool is one of page-locked memory of the host, on any of its NUMA nodes. */
+bool cuda_pool_is_on_host(const CUmemLocation *location);
+
+/* For cuMemPoolCreate(): there are pools of page-locked memory, of devices and of the host; only
+ * those of devices can be shared. CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_NOT_SUPPORTED. */
+CUresult cuda_pool_check(const CUmemPoolProps *props);
+
 /* Whether a pool can be shared so: as a file descriptor. */
 bool cuda_pool_is_descriptor(CUmemAllocationHandleType type, unsigned long long flags);
 
@@ -43,7 +50,6 @@ bool cuda_pool_is_descriptor(CUmemAllocationHandleType type, unsigned long long 
  * CUDA_ERROR_INVALID_DEVICE where a device would lose its own pool. */
 CUresult cuda_pool_check_access(const CUmemAccessDesc *access, bool is_own);
 
-/* For cuMemGetDefaultMemPool() and the like, which name a pool by its place: there are pools of
- * pinned memory of devices only. CUDA_ERROR_INVALID_VALUE without a location, else
- * CUDA_ERROR_NOT_SUPPORTED. */
+/* For cuMemGetDefaultMemPool() and the like, which name a pool by its place: there are none of
+ * managed memory. CUDA_ERROR_INVALID_VALUE without a location, else CUDA_ERROR_NOT_SUPPORTED. */
 CUresult cuda_pool_check_place(const CUmemLocation *location, CUmemAllocationType type);

@@ -32,7 +32,7 @@ EXAMPLES = ["vector_add", "matmul", "reduction", "histogram", "n_body", "mandelb
 DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_files", "modules",
           "links", "starts", "launches", "batches", "streams", "events", "callbacks", "threads",
           "pointers", "graphs", "prints", "forks", "exits", "bad_handles", "vmm", "pools",
-          "pool_shares", "graph_nodes", "captures", "graph_memory", "talk_calls", "tensor_copies",
+          "pool_shares", "host_pools", "graph_nodes", "captures", "graph_memory", "talk_calls", "tensor_copies",
           "tensor_maps", "warpgroups", "conditionals", "launch_attributes", "green", "newer_names",
           "memory_atomics", "memory_order", "ipc", "ipc_peers", "managed", "managed_moves",
           "managed_neighbors", "managed_large", "managed_peers", "managed_random",

@@ -40,6 +40,7 @@ struct memory_kind {
 
 extern const struct memory_kind kind_device;           /* cuMemAlloc(); memory_calls.c */
 extern const struct memory_kind kind_pool;             /* cuMemAllocAsync(); client_pool.c */
+extern const struct memory_kind kind_host_pool;        /* the same of the host */
 extern const struct memory_kind kind_graph;            /* graph_memory_kind.c */
 extern const struct memory_kind kind_pinned;           /* cuMemHostAlloc(); host_memory.c */
 extern const struct memory_kind kind_registered;       /* host_register.c */

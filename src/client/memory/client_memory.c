@@ -140,7 +140,10 @@ static void free_all_in(struct heap *heap, struct context *context)
 
 void memory_free_all(struct context *context)
 {
-    memory_reclaim(context->device, client_error() == CUDA_SUCCESS);
+    bool wait = client_error() == CUDA_SUCCESS;
+
+    memory_reclaim(memory_device_heap(context->device), wait);
+    memory_reclaim(memory_host_heap(), wait);
     free_all_in(memory_device_heap(context->device), context);
     free_all_in(memory_host_heap(), context);
     managed_free_all(context);

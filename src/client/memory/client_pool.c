@@ -2,8 +2,8 @@
 /*
  * Stream-ordered allocation. Memory is taken at once; a free only records the fence behind which
  * the block may be used again. The same stream may have it earlier: its work is in order anyway.
- * The pools of a device share its heap; a pool is a count of what was allocated from it, and
- * settings.
+ * The pools of a device share its heap, and pools of the host that of page-locked memory; a pool is
+ * a count of what was allocated from it, and settings.
  */
 #include "client_pool.h"
 #include "cuda_advice.h"
@@ -21,7 +21,7 @@
 
 /* A block that was freed on a stream, and that earlier work may use until the fence has passed. */
 struct pending {
-    struct device *device;
+    struct heap *heap;
     uint64_t address, size;
     uint64_t pool, stream;
     uint64_t waits; /* stream_waits() when it was freed */
@@ -30,7 +30,8 @@ struct pending {
 };
 
 struct pool {
-    struct device *device;
+    struct device *device; /* NULL = of the host */
+    struct heap *heap;
     struct pool_sharing sharing;
     struct cuda_pool count;
     uint64_t waits; /* stream_waits() when it released last what was beyond its threshold */
@@ -45,14 +46,18 @@ static struct pools {
 
 #define POOLS_LOCKED _cleanup_mutex_ pthread_mutex_t *pools_held = mutex_hold(&pools.lock)
 
-static uint64_t pool_create(struct device *device, uint64_t most)
+uint64_t pool_create(struct device *device, uint64_t most)
 {
     struct pool *pool = calloc(1, sizeof(*pool));
     uint64_t handle;
 
     if (!pool)
         return 0;
-    *pool = (struct pool){.device = device, .sharing = {.device = device}};
+    *pool = (struct pool){
+        .device = device,
+        .heap = device ? memory_device_heap(device) : memory_host_heap(),
+        .sharing = {.device = device},
+    };
     cuda_pool_init(&pool->count, most);
     handle = handles_add(&client->handles, CLIENT_POOL, pool);
     if (!handle)
@@ -64,6 +69,7 @@ int pool_init(void)
 {
     pthread_mutex_init(&pools.lock, NULL);
     list_init(&pools.pending);
+    pool_places_init();
     for (int i = 0; i < client->device_count; i++) {
         pools.defaults[i] = pools.current[i] = pool_create(&client->devices[i], 0);
         if (!pools.defaults[i])
@@ -127,18 +133,18 @@ static void settle_locked(struct pool *pool, uint64_t waits)
 }
 
 /* Counts it first, so that two threads cannot pass the bound together. */
-static CUresult charge_pool(uint64_t handle, uint64_t size, struct device **ret_device)
+static CUresult charge_pool(uint64_t handle, uint64_t size)
 {
     POOLS_LOCKED;
     struct pool *pool = pool_lookup_locked(handle);
 
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
-    if (size > pool->device->record->total_memory || !cuda_pool_has_capacity(&pool->count, size))
+    if ((pool->device && size > pool->device->record->total_memory) ||
+        !cuda_pool_has_capacity(&pool->count, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     settle_locked(pool, pool->waits);
     cuda_pool_take(&pool->count, size);
-    *ret_device = pool->device;
     return CUDA_SUCCESS;
 }
 
@@ -172,12 +178,12 @@ void pool_end(struct allocation *allocation)
 
 /* ---- blocks that wait for their fence ---- */
 
-static struct pending *pop_ready(struct device *device)
+static struct pending *pop_ready(const struct heap *heap)
 {
     POOLS_LOCKED;
 
     list_for_each (struct pending, pending, &pools.pending, link) {
-        if (pending->device == device && fence_passed(pending->fence)) {
+        if (pending->heap == heap && fence_passed(pending->fence)) {
             list_remove(&pending->link);
             return pending;
         }
@@ -185,12 +191,12 @@ static struct pending *pop_ready(struct device *device)
     return NULL;
 }
 
-static bool oldest_fence(struct device *device, struct fence *ret_fence, uint64_t *ret_stream)
+static bool oldest_fence(const struct heap *heap, struct fence *ret_fence, uint64_t *ret_stream)
 {
     POOLS_LOCKED;
 
     list_for_each (struct pending, pending, &pools.pending, link) {
-        if (pending->device == device) {
+        if (pending->heap == heap) {
             *ret_fence = pending->fence;
             *ret_stream = pending->stream;
             return true;
@@ -199,19 +205,19 @@ static bool oldest_fence(struct device *device, struct fence *ret_fence, uint64_
     return false;
 }
 
-void memory_reclaim(struct device *device, bool wait)
+void memory_reclaim(struct heap *heap, bool wait)
 {
     struct pending *pending;
     struct fence fence;
     uint64_t stream;
 
     do {
-        while ((pending = pop_ready(device)) != NULL) {
+        while ((pending = pop_ready(heap)) != NULL) {
             ipc_withdraw(pending->address);
-            end_allocation(heap_give(memory_device_heap(device), pending->address), pending->waits);
+            end_allocation(heap_give(heap, pending->address), pending->waits);
             free(pending);
         }
-    } while (wait && oldest_fence(device, &fence, &stream) &&
+    } while (wait && oldest_fence(heap, &fence, &stream) &&
              fence_wait(fence, 0, FENCE_SPIN) == CUDA_SUCCESS);
 }
 
@@ -231,19 +237,28 @@ static bool take_from_stream(uint64_t pool, uint64_t stream, uint64_t size, uint
     return false;
 }
 
-static CUresult take_memory(uint64_t pool, struct device *device, struct context *context,
-                            uint64_t size, uint64_t *ret_address)
+/* The context owns the memory, or the primary one of the pool's device. */
+static struct allocation like_of(uint64_t handle, const struct pool *pool, struct context *context,
+                                 uint64_t size)
 {
-    struct allocation like = {.size = size, .kind = &kind_pool, .context = context, .pool = pool};
+    return (struct allocation){
+        .size = size,
+        .kind = pool->device ? &kind_pool : &kind_host_pool,
+        .context =
+            !pool->device || context->device == pool->device ? context : pool->device->primary,
+        .pool = handle,
+    };
+}
+
+static CUresult take_memory(struct heap *heap, const struct allocation *like, uint64_t *ret_address)
+{
     CUresult result;
 
-    if (context->device != device)
-        like.context = device->primary;
-    memory_reclaim(device, false);
-    result = memory_take_like(memory_device_heap(device), &like, ret_address);
+    memory_reclaim(heap, false);
+    result = memory_take_like(heap, like, ret_address);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        memory_reclaim(device, true);
-        result = memory_take_like(memory_device_heap(device), &like, ret_address);
+        memory_reclaim(heap, true);
+        result = memory_take_like(heap, like, ret_address);
     }
     return result;
 }
@@ -255,20 +270,52 @@ static uint64_t current_pool(struct device *device)
     return pools.current[device->ordinal];
 }
 
-static struct device *pool_device(CUmemoryPool handle)
+/* A copy of a pool that can be allocated from. */
+static bool pool_copy(CUmemoryPool handle, struct pool *ret_pool)
 {
     POOLS_LOCKED;
     const struct pool *pool = pool_lookup_locked((uint64_t)handle);
 
-    return pool && !pool->sharing.imported ? pool->device : NULL;
+    if (!pool || pool->sharing.imported)
+        return false;
+    *ret_pool = *pool;
+    return true;
 }
 
-/* `pool` 0 is the current one of the stream's device. */
-static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUstream hStream)
+static CUresult take_charged(uint64_t handle, const struct pool *pool, struct context *context,
+                             size_t size, CUdeviceptr *ret_address)
+{
+    const struct allocation like = like_of(handle, pool, context, size);
+    uint64_t address;
+    CUresult result = charge_pool(handle, size);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = take_memory(pool->heap, &like, &address);
+    if (result != CUDA_SUCCESS)
+        refund_pool(handle, size, stream_waits());
+    else
+        *ret_address = address;
+    return result;
+}
+
+/* Graphs have memory of devices only. */
+static bool capture_takes(struct stream *stream, const struct pool *pool, size_t size,
+                          CUdeviceptr *ret_address, CUresult *ret_result)
+{
+    if (pool->device)
+        return capture_takes_allocation(stream, pool->device->ordinal, size, ret_address,
+                                        ret_result);
+    *ret_result = CUDA_ERROR_NOT_SUPPORTED;
+    return capture_is_on(&stream->capture);
+}
+
+/* `handle` 0 is the current pool of the stream's device. */
+static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t handle, CUstream hStream)
 {
     struct context *context;
     struct stream *stream;
-    struct device *device;
+    struct pool pool;
     uint64_t address;
     CUresult result = context_enter(&context);
 
@@ -278,30 +325,21 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t pool, CUst
         result = stream_resolve(context, hStream, &stream);
     if (result != CUDA_SUCCESS)
         return result;
-    if (!pool)
-        pool = current_pool(stream->device);
-    device = pool_device((CUmemoryPool)pool);
-    if (!device)
+    if (!handle)
+        handle = current_pool(stream->device);
+    if (!pool_copy((CUmemoryPool)handle, &pool))
         return CUDA_ERROR_INVALID_VALUE;
     if (bytesize == 0) {
         *dptr = 0; /* as NVIDIA's driver, unlike cuMemAlloc */
         return CUDA_SUCCESS;
     }
-    if (capture_takes_allocation(stream, device->ordinal, bytesize, dptr, &result))
+    if (capture_takes(stream, &pool, bytesize, dptr, &result))
         return result;
-    if (take_from_stream(pool, stream->handle, bytesize, &address)) {
+    if (take_from_stream(handle, stream->handle, bytesize, &address)) {
         *dptr = address;
         return CUDA_SUCCESS;
     }
-    result = charge_pool(pool, bytesize, &device);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = take_memory(pool, device, context, bytesize, &address);
-    if (result != CUDA_SUCCESS)
-        refund_pool(pool, bytesize, stream_waits());
-    else
-        *dptr = address;
-    return result;
+    return take_charged(handle, &pool, context, bytesize, dptr);
 }
 
 CUresult client_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
@@ -340,10 +378,16 @@ static CUresult put_off(struct pending what)
     return CUDA_SUCCESS;
 }
 
+static struct heap *heap_of(const struct allocation *allocation)
+{
+    return allocation->kind == &kind_host_pool ? memory_host_heap()
+                                               : memory_device_heap(allocation->context->device);
+}
+
 void pool_give(const struct allocation *allocation, struct fence fence)
 {
     put_off((struct pending){
-        .device = allocation->context->device,
+        .heap = heap_of(allocation),
         .address = allocation->address,
         .size = allocation->size,
         .fence = fence,
@@ -364,7 +408,7 @@ CUresult pool_give_async(const struct allocation *allocation, struct stream *str
 
     return result != CUDA_SUCCESS ? result
                                   : put_off((struct pending){
-                                        .device = allocation->context->device,
+                                        .heap = heap_of(allocation),
                                         .address = allocation->address,
                                         .size = allocation->size,
                                         .pool = allocation->pool,
@@ -406,13 +450,21 @@ static CUresult give_pool_memory(const struct allocation *allocation)
 {
     if (pool_is_pending(allocation->address))
         return CUDA_ERROR_INVALID_VALUE;
-    memory_give(memory_device_heap(allocation->context->device), allocation->address);
+    memory_give(heap_of(allocation), allocation->address);
     return CUDA_SUCCESS;
 }
 
 const struct memory_kind kind_pool = {
     .place = PLACE_DEVICE,
     .movable = true, /* to another allocation of the pool */
+    .free = give_pool_memory,
+    .free_async = pool_give_async,
+    .describe = describe_pool_memory,
+};
+
+const struct memory_kind kind_host_pool = {
+    .place = PLACE_PINNED,
+    .movable = true,
     .free = give_pool_memory,
     .free_async = pool_give_async,
     .describe = describe_pool_memory,
@@ -431,18 +483,15 @@ static void set_shareable(uint64_t handle, bool shareable)
 
 CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
-    struct device *device;
+    bool on_host = cuda_pool_is_on_host(&poolProps->location);
+    struct device *device = on_host ? NULL : device_lookup(poolProps->location.id);
     uint64_t handle;
-    CUresult result = client_error();
+    CUresult result = cuda_pool_check(poolProps);
 
-    if (poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        (unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    device = device_lookup(poolProps->location.id);
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS && !on_host && !device)
+        result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS)
+        result = client_error();
     if (result != CUDA_SUCCESS)
         return result;
     handle = pool_create(device, poolProps->maxSize);
@@ -453,15 +502,22 @@ CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
     return CUDA_SUCCESS;
 }
 
+static bool is_default(const struct pool *pool, CUmemoryPool handle)
+{
+    return pool->device && pools.defaults[pool->device->ordinal] == (uint64_t)handle;
+}
+
 /* Allocations from the pool stay until they are freed. */
 CUresult client_cuMemPoolDestroy(CUmemoryPool handle)
 {
+    if (!pool_places_leave((uint64_t)handle))
+        return CUDA_ERROR_INVALID_VALUE;
     POOLS_LOCKED;
     struct pool *pool = pool_lookup_locked((uint64_t)handle);
 
-    if (!pool || pools.defaults[pool->device->ordinal] == (uint64_t)handle)
+    if (!pool || is_default(pool, handle))
         return CUDA_ERROR_INVALID_VALUE;
-    if (pools.current[pool->device->ordinal] == (uint64_t)handle)
+    if (pool->device && pools.current[pool->device->ordinal] == (uint64_t)handle)
         pools.current[pool->device->ordinal] = pools.defaults[pool->device->ordinal];
     handles_remove(&client->handles, CLIENT_POOL, (uint64_t)handle);
     free(pool);
@@ -504,12 +560,11 @@ CUresult client_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool handle)
 /* The pool, with what is ready to go back to it; the lock is held on success. */
 static struct pool *pool_look_at(CUmemoryPool handle)
 {
-    struct device *device = pool_device(handle);
-    struct pool *pool;
+    struct pool *pool, copy;
 
-    if (!device)
+    if (!pool_copy(handle, &copy))
         return NULL;
-    memory_reclaim(device, false);
+    memory_reclaim(copy.heap, false);
     pthread_mutex_lock(&pools.lock);
     pool = pool_lookup_locked((uint64_t)handle);
     if (pool)
@@ -547,13 +602,13 @@ CUresult client_cuMemPoolSetAttribute(CUmemoryPool handle, CUmemPool_attribute a
 CUresult client_cuMemPoolTrimTo(CUmemoryPool handle, size_t minBytesToKeep)
 {
     struct pool *pool = pool_look_at(handle);
-    struct device *device;
+    struct heap *heap;
 
     if (!pool)
         return CUDA_ERROR_INVALID_VALUE;
     cuda_pool_release(&pool->count, minBytesToKeep);
-    device = pool->device;
+    heap = pool->heap;
     pthread_mutex_unlock(&pools.lock);
-    heap_trim(memory_device_heap(device), minBytesToKeep);
+    heap_trim(heap, minBytesToKeep);
     return CUDA_SUCCESS;
 }

@@ -10,7 +10,7 @@ struct allocation;
 
 /* What of a pool concerns other processes and devices. */
 struct pool_sharing {
-    struct device *device;
+    struct device *device;   /* NULL = of the host */
     bool shareable;          /* made with CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */
     bool imported;           /* another process's: nothing can be allocated from it */
     struct pool_token token; /* its name, once it is exported or imported */
@@ -20,6 +20,16 @@ struct pool_sharing {
 /* False: there is no such pool. pool_sharing_set() leaves device, shareable and imported alone. */
 bool pool_sharing_get(CUmemoryPool pool, struct pool_sharing *ret_sharing);
 void pool_sharing_set(CUmemoryPool pool, const struct pool_sharing *sharing);
+
+/* A pool of at most `most` bytes (0: as many as there are), of the host where `device` is NULL: its
+ * handle, or 0 when out of memory. */
+uint64_t pool_create(struct device *device, uint64_t most);
+
+/* Called once while attaching. */
+void pool_places_init(void);
+
+/* A pool is about to be destroyed: false if it is a default one of the host, which stays. */
+bool pool_places_leave(uint64_t pool);
 
 /* A pool of another process: its handle, or NULL when out of memory. */
 CUmemoryPool pool_import(struct device *device, const struct pool_token *token);

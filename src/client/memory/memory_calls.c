@@ -29,10 +29,10 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         return result;
     if (bytesize > context->device->record->total_memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    memory_reclaim(context->device, false);
+    memory_reclaim(memory_device_heap(context->device), false);
     result = take_device_memory(context, bytesize, &address);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        memory_reclaim(context->device, true);
+        memory_reclaim(memory_device_heap(context->device), true);
         managed_hooks.trim();
         result = take_device_memory(context, bytesize, &address);
     }

@@ -104,7 +104,7 @@ CUresult client_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 
 /* ---- other devices ---- */
 
-/* What a device has been allowed stays mapped for it. */
+/* What a device has been allowed stays mapped for it. Every device reaches page-locked memory. */
 static CUresult set_access(const CUmemAccessDesc *access, struct pool_sharing *sharing)
 {
     struct device *device = device_lookup(access->location.id);
@@ -118,7 +118,8 @@ static CUresult set_access(const CUmemAccessDesc *access, struct pool_sharing *s
         sharing->reached_by &= ~(1u << device->ordinal);
         return CUDA_SUCCESS;
     }
-    result = peer_reach(device, sharing->device);
+    if (sharing->device)
+        result = peer_reach(device, sharing->device);
     if (result == CUDA_SUCCESS)
         sharing->reached_by |= 1u << device->ordinal;
     return result;
@@ -145,38 +146,16 @@ CUresult client_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPoo
     const struct device *device = device_lookup(location->id);
     struct pool_sharing sharing;
 
-    if (!device || location->type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        !pool_sharing_get(memPool, &sharing))
+    if (!pool_sharing_get(memPool, &sharing))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (!sharing.device && cuda_pool_is_on_host(location)) {
+        *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return CUDA_SUCCESS;
+    }
+    if (!device || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_INVALID_VALUE;
     *flags = device == sharing.device || sharing.reached_by >> device->ordinal & 1
                  ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                  : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
-}
-
-/* ---- pools of places ---- */
-
-CUresult client_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location,
-                                       CUmemAllocationType type)
-{
-    CUresult result = cuda_pool_check_place(location, type);
-
-    return result != CUDA_SUCCESS ? result
-                                  : client_cuDeviceGetDefaultMemPool(pool_out, location->id);
-}
-
-CUresult client_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location,
-                                CUmemAllocationType type)
-{
-    CUresult result = cuda_pool_check_place(location, type);
-
-    return result != CUDA_SUCCESS ? result : client_cuDeviceGetMemPool(pool, location->id);
-}
-
-CUresult client_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type,
-                                CUmemoryPool pool)
-{
-    CUresult result = cuda_pool_check_place(location, type);
-
-    return result != CUDA_SUCCESS ? result : client_cuDeviceSetMemPool(location->id, pool);
 }

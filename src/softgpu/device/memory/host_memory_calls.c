@@ -58,7 +58,7 @@ static CUresult end_host_memory(const void *p, enum memory_kind kind, CUresult o
     if (result)
         return result;
     memory = memory_find_locked((uintptr_t)p);
-    if (memory && memory->kind != kind)
+    if (memory && (memory->kind != kind || memory->pool))
         return CUDA_ERROR_INVALID_VALUE;
     if (!memory || memory->address != (uintptr_t)p)
         return otherwise;

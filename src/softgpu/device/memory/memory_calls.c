@@ -68,7 +68,8 @@ static CUresult free_after_work(uint64_t address, enum memory_kind kind, enum me
         return result;
     memory = memory_find_locked(address);
     if (!memory || memory->address != address ||
-        (memory->kind != kind && memory->kind != other && !ipc_is_of_pool_locked(memory)))
+        (memory->kind != kind && memory->kind != other && !memory->pool &&
+         !ipc_is_of_pool_locked(memory)))
         return CUDA_ERROR_INVALID_VALUE;
     result = device_sync_locked(memory->context);
     memory = memory_find_locked(address);

@@ -31,6 +31,25 @@ static void pool_open_locked(struct pool *pool, struct device *device, uint64_t 
         list_append(&all_pools, &pool->link);
 }
 
+static struct host_place host_place, numa_place; /* all NUMA nodes share one */
+
+CUresult host_place_locked(const CUmemLocation *location, struct host_place **ret_place)
+{
+    struct host_place *place =
+        location->type == CU_MEM_LOCATION_TYPE_HOST ? &host_place : &numa_place;
+
+    if (!place->standard.handle)
+        pool_open_locked(&place->standard, NULL, 0);
+    *ret_place = place;
+    return place->standard.handle ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static bool is_default(const struct pool *pool)
+{
+    return pool == &host_place.standard || pool == &numa_place.standard ||
+           (pool->device && pool == &defaults[pool->device->ordinal]);
+}
+
 static struct pool *pool_of_locked(struct device *device)
 {
     struct pool *pool = &defaults[device->ordinal];
@@ -54,7 +73,8 @@ static void unkeep_locked(struct pool *pool, uint64_t size)
     if (size > pool->kept)
         size = pool->kept;
     pool->kept -= size;
-    device_refund_locked(pool->device, size);
+    if (pool->device)
+        device_refund_locked(pool->device, size);
 }
 
 static void release_locked(struct pool *pool, uint64_t keep)
@@ -91,7 +111,7 @@ void pool_refund_locked(uint64_t handle, uint64_t size, uint64_t charged)
     if (!pool)
         return;
     cuda_pool_give(&pool->count, size);
-    if (device_charge_locked(pool->device, charged))
+    if (pool->device && device_charge_locked(pool->device, charged))
         pool->kept += charged;
 }
 
@@ -103,7 +123,8 @@ static CUresult take_locked(struct pool *pool, struct context *context, size_t s
     if (!cuda_pool_has_capacity(&pool->count, size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     unkeep_locked(pool, size);
-    result = memory_allocate_locked(context, MEMORY_DEVICE, size, ret_memory);
+    result = memory_allocate_locked(context, pool->device ? MEMORY_DEVICE : MEMORY_HOST, size,
+                                    ret_memory);
     if (result)
         return result;
     (*ret_memory)->pool = pool->handle;
@@ -156,14 +177,14 @@ CUresult soft_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemo
         return CUDA_ERROR_INVALID_VALUE;
     if (found->imported)
         return CUDA_ERROR_INVALID_VALUE;
-    if (found->device != stream->context->device)
+    if (found->device && found->device != stream->context->device)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (bytesize == 0) {
         *dptr = 0; /* unlike cuMemAlloc */
         return CUDA_SUCCESS;
     }
-    if (capture_is_on(&stream->capture))
-        return capture_locked(stream, bytesize, dptr);
+    if (capture_is_on(&stream->capture)) /* graphs have memory of devices only */
+        return found->device ? capture_locked(stream, bytesize, dptr) : CUDA_ERROR_NOT_SUPPORTED;
     result = allocate_locked(pool, stream->context, bytesize, &memory);
     if (!result)
         *dptr = memory->address;
@@ -200,6 +221,12 @@ static bool pool_free_start_locked(struct operation *operation)
 
 static const struct operation_type pool_free_type = {.start_locked = pool_free_start_locked};
 
+static bool is_freed_behind(const struct memory *memory)
+{
+    return memory->kind == MEMORY_DEVICE || (memory->kind == MEMORY_HOST && memory->pool) ||
+           ipc_is_of_pool_locked(memory);
+}
+
 CUresult soft_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct stream *stream;
@@ -215,8 +242,7 @@ CUresult soft_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
     if (graph_memory_find_locked(dptr))
         return graph_memory_free_async_locked(graph_memory_find_locked(dptr), stream);
     memory = memory_find_locked(dptr);
-    if (!memory || memory->address != dptr ||
-        (memory->kind != MEMORY_DEVICE && !ipc_is_of_pool_locked(memory)))
+    if (!memory || memory->address != dptr || !is_freed_behind(memory))
         return CUDA_ERROR_INVALID_VALUE;
     operation = operation_create(sizeof(*operation), &pool_free_type);
     if (!operation)
@@ -269,17 +295,15 @@ CUresult pool_import_locked(struct device *device, const struct pool_token *toke
 
 CUresult soft_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
-    struct device *device;
+    bool on_host = cuda_pool_is_on_host(&poolProps->location);
+    struct device *device = on_host ? NULL : device_get(poolProps->location.id);
+    CUresult result = cuda_pool_check(poolProps);
     struct pool *made;
 
-    if (poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        (unsigned)poolProps->handleTypes & ~(unsigned)CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    device = device_get(poolProps->location.id);
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
+    if (!result && !on_host && !device)
+        result = CUDA_ERROR_INVALID_DEVICE;
+    if (result)
+        return result;
     made = malloc(sizeof(*made));
     if (!made)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -301,7 +325,7 @@ CUresult soft_cuMemPoolDestroy(CUmemoryPool pool)
     SOFT_LOCKED;
 
     found = soft_get(SOFT_POOL, pool);
-    if (!found || found == &defaults[found->device->ordinal])
+    if (!found || is_default(found))
         return CUDA_ERROR_INVALID_VALUE;
     handles_remove(&soft_handles, SOFT_POOL, found->handle);
     unkeep_locked(found, found->kept);

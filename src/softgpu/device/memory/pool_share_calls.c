@@ -101,19 +101,25 @@ CUresult soft_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 
 /* ---- other devices ---- */
 
-static CUresult check_access(const CUmemAccessDesc *access, const struct device *own)
+static CUresult set_access_locked(const CUmemAccessDesc *access, struct pool *pool)
 {
     const struct device *device = device_get(access->location.id);
-    CUresult result = cuda_pool_check_access(access, device && device == own);
+    CUresult result = cuda_pool_check_access(access, device && device == pool->device);
 
     if (result || !device)
         return result ? result : CUDA_ERROR_INVALID_VALUE;
-    return device == own ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    if (pool->device)
+        return device == pool->device ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+    if (access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+        pool->reached_by &= ~(1u << device->ordinal);
+    else
+        pool->reached_by |= 1u << device->ordinal;
+    return CUDA_SUCCESS;
 }
 
 CUresult soft_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
-    const struct pool *found;
+    struct pool *found;
     CUresult result = CUDA_SUCCESS;
     SOFT_LOCKED;
 
@@ -121,7 +127,7 @@ CUresult soft_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, 
     if (!found || (count > 0 && !map))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count && !result; i++)
-        result = check_access(&map[i], found->device);
+        result = set_access_locked(&map[i], found);
     return result;
 }
 
@@ -133,10 +139,17 @@ CUresult soft_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool,
     SOFT_LOCKED;
 
     found = soft_get(SOFT_POOL, memPool);
-    if (!found || !device || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+    if (!found)
         return CUDA_ERROR_INVALID_VALUE;
-    *flags = device == found->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
-                                     : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    if (!found->device && cuda_pool_is_on_host(location)) {
+        *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return CUDA_SUCCESS;
+    }
+    if (!device || location->type != CU_MEM_LOCATION_TYPE_DEVICE)
+        return CUDA_ERROR_INVALID_VALUE;
+    *flags = device == found->device || found->reached_by >> device->ordinal & 1
+                 ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+                 : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
 }
 
@@ -146,20 +159,49 @@ CUresult soft_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *loca
                                      CUmemAllocationType type)
 {
     CUresult result = cuda_pool_check_place(location, type);
+    struct host_place *place;
 
-    return result ? result : soft_cuDeviceGetDefaultMemPool(pool_out, location->id);
+    if (!result && !cuda_pool_is_on_host(location))
+        return soft_cuDeviceGetDefaultMemPool(pool_out, location->id);
+    SOFT_LOCKED;
+    if (!result)
+        result = host_place_locked(location, &place);
+    if (!result)
+        *pool_out = (CUmemoryPool)place->standard.handle;
+    return result;
 }
 
 CUresult soft_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
     CUresult result = cuda_pool_check_place(location, type);
+    struct host_place *place;
 
-    return result ? result : soft_cuDeviceGetMemPool(pool, location->id);
+    if (!result && !cuda_pool_is_on_host(location))
+        return soft_cuDeviceGetMemPool(pool, location->id);
+    SOFT_LOCKED;
+    if (!result)
+        result = host_place_locked(location, &place);
+    if (!result)
+        *pool = soft_get(SOFT_POOL, (void *)place->current) ? (CUmemoryPool)place->current
+                                                            : (CUmemoryPool)place->standard.handle;
+    return result;
 }
 
 CUresult soft_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
     CUresult result = cuda_pool_check_place(location, type);
+    const struct pool *found;
+    struct host_place *place;
 
-    return result ? result : soft_cuDeviceSetMemPool(location->id, pool);
+    if (!result && !cuda_pool_is_on_host(location))
+        return soft_cuDeviceSetMemPool(location->id, pool);
+    SOFT_LOCKED;
+    found = soft_get(SOFT_POOL, pool);
+    if (!result && (!found || found->device))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        result = host_place_locked(location, &place);
+    if (!result)
+        place->current = found->handle;
+    return result;
 }
