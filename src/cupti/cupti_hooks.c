@@ -202,8 +202,6 @@ static void append_outer(const struct profiler_call *call)
 {
     uint32_t type = wait_type(call->name);
 
-    if (cupti_kind_is_on(CUPTI_KIND_EXTERNAL_CORRELATION))
-        append_external(call->correlation);
     if (type && cupti_kind_is_on(CUPTI_KIND_SYNCHRONIZATION))
         append_wait(call, type);
     cupti_driver()->profiler->collect(0);
@@ -214,6 +212,9 @@ static void leave(const struct profiler_call *call)
 {
     uint32_t cbid = cbid_of(call);
 
+    /* Profilers look for the ids of a call when they read its record. */
+    if (!call->is_nested && cupti_kind_is_on(CUPTI_KIND_EXTERNAL_CORRELATION))
+        append_external(call->correlation);
     if (has_record(call, cbid))
         append_call(call, cbid);
     if (!call->is_nested)
@@ -256,11 +257,13 @@ void cupti_tell_submissions(bool tell)
     atomic_store_explicit(&tells_submissions, tell, memory_order_relaxed);
 }
 
+/* The server reads its clock after the driver's call, when the kernel may run already. */
 static uint64_t submission_of(const struct profiler_work *work)
 {
+    uint64_t at = work->submitted_ns < work->begin_ns ? work->submitted_ns : work->begin_ns;
     bool told = atomic_load_explicit(&tells_submissions, memory_order_relaxed);
 
-    return told ? cupti_clock_at(work->submitted_ns) : 0;
+    return told ? cupti_clock_at(at) : 0;
 }
 
 static void append_kernel(const struct profiler_work *work)

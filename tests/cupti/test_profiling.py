@@ -38,7 +38,7 @@ wait type 3 from cuStreamSynchronize
 dropped 0
 1 graphs, 0 kernels
 """
-MANY = "dropped 0\n6001 kernels\n"
+MANY = "dropped 0\n6000 kernels\n"
 MARKS = """dropped 0
 start of outer in default
 start of registered in library
