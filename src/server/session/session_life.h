@@ -34,7 +34,6 @@ struct session_life {
     /* The main thread's. */
     struct watch *hang_up;
     pthread_t thread;
-    bool announced;         /* the daemon knows that it has attached */
     uint64_t reported_work; /* at the last report to the daemon; 0 = never */
     struct session_call call;
     uint32_t leave_request; /* session_leave.h: the daemon's order, to be answered */
@@ -48,6 +47,7 @@ struct session_life {
 
     /* Of any thread. */
     atomic_bool attached;
+    atomic_bool announced;  /* the daemon knows that it has attached; the main thread writes it */
     atomic_bool abandoned;  /* it has ended, but a kernel of it still runs */
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol */
