@@ -6,7 +6,10 @@
  * 30 us or by a hundredth of its wait, whichever is more, and needs a few percent of a CPU. With
  * FUNNEL_OFF=timed-polling in the environment it sleeps until it is woken.
  *
- *     struct timed_poll poll = timed_poll_begin();
+ * While CPUs are short, each poll takes time from other programs. Then the thread first sleeps
+ * through most of what such waits have taken, polls less often, and is woken later.
+ *
+ *     struct timed_poll poll = timed_poll_begin(scarcity);
  *     while (!ready(word))
  *         futex_wait(word, value, timed_poll_next(&poll, longest));
  *     timed_poll_end(&poll);
@@ -18,19 +21,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the caller knows of a wait while CPUs are short. */
+struct timed_poll_scarcity {
+    bool cpus_are_short;
+    uint32_t expected; /* ns that the wait will take; 0 = not known */
+};
+
 struct timed_poll {
+    struct timed_poll_scarcity scarcity;
     uint64_t began, woken; /* clock_ns() */
     uint64_t interval;     /* ns, the last one */
     long slack;            /* ns of timer slack that this thread had; 0 = nothing to restore */
     bool enabled;          /* false: sleeps until it is woken */
 };
 
-/* Also asks the kernel for punctual timers for this thread, until timed_poll_end(). */
-struct timed_poll timed_poll_begin(void);
+/* Also asks the kernel for punctual timers for this thread, until timed_poll_end(). A wait that is
+ * shorter than expected ends up to a millisecond late. */
+struct timed_poll timed_poll_begin(struct timed_poll_scarcity scarcity);
 
-/* Nanoseconds to sleep now, at most `longest`. Called again after each sleep; where sleeps last
- * much longer than asked for, there are more threads than CPUs, and all later answers are
- * `longest`. */
+/* Nanoseconds to sleep now, at most `longest`. Called again after each sleep. Where sleeps last
+ * much longer than asked for, though nobody has said that CPUs are short, there are more threads
+ * than CPUs: all later answers are `longest`. */
 uint64_t timed_poll_next(struct timed_poll *poll, uint64_t longest);
 
 /* Whether the thread has still to be woken: it does not poll, or has waited for long. */

@@ -32,8 +32,12 @@
  * own waiting never sleeps unless it is asked to. */
 #define SPIN_NS (100 * UINT64_C(1000000))
 
+#define SLEEPS_KNOWN 4u
+
 struct fence_word {
-    _Atomic uint32_t issued; /* atomic; written under the channel lock */
+    _Atomic uint32_t issued;              /* atomic; written under the channel lock */
+    _Atomic uint32_t slept[SLEEPS_KNOWN]; /* ns that the last waits have slept; 0 = none yet */
+    _Atomic uint32_t sleeps;
     int device;
     uint64_t context, primary; /* ids */
     bool used;
@@ -202,12 +206,39 @@ static CUresult sleep_in_turns(struct fence fence, uint64_t stream, struct timed
     }
 }
 
+/* The shortest of the last waits, so that long ones among them make no other one late. Hints of
+ * all threads that wait for the word: relaxed. */
+static uint32_t expected_sleep(const struct fence_word *word)
+{
+    uint32_t shortest = UINT32_MAX;
+
+    for (unsigned i = 0; i < SLEEPS_KNOWN; i++) {
+        uint32_t slept = atomic_load_explicit(&word->slept[i], memory_order_relaxed);
+        if (slept < shortest)
+            shortest = slept;
+    }
+    return shortest;
+}
+
+/* Partner: expected_sleep(). */
+static void note_sleep(struct fence_word *word, uint64_t ns)
+{
+    uint32_t place = atomic_fetch_add_explicit(&word->sleeps, 1, memory_order_relaxed);
+
+    atomic_store_explicit(&word->slept[place % SLEEPS_KNOWN],
+                          ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX, memory_order_relaxed);
+}
+
 static CUresult sleep_until(struct fence fence, uint64_t stream)
 {
-    struct timed_poll poll = timed_poll_begin();
+    struct fence_word *word = &fences.words[fence.word];
+    uint64_t began = clock_ns();
+    struct timed_poll poll = timed_poll_begin((struct timed_poll_scarcity){
+        channel_load(&client->channel).spin_ns != 0, expected_sleep(word)});
 
     CUresult result = sleep_in_turns(fence, stream, &poll);
     timed_poll_end(&poll);
+    note_sleep(word, clock_ns() - began);
     return result;
 }
 

@@ -37,6 +37,59 @@ static void test_short_at_first(void **state)
     assert_int_equal(timed_poll_next(&poll, 7), 7);
 }
 
+/* The wait is so long, and longer where this thread does not get to run. */
+static void check_next(struct timed_poll *poll, uint64_t length)
+{
+    uint64_t next = timed_poll_next(poll, LONGEST), most = (clock_ns() - poll->began) / 16;
+
+    assert_in_range(next, length, most < length ? length : most);
+}
+
+static struct timed_poll short_of_cpus(uint64_t waited, uint32_t expected)
+{
+    struct timed_poll poll = after(waited);
+
+    poll.scarcity = (struct timed_poll_scarcity){true, expected};
+    return poll;
+}
+
+static void check_first(uint32_t expected, uint64_t length)
+{
+    struct timed_poll poll = short_of_cpus(0, expected);
+
+    check_next(&poll, length);
+}
+
+/* The second poll of a wait that takes as long as expected is the last one. */
+static void test_most_of_an_expected_wait_while_cpus_are_short(void **state)
+{
+    struct timed_poll poll = short_of_cpus(0, 160 * NS_PER_US), plenty = after(0);
+
+    check_first(0, 30 * NS_PER_US);
+    check_first(60 * NS_PER_US, 30 * NS_PER_US);
+    check_first(160 * NS_PER_US, 130 * NS_PER_US);
+    check_first(800 * NS_PER_US, 750 * NS_PER_US);
+    check_first(UINT32_MAX, NS_PER_MS - NS_PER_MS / 16);
+    check_next(&poll, 130 * NS_PER_US);
+    check_next(&poll, 30 * NS_PER_US);
+    plenty.scarcity.expected = 160 * NS_PER_US;
+    check_next(&plenty, 30 * NS_PER_US);
+}
+
+/* A thread that has waited for its CPU polls on, and is woken only in a long wait. */
+static void test_polls_go_on_while_cpus_are_short(void **state)
+{
+    struct timed_poll poll = short_of_cpus(3 * NS_PER_MS, 0),
+                      old = short_of_cpus(30 * NS_PER_MS, 0);
+
+    timed_poll_next(&poll, LONGEST);
+    poll.woken -= 2 * NS_PER_MS;
+    timed_poll_next(&poll, LONGEST);
+    assert_true(poll.enabled);
+    timed_poll_next(&old, LONGEST);
+    assert_true(timed_poll_needs_wake(&old));
+}
+
 static void test_a_part_of_the_wait(void **state)
 {
     struct timed_poll poll = after(10 * NS_PER_SEC);
@@ -75,7 +128,7 @@ static void test_none_when_switched_off(void **state)
 
     if (child == 0) {
         setenv("FUNNEL_OFF", "timed-polling", 1);
-        struct timed_poll poll = timed_poll_begin();
+        struct timed_poll poll = timed_poll_begin((struct timed_poll_scarcity){0});
         _exit(timed_poll_next(&poll, LONGEST) == LONGEST ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -85,7 +138,7 @@ static void test_none_when_switched_off(void **state)
 static void test_the_thread_stays_as_it_was(void **state)
 {
     int before = prctl(PR_GET_TIMERSLACK);
-    struct timed_poll poll = timed_poll_begin();
+    struct timed_poll poll = timed_poll_begin((struct timed_poll_scarcity){0});
 
     assert_in_range(timed_poll_next(&poll, LONGEST), 1, LONGEST);
     timed_poll_end(&poll);
@@ -98,6 +151,8 @@ int main(void)
         cmocka_unit_test(test_none_when_switched_off),
         cmocka_unit_test(test_short_at_first),
         cmocka_unit_test(test_a_part_of_the_wait),
+        cmocka_unit_test(test_most_of_an_expected_wait_while_cpus_are_short),
+        cmocka_unit_test(test_polls_go_on_while_cpus_are_short),
         cmocka_unit_test(test_wake_is_needed_after_a_while),
         cmocka_unit_test(test_none_where_cpus_are_few),
         cmocka_unit_test(test_the_thread_stays_as_it_was),
