@@ -12,10 +12,9 @@
 /* So large a part of the workers is enough for programs that wait for their launches. */
 #define LEAST_PART 2u
 
-/* Workers are busy when so large a part of their visits finds a command, and idle when a smaller
- * one does. */
-#define BUSY_PART 2u
-#define IDLE_PART 8u
+/* Workers are busy in more than three parts of four of their time, and idle in less than one. */
+#define PARTS 4u
+#define BUSY_PARTS 3u
 
 static unsigned smaller(unsigned a, unsigned b)
 {
@@ -29,9 +28,9 @@ struct pool_size pool_size_for(unsigned cpus, unsigned contexts)
     return (struct pool_size){.least = (most + LEAST_PART - 1) / LEAST_PART, .most = most};
 }
 
-unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_visits visits)
+unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time)
 {
-    if (visits.ready * BUSY_PART > visits.all)
+    if (time.busy * PARTS > time.all * BUSY_PARTS)
         return size->most;
-    return visits.ready * IDLE_PART <= visits.all ? size->least : active;
+    return time.busy * PARTS <= time.all ? size->least : active;
 }

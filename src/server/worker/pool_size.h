@@ -12,13 +12,13 @@ struct pool_size {
     unsigned least, most;
 };
 
-/* How often workers have looked at sessions, and how often a command was there. */
-struct pool_visits {
-    uint64_t all, ready;
+/* ns that workers had sessions, and of that the time of rounds in which a command was there. */
+struct pool_time {
+    uint64_t all, busy;
 };
 
 /* No worker where there are too few CPUs for one. */
 struct pool_size pool_size_for(unsigned cpus, unsigned contexts);
 
-/* How many workers shall serve after `active` of them had these visits. */
-unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_visits visits);
+/* How many workers shall serve after `active` of them have spent their time like this. */
+unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time);

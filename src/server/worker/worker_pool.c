@@ -17,16 +17,19 @@
 #include "server_life.h"
 #include "stream.h"
 
-/* A session that has not sent a command for this time goes back to its thread. A wake-up of that
- * thread takes some 10 us of a CPU. */
+/* A session that has not sent a command for this time, and for so much more with each session of
+ * its worker, goes back to its thread. A wake-up of that thread takes some 10 us of a CPU, and
+ * its clients wait longer where CPUs are short. A worker that has many others spends nothing on
+ * it. */
 #define POOL_IDLE_NS (200 * NS_PER_US)
+#define POOL_IDLE_EACH_NS (50 * NS_PER_US)
 
 /* Commands of one session in a row: as many as a launch batch has launches. */
 #define POOL_BURST 16u
 
 /* A worker keeps one part in so many above its share of the sessions, because a session that moves
  * waits for its thread to wake. */
-#define TOLERATED_PART 4u
+#define TOLERATED_PART 16u
 
 /* Rounds without a command before the worker lets other threads have its CPU. */
 #define POOL_SPIN_ROUNDS 64u
@@ -48,8 +51,8 @@ struct pool_worker {
     struct list seats;            /* struct pool_seat: the worker's own */
     atomic_uint seated;           /* how many sessions it has, those that arrive included */
     atomic_uint excess;           /* how many of them it gives back, for other workers */
-    _Atomic uint64_t visits;      /* to sessions, so far: the worker counts */
-    _Atomic uint64_t ready;       /* of them, to sessions with a command */
+    _Atomic uint64_t all_ns;      /* of its rounds with sessions, so far: the worker counts */
+    _Atomic uint64_t busy_ns;     /* of those in which a command was there */
     const struct device *current; /* whose context the thread is in */
     const struct worker_pool *pool;
 };
@@ -59,7 +62,7 @@ struct worker_pool {
     atomic_bool wanted;
     atomic_uint active; /* the first so many workers get sessions */
     struct pool_size size;
-    struct pool_visits seen;
+    struct pool_time seen;
     unsigned count;
     struct pool_worker workers[];
 };
@@ -234,11 +237,13 @@ static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
 }
 
 /* The session has sent nothing since the last round. Whether it leaves. */
-static bool note_idle(struct pool_seat *seat, uint64_t now)
+static bool note_idle(const struct pool_worker *worker, struct pool_seat *seat, uint64_t now)
 {
+    uint64_t most = POOL_IDLE_NS + load_of(worker) * POOL_IDLE_EACH_NS;
+
     if (!seat->idle_since)
         seat->idle_since = now;
-    seat->result.is_idle = now - seat->idle_since >= POOL_IDLE_NS;
+    seat->result.is_idle = now - seat->idle_since >= most;
     return seat->result.is_idle;
 }
 
@@ -252,31 +257,18 @@ static bool takes_excess(struct pool_worker *worker)
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Only this worker counts, so no atomic addition is needed. Partner: count_visits(). */
-static void count_one(_Atomic uint64_t *counter)
+static bool is_ready(const struct session *session)
 {
-    uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
-
-    atomic_store_explicit(counter, so_far + 1, memory_order_relaxed);
-}
-
-static bool is_ready(struct pool_worker *worker, const struct session *session)
-{
-    count_one(&worker->visits);
-    if (!channel_server_has_command(session->channel) && !launch_batch_is_pending(session))
-        return false;
-    count_one(&worker->ready);
-    return true;
+    return channel_server_has_command(session->channel) || launch_batch_is_pending(session);
 }
 
 /* One round. Whether there was something to do. */
-static bool serve_all(struct pool_worker *worker)
+static bool serve_all(struct pool_worker *worker, uint64_t now)
 {
-    uint64_t now = clock_ns();
     bool busy = false;
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
-        bool ready = is_ready(worker, seat->session);
+        bool ready = is_ready(seat->session);
         bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
                       needs_its_thread(seat->session) || takes_excess(worker);
 
@@ -284,21 +276,56 @@ static bool serve_all(struct pool_worker *worker)
         if (leaves)
             serve_commands(worker, seat);
         else
-            leaves = ready ? serve_commands(worker, seat) : note_idle(seat, now);
+            leaves = ready ? serve_commands(worker, seat) : note_idle(worker, seat, now);
         if (leaves)
             leave(worker, seat);
     }
     return busy;
 }
 
-static void seat_arrivals(struct pool_worker *worker)
+/* Those since `seated` was counted. Whether there were some. */
+static bool seat_arrivals(struct pool_worker *worker, uint32_t *seated)
 {
+    uint32_t arrived = atomic_load_explicit(&worker->arrived, memory_order_seq_cst);
+
+    if (arrived == *seated)
+        return false;
+    *seated = arrived;
     lock_take(&worker->lock);
     list_for_each_safe (struct pool_seat, seat, &worker->arrivals, link) {
         list_remove(&seat->link);
         list_append(&worker->seats, &seat->link);
     }
     lock_give(&worker->lock);
+    return true;
+}
+
+/* Only this worker counts, so no atomic addition is needed. Partner: count_time(). */
+static void add(_Atomic uint64_t *counter, uint64_t ns)
+{
+    uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, so_far + ns, memory_order_relaxed);
+}
+
+/* Rounds until there is no session. */
+static void run_rounds(struct pool_worker *worker, uint32_t *seated)
+{
+    uint64_t began = clock_ns();
+
+    for (unsigned idle_rounds = 0; !list_empty(&worker->seats);) {
+        bool busy = serve_all(worker, began);
+
+        idle_rounds = busy ? 0 : idle_rounds + 1;
+        if (idle_rounds > POOL_SPIN_ROUNDS)
+            sched_yield();
+        seat_arrivals(worker, seated);
+        uint64_t took = clock_ns() - began;
+        add(&worker->all_ns, took);
+        if (busy)
+            add(&worker->busy_ns, took);
+        began += took;
+    }
 }
 
 static void *run_worker(void *context)
@@ -306,31 +333,23 @@ static void *run_worker(void *context)
     struct pool_worker *worker = context;
     uint32_t seated = 0;
 
-    for (unsigned rounds = 0;; rounds++) {
-        uint32_t arrived = atomic_load_explicit(&worker->arrived, memory_order_seq_cst);
-
-        if (arrived != seated)
-            seat_arrivals(worker);
-        seated = arrived;
-        if (list_empty(&worker->seats))
-            futex_wait(&worker->arrived, arrived, 0);
-        else if (serve_all(worker))
-            rounds = 0;
-        else if (rounds >= POOL_SPIN_ROUNDS)
-            sched_yield();
+    for (;;) {
+        run_rounds(worker, &seated);
+        if (!seat_arrivals(worker, &seated))
+            futex_wait(&worker->arrived, seated, 0);
     }
     return NULL;
 }
 
 /* ---- the pool ---- */
 
-static struct pool_visits count_visits(const struct worker_pool *pool)
+static struct pool_time count_time(const struct worker_pool *pool)
 {
-    struct pool_visits sum = {0};
+    struct pool_time sum = {0};
 
     for (unsigned i = 0; i < pool->count; i++) {
-        sum.all += atomic_load_explicit(&pool->workers[i].visits, memory_order_relaxed);
-        sum.ready += atomic_load_explicit(&pool->workers[i].ready, memory_order_relaxed);
+        sum.all += atomic_load_explicit(&pool->workers[i].all_ns, memory_order_relaxed);
+        sum.busy += atomic_load_explicit(&pool->workers[i].busy_ns, memory_order_relaxed);
     }
     return sum;
 }
@@ -355,12 +374,12 @@ static void give_back(struct worker_pool *pool, unsigned active)
 
 static void adapt(struct worker_pool *pool)
 {
-    struct pool_visits visits = count_visits(pool);
-    unsigned active = pool_size_adapt(
-        &pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed),
-        (struct pool_visits){visits.all - pool->seen.all, visits.ready - pool->seen.ready});
+    struct pool_time time = count_time(pool);
+    unsigned active =
+        pool_size_adapt(&pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed),
+                        (struct pool_time){time.all - pool->seen.all, time.busy - pool->seen.busy});
 
-    pool->seen = visits;
+    pool->seen = time;
     atomic_store_explicit(&pool->active, active, memory_order_relaxed);
     give_back(pool, active);
 }

@@ -28,7 +28,22 @@ struct seen {
 };
 
 static struct seen seen[CLIENTS];
+
+/* While it is closed, the driver does not return from a launch. */
+static atomic_bool gate_is_closed;
+
+/* By how many launches one client was ahead of another, at most. */
+static _Atomic uint64_t largest_lead;
 static atomic_uint events_elsewhere;
+
+static void note_lead(uint64_t launches)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        uint64_t other = atomic_load(&seen[i].launches);
+        if (launches > other && launches - other > atomic_load(&largest_lead))
+            atomic_store(&largest_lead, launches - other);
+    }
+}
 
 /* A launch has one parameter: the client's number, and how many it has made before. */
 #define PARAMETER(client, number) ((uint64_t)(client) << 32 | (number))
@@ -42,6 +57,9 @@ static CUresult note_launch(const CUlaunchConfig *config, CUfunction f, void **p
     uint64_t launches = atomic_load(&client->launches);
     client->out_of_order |= (uint32_t)parameter != launches;
     client->by_session_thread += pthread_equal(pthread_self(), client->session_thread) != 0;
+    while (atomic_load(&gate_is_closed))
+        usleep(100);
+    note_lead(launches + 1);
     atomic_store(&client->launches, launches + 1);
     return CUDA_SUCCESS;
 }
@@ -156,6 +174,7 @@ static int setup(void **state)
     scene->fixture = fixture;
     memset(seen, 0, sizeof(seen));
     atomic_store(&events_elsewhere, 0);
+    atomic_store(&largest_lead, 0);
     driver.cuLaunchKernelEx = note_launch;
     driver.cuEventCreate = note_event;
     driver.cuGraphCreate = NULL; /* each launch by itself */
@@ -385,6 +404,24 @@ static void sessions_move_between_workers(void **state)
     }
 }
 
+/* The worker stands in the first launch until all sessions have come. */
+static void sessions_with_long_queues_get_equal_shares(void **state)
+{
+    struct scene *scene = *state;
+
+    atomic_store(&gate_is_closed, true);
+    for (unsigned c = 0; c < CLIENTS; c++) {
+        for (uint32_t i = 0; i < LAUNCHES; i++)
+            launch(&scene->clients[c], i);
+        usleep(50000);
+    }
+    atomic_store(&gate_is_closed, false);
+    for (unsigned c = 0; c < CLIENTS; c++)
+        await_launches(&scene->clients[c], LAUNCHES);
+    /* In each round a client is a burst of 16 ahead. A session that comes late misses some. */
+    assert_in_range(largest_lead, 1, LAUNCHES / 10);
+}
+
 static void workers_follow_cpus_and_load(void **state)
 {
     const struct pool_size pod = pool_size_for(4, 1), node = pool_size_for(16, 1),
@@ -398,11 +435,11 @@ static void workers_follow_cpus_and_load(void **state)
     assert_int_equal(large.least, 16);
     assert_int_equal(large.most, 32);
     assert_int_equal(pool_size_for(128, 1).most, 4);
-    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_visits){1000, 900}), 4);
-    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_visits){1000, 300}), 4);
-    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_visits){1000, 300}), 2);
-    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_visits){1000, 10}), 2);
-    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_visits){0, 0}), 2);
+    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 900}), 4);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 300}), 4);
+    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 700}), 2);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 10}), 2);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){0, 0}), 2);
 }
 
 int main(void)
@@ -414,6 +451,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_pool_can_be_left_and_entered, setup, teardown),
         cmocka_unit_test_setup_teardown(an_exempt_session_is_served_by_its_thread, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
+        cmocka_unit_test_setup_teardown(sessions_with_long_queues_get_equal_shares, setup,
+                                        teardown),
         cmocka_unit_test(workers_follow_cpus_and_load),
     };
 
