@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A monitor as nvidia-smi, nvitop, gpustat and pynvml are: prints what libnvidia-ml.so.1 answers, as
-JSON. nvml_monitor.py [--as-client] [--fork] [--threads] [--smi]; with --watch it answers once for each
+JSON. nvml_monitor.py [--as-client] [--fork] [--threads] [--smi] [--torch]; with --watch it answers once for each
 line that it reads."""
 import ctypes
 import json
@@ -195,6 +195,19 @@ def look_in_threads():
     return found
 
 
+def look_as_torch():
+    """torch.cuda.device_count(), utilization(), list_gpu_processes() and mem_get_info()."""
+    count, device, utilization = U32(), ctypes.c_void_p(), RATES()
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    results = [nvml.nvmlInit(), nvml.nvmlDeviceGetCount_v2(ctypes.byref(count)),
+               nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)),
+               nvml.nvmlDeviceGetUtilizationRates(device, ctypes.byref(utilization)),
+               ctypes.CDLL("libcuda.so.1").cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))]
+    return {"results": results, "count": count.value, "uuid": text("nvmlDeviceGetUUID", device),
+            "utilization": utilization.gpu, "memory": [free.value, total.value],
+            "processes": listing("nvmlDeviceGetComputeRunningProcesses_v3", device, PROCESS)}
+
+
 SMI_TABLE = bytes.fromhex("c4fe3e6cc98f6c4ea327ee696e12f7c4")
 SMI_PROCESS = structure(("pid", U32), ("memory", U64), ("gi", U32), ("ci", U32), ("protected", U64),
                         ("name", ctypes.c_char * 4096))
@@ -223,6 +236,8 @@ def main():
     if "--before-init" in sys.argv:
         print(json.dumps([nvml.nvmlDeviceGetCount_v2(ctypes.byref(U32())), nvml.nvmlShutdown(),
                           nvml.nvmlErrorString(3).decode()]))
+    elif "--torch" in sys.argv:
+        print(json.dumps(look_as_torch()))
     elif "--smi" in sys.argv:
         print(json.dumps(look_as_smi()))
     elif "--fork" in sys.argv:

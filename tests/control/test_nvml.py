@@ -135,6 +135,16 @@ class Monitors(harness.TestCase):
         self.assertLessEqual(seen["memory"]["free"], 240 << 20)
         self.assertEqual(seen["memory_v2"]["total"], 256 << 20)
 
+    def test_what_pytorch_asks(self):
+        other = self.begin()
+        seen = self.monitor("--as-client", "--torch", options=("--device", "soft", "--memory", "256M", "--show-limit"))
+        device, = self.funnel_json("devices")
+        self.assertEqual((seen["results"], seen["count"], seen["uuid"]), ([0] * 5, 1, device["uuid"]))
+        self.assertLessEqual(seen["utilization"], 100)
+        self.assertIn(other.pid, [process["pid"] for process in seen["processes"]])
+        self.assertEqual(len(seen["processes"]), 2)
+        self.assertEqual(seen["memory"], [240 << 20, 256 << 20])
+
     def test_pid_namespace(self):
         """A monitor in a container sees the programs there, by their numbers there."""
         outside = self.begin()
