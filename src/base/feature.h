@@ -34,6 +34,7 @@
     X(CONTROL_GROUPS, "control-groups")         \
     X(LANE_MOVES, "lane-moves")                 \
     X(SENSORS, "sensors")                       \
+    X(SERVER_NETWORK, "server-network")         \
     X(SANDBOX, "sandbox")
 
 #define FEATURE_NUMBER(name, text) FEATURE_##name,

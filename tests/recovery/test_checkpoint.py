@@ -3,6 +3,7 @@
 """Checkpoints of programs: the directory, what goes on, and what comes back after the end of the
 server. Run as: test_checkpoint.py BUILD [--device cuda]."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -143,6 +144,75 @@ class Checkpoint(test_suspend.MovedMemory):
         self.damage(place + "/memory")
         self.refused("not as it was written", "restore", place)
         self.assertTrue(self.row(probe)["suspended"])
+
+
+class Criu(test_suspend.MovedMemory):
+    """A process that CRIU has dumped and made again."""
+    more = {"FUNNEL_OFF": "server-network"}
+
+    def criu(self, *words):
+        return subprocess.run(["criu", *words], stdout=subprocess.DEVNULL, text=True,
+                              stderr=subprocess.PIPE)
+
+    def setUp(self):
+        if os.geteuid() or not shutil.which("criu") or self.criu("check").returncode:
+            self.skipTest("criu does not run here")
+        super().setUp()
+        self.folder_of_dump = self.directory()
+        self.told = os.path.join(self.folder_of_dump, "told")
+        self.said = os.path.join(self.folder_of_dump, "said")
+        os.mkfifo(self.told)
+        open(self.said, "w").close()
+
+    def start(self):
+        """In a session of its own, with files that CRIU opens again."""
+        words = os.open(self.told, os.O_RDWR)
+        self.addCleanup(os.close, words)
+        self.words = words
+        with open(self.said, "a") as said:
+            process = subprocess.Popen(
+                [os.path.join(test_recovery.BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
+                 os.path.join(test_recovery.BUILD, "tests/recovery/suspend_probe")],
+                env=dict(self.environment, FUNNEL_MANAGED="host",
+                         FUNNEL_LOG=self.folder_of_dump + "/log"),
+                stdin=words, stdout=said, stderr=said, start_new_session=True)
+        self.addCleanup(self.end, process)
+        self.await_answers(1)
+        return process
+
+    def end(self, process):
+        try:
+            os.kill(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+    def answers(self):
+        with open(self.said) as said:
+            return said.read().splitlines()
+
+    def await_answers(self, count):
+        wait_until(lambda: len(self.answers()) >= count, "an answer")
+
+    def ask_all(self, *words):
+        for word in words:
+            count = len(self.answers())
+            os.write(self.words, (word + "\n").encode())
+            self.await_answers(count + 1)
+
+    def test_a_dumped_process(self):
+        process, place = self.start(), os.path.join(self.folder_of_dump, "checkpoint")
+        images = self.directory()
+        self.ask_all("work 3 40", "hold 20 7")
+        self.fine("checkpoint", "--detach", process.pid, place)
+        dumped = self.criu("dump", "-t", str(process.pid), "-D", images, "--ext-unix-sk")
+        self.assertEqual(dumped.returncode, 0, dumped.stderr)
+        process.wait()
+        self.kill_server()
+        restored = self.criu("restore", "-d", "-D", images, "--ext-unix-sk")
+        self.assertEqual(restored.returncode, 0, restored.stderr)
+        self.ask_all("check", "work 4 40", "check")
+        self.assertEqual({answer.split()[1] for answer in self.answers()}, {FINE}, self.logs())
 
 
 def hash_bytes(data):

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "checkpoint_directory.h"
 #include "cli.h"
@@ -12,6 +13,10 @@
 #include "fd.h"
 #include "snapshot.h"
 #include "text.h"
+
+/* How long a detached program may be known to its server. */
+#define LEAVE_PAUSE_NS 10000000
+#define LEAVE_TRIES 1000
 
 static bool is_named(const struct command_client *client, uint64_t name)
 {
@@ -78,6 +83,24 @@ static int fill_directory(int fd, uint64_t name, struct checkpoint_directory *ch
     return publish(checkpoint, manifest);
 }
 
+/* CRIU can dump a process when its server has closed the last socket to it. */
+static int await_end(int fd, uint64_t name)
+{
+    const struct timespec pause = {.tv_nsec = LEAVE_PAUSE_NS};
+    bool is_there = true;
+
+    for (int tries = 0; is_there && tries < LEAVE_TRIES; tries++) {
+        struct snapshot snapshot;
+
+        if (snapshot_read(fd, &snapshot))
+            return cli_fail("the daemon did not answer");
+        is_there = find_client(&snapshot, name) != NULL;
+        snapshot_fini(&snapshot);
+        nanosleep(&pause, NULL);
+    }
+    return is_there ? cli_fail("its server has not closed its sockets; server.log may say why") : 0;
+}
+
 static int make_checkpoint(uint64_t name, const char *path, enum checkpoint_state state)
 {
     struct checkpoint_manifest manifest = {.state = state};
@@ -88,7 +111,7 @@ static int make_checkpoint(uint64_t name, const char *path, enum checkpoint_stat
         return 1;
     int status = fill_directory(fd, name, &checkpoint, envelope, &manifest);
     checkpoint_directory_close(&checkpoint);
-    return status;
+    return status || state != CHECKPOINT_DETACHED ? status : await_end(fd, name);
 }
 
 static int run_checkpoint(int argc, char **argv)

@@ -44,6 +44,7 @@ struct client {
     struct channel channel;
     int socket;
     uint64_t socket_inode; /* tells whether the program has closed our descriptors */
+    uint64_t attached_ns;  /* machine_ns() */
     struct attach_request request;
     pthread_mutex_t socket_lock; /* from a request for a descriptor until it is here */
     uint32_t generation;         /* differs from that of any client before a fork */

@@ -21,6 +21,7 @@
 #include "fd.h"
 #include "job.h"
 #include "page_reserve.h"
+#include "restored_process.h"
 #include "shm.h"
 #include "sock.h"
 #include "text.h"
@@ -359,6 +360,7 @@ static int build(struct client *made, struct attempt *attempt)
         return r;
     made->socket = attempt->socket;
     made->socket_inode = inode_of(attempt->socket);
+    made->attached_ns = machine_ns();
     made->request = attempt->request;
     made->record_count = attempt->offer.device_count;
     pthread_mutex_init(&made->socket_lock, NULL);
@@ -526,9 +528,18 @@ static int move_gpu_region(struct attempt *attempt)
     return map_gpu_region(attempt);
 }
 
+static bool is_socket(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
 bool attach_is_whole(void)
 {
-    return client->socket_inode && inode_of(client->socket) == client->socket_inode;
+    if (client->socket_inode && inode_of(client->socket) == client->socket_inode)
+        return true;
+    return process_is_restored_since(client->attached_ns) && is_socket(client->socket);
 }
 
 /* The descriptor keeps its number. */
@@ -537,6 +548,7 @@ static int move_socket(const struct attempt *attempt)
     if (dup3(attempt->socket, client->socket, O_CLOEXEC) < 0)
         return -errno;
     client->socket_inode = inode_of(client->socket);
+    client->attached_ns = machine_ns();
     return 0;
 }
 

@@ -167,10 +167,11 @@ static void use_huge_pages(void)
 }
 
 /* A server speaks through descriptors that it is given, so it needs no network. Without the right
- * to leave the daemon's it stays there. */
+ * to leave the daemon's it stays there. CRIU finds sockets only in the network of the process that
+ * it dumps, and a client has some that its server has made. */
 static void leave_network(void)
 {
-    if (!feature_is_off(FEATURE_SANDBOX))
+    if (!feature_is_off(FEATURE_SANDBOX) && !feature_is_off(FEATURE_SERVER_NETWORK))
         unshare(CLONE_NEWNET);
 }
 
