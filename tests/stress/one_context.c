@@ -3,13 +3,12 @@
  * Runs programs of tests/api as threads of one process, without Funnel, so that they share one
  * context of the driver as the programs of a server do. What fails here is the driver's.
  *
- *     one_context [--ordered] [--alone] [--modules] SECONDS PROGRAM[=ARGUMENT]:COPIES ...
+ *     one_context [--ordered] [--modules] SECONDS PROGRAM[=ARGUMENT]:COPIES ...
  *
  * Each copy is a library of its own, with its own variables, and runs again until the time is over.
  * The driver is the libcuda.so.1 that the loader finds. With `--ordered` each graph is launched
  * behind the last one, and none is changed or destroyed while one runs: as the server does with
- * conditional nodes. With `--alone` no kernel is launched while a graph runs, and with `--modules`
- * no code is loaded, asked for or unloaded beside one either.
+ * conditional nodes. With `--modules` no code is loaded, asked for or unloaded beside one either.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -39,13 +38,12 @@ struct copy {
 
 static struct copy copies[COPIES_MAX];
 static unsigned copy_count;
-static bool ordered, alone, modules;
+static bool ordered, modules;
 static struct timespec end;
 
 /* ---- calls of the driver that are made differently ---- */
 
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t launches = PTHREAD_RWLOCK_INITIALIZER;
 static CUevent last;
 
 /* The driver's own function of that name. */
@@ -64,30 +62,14 @@ static CUresult launch_in_turn(CUgraphExec graph, CUstream stream)
     return result;
 }
 
-static CUresult launch_alone(CUgraphExec graph, CUstream stream)
-{
-    pthread_rwlock_wrlock(&launches);
-    CUresult result = cuCtxSynchronize();
-    if (result == CUDA_SUCCESS)
-        result = NEXT(cuGraphLaunch)(graph, stream);
-    if (result == CUDA_SUCCESS)
-        result = cuCtxSynchronize();
-    pthread_rwlock_unlock(&launches);
-    return result;
-}
-
 CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
 {
-    if (alone)
-        return launch_alone(graph, stream);
     return ordered ? launch_in_turn(graph, stream) : NEXT(cuGraphLaunch)(graph, stream);
 }
 
 /* Between these no graph runs, and none is launched. */
 static void begin_quiet(void)
 {
-    if (alone)
-        pthread_rwlock_wrlock(&launches);
     if (!ordered)
         return;
     pthread_mutex_lock(&turn);
@@ -99,8 +81,6 @@ static CUresult end_quiet(CUresult result)
 {
     if (ordered)
         pthread_mutex_unlock(&turn);
-    if (alone)
-        pthread_rwlock_unlock(&launches);
     return result;
 }
 
@@ -161,24 +141,11 @@ CUresult cuGraphNodeSetEnabled(CUgraphExec graph, CUgraphNode node, unsigned ena
     return end_quiet(NEXT(cuGraphNodeSetEnabled)(graph, node, enabled));
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned block_x,
-                        unsigned block_y, unsigned block_z, unsigned shared, CUstream stream,
-                        void **params, void **extra)
+/* The other programs' work is in this context, too, and they capture, which such a call would
+ * break. What a program here waits for so is in the legacy stream. */
+CUresult cuCtxSynchronize(void)
 {
-    pthread_rwlock_rdlock(&launches);
-    CUresult result = NEXT(cuLaunchKernel)(function, x, y, z, block_x, block_y, block_z, shared,
-                                           stream, params, extra);
-    pthread_rwlock_unlock(&launches);
-    return result;
-}
-
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params,
-                          void **extra)
-{
-    pthread_rwlock_rdlock(&launches);
-    CUresult result = NEXT(cuLaunchKernelEx)(config, function, params, extra);
-    pthread_rwlock_unlock(&launches);
-    return result;
+    return cuStreamSynchronize(NULL);
 }
 
 /* ---- the programs ---- */
@@ -295,12 +262,10 @@ int main(int count, char **arguments)
 
     for (; next < count && arguments[next][0] == '-'; next++) {
         ordered |= strcmp(arguments[next], "--ordered") == 0;
-        alone |= strcmp(arguments[next], "--alone") == 0;
         modules |= strcmp(arguments[next], "--modules") == 0;
     }
     if (count - next < 2)
-        die("usage",
-            "one_context [--ordered] [--alone] [--modules] SECONDS PROGRAM[=ARGUMENT]:COPIES ...");
+        die("usage", "one_context [--ordered] [--modules] SECONDS PROGRAM[=ARGUMENT]:COPIES ...");
     char *slash = strrchr(arguments[0], '/');
     if (slash)
         *slash = '\0';
