@@ -59,14 +59,14 @@ typedef double S_f64;
     }
 
 #define HANDLERS(name)                                                 \
+    TEAM_HANDLER(name)                                                 \
     static void run_##name(struct warp *warp, const struct insn *insn) \
     {                                                                  \
         if (warp->full)                                                \
-            all_##name(warp, insn);                                    \
+            team_##name(&warp, 1, insn);                               \
         else                                                           \
             some_##name(warp, insn);                                   \
-    }                                                                  \
-    TEAM_HANDLER(name)
+    }
 
 /* Of what looks at the lanes itself. */
 #define HANDLERS_OF_ALL(name)                                          \
