@@ -4,8 +4,8 @@
 
 #include "futex.h"
 
-/* A thread that has waited leaves the lock awaited, for it cannot know whether others still sleep:
- * each of them is woken by the one before, and the last wakes none. */
+/* A thread that has waited leaves the lock awaited, for it cannot know whether others still sleep.
+ * Each of them is woken by the one before, and the last wakes none. */
 void lock_wait(struct lock *lock)
 {
     while (atomic_exchange_explicit(&lock->state, LOCK_AWAITED, memory_order_acquire) != LOCK_FREE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log. A line is put together on the stack and written by one write(2): that is all the locking
- * there is, between threads as between processes that append to the same file. */
+/* The log. A line is put together on the stack and written by one write(2). There is no other
+ * locking, between threads or between processes that append to the same file. */
 #include "log.h"
 
 #include <errno.h>

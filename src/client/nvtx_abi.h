@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a library that NVTX loads into a program shares with the NVTX functions inside the program:
- * tables of function pointers, which stand for nvtxRangePushA() and the others once they are
- * replaced. The layout is public: NVTX 3, nvtx3/nvtxDetail/nvtxTypes.h and nvtx3/nvToolsExt.h.
+ * The interface between a library that NVTX loads into a program and the NVTX functions inside the
+ * program. It is tables of function pointers, which stand for nvtxRangePushA() and the others once
+ * they are replaced. The layout is public: NVTX 3, nvtx3/nvtxDetail/nvtxTypes.h and
+ * nvtx3/nvToolsExt.h.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  * prefetched it to. The caller acts on the advice.
  *
  * Offsets and sizes are bytes from the start of the allocation; a range is all of the pages that it
- * touches, and lies in the allocation. The functions take no lock: the caller guards the advice.
+ * overlaps, and lies in the allocation. The functions take no lock: the caller guards the advice.
  */
 #pragma once
 

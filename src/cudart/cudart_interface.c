@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table that libcudart itself runs on: primary contexts that are known before they are active,
- * and, for runtimes before CUDA 12, the loading of the modules that a program was linked with.
+ * The table that libcudart itself runs on: primary contexts that are known before they are active.
+ * For runtimes before CUDA 12 it also loads the modules that a program was linked with.
  */
 #include "tables.h"
 

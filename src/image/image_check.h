@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether `bytes` (with a NUL behind them) are an image whose headers stay within `size`: a fat
- * binary container, or a bundle of them (image_bundle.h), an ELF file or PTX text. */
+/* Whether `bytes` (with a NUL behind them) are an image whose headers stay within `size`. It may be
+ * a fat binary container, a bundle of them (image_bundle.h), an ELF file or PTX text. */
 bool image_is_sound(const void *bytes, size_t size);
 
 /* Whether an image that is sound is PTX text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each format tells its length: a fat binary in its header, an ELF file by the end of its tables
- * and sections, an archive by its members, PTX by its NUL.
+ * Each format tells its length. A fat binary has it in its header, PTX ends at its NUL, an ELF file
+ * at the end of its tables and sections, and an archive has members.
  */
 #include "image_size.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server does when its daemon has died: it serves the clients that it has, and waits for the
- * next daemon at the listening socket that it was started with. All of it is the main thread's.
+ * The server without its daemon, which has died. It serves the clients that it has, and waits for
+ * the next daemon at the listening socket that it was started with. All of it is the main thread's.
  */
 #pragma once
 

@@ -257,9 +257,9 @@ static void start_sensors(struct server *server)
     server->life->sensors = sensor_watch_start(driver_path(), pci_bus_ids, server->devices.count);
 }
 
-/* Where kernels run on CPUs, the operating system's scheduler takes the place of time slices: 10
- * steps nicer than others, threads of a batch lane get about a tenth of a CPU that both want.
- * Threads inherit both settings. */
+/* Where kernels run on CPUs, the operating system's scheduler takes the place of time slices.
+ * Threads of a batch lane are 10 steps nicer than others, and get about a tenth of a CPU that both
+ * want. Threads inherit both settings. */
 static void yield_cpus(void)
 {
     const struct sched_param none = {.sched_priority = 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * funnel run: sets the environment that brings a CUDA program to Funnel, or with --direct keeps it
- * away from it, and becomes that program, so its exit status and signals are its own.
+ * away. Then it becomes that program, so exit status and signals are the program's.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trace as Chrome's and Perfetto's JSON: a process for each client, with a line for the commands
- * that the server executed and one for each stream; arrows lead from a command to its work. */
+/* A trace as Chrome's and Perfetto's JSON. It has a process for each client, with a line for the
+ * commands that the server executed and one for each stream. Arrows lead from a command to its
+ * work. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -181,7 +181,7 @@ static void use_managed(const struct box *box)
         managed_use(box->src, extent(box->src_pitch, box->src_height, box));
 }
 
-/* After a synchronous copy the program may read what it has written, and write what it has read:
+/* After a synchronous copy the program may read the destination and write the source. That holds
  * between two places on the device, too, since the program has managed memory at hand. */
 static CUresult finish_managed(CUresult result, struct stream *stream, bool sync)
 {

@@ -2,7 +2,7 @@
 /* Cutting a copy into chunks. */
 #include "copy_plan.h"
 
-/* A thread copies at some 15 GB/s and the GPU at 54, so the smallest chunk is worth 35 us of the
+/* A thread copies at some 15 GB/s and the GPU at 54. So the smallest chunk is worth 35 us of the
  * one and 10 us of the other; a command costs about 4 us. Measured on an H200: with 256 KiB one
  * client gets 17 GB/s, but eight together 31 where NVIDIA's MPS has 47. */
 #define CHUNK_MIN (512u << 10)

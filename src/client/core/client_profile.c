@@ -261,8 +261,8 @@ void client_profile_mark(const struct profiler_mark *mark)
 
 /* ---- the interface ---- */
 
-/* The caller is inside the library before it has the lock: while it waits there for the server, the
- * library may change under it, but for nothing that the lock guards. */
+/* The caller is inside the library before it has the lock. While it waits there for the server, the
+ * library may change under it, but not the state that the lock guards. */
 static bool enter_attached(void)
 {
     if (client_mode() != CLIENT_FUNNEL)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the launchers of MPI, Slurm and PyTorch say in the environment, and what `command` says, the
- * command line of this process with NULs, cut to `size` bytes: a process that was forked has that
- * of its parent, and one that Python's multiprocessing has started says so. */
+/* Reads the environment, in which launchers of MPI, Slurm and PyTorch speak, and `command`. That is
+ * the command line of this process with NULs, cut to `size` bytes. A forked process has its
+ * parent's, and one that Python's multiprocessing has started says so. */
 bool job_has_several_processes(const char *command, size_t size);

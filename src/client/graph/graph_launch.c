@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launching graphs. A graph without steps is one command. Where the program takes part, its steps
- * are between the segments as they would be between other commands of the stream, and a second
- * launch waits for the first one, on whatever stream that was.
+ * are between the segments as they would be between other commands of the stream. A second launch
+ * waits for the first one, on whatever stream that was.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds back the threads that write to certain pages where userfaultfd cannot: the pages are
+ * Holds back the threads that write to certain pages where userfaultfd cannot. The pages are
  * read-only for a moment, and a handler of SIGSEGV lets a writing thread wait and write again.
  * System calls that write there fail with EFAULT meanwhile.
  */

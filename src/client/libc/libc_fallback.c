@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that the C library has only got since glibc 2.17, for the client library alone, which
- * is loaded into programs of older systems: it must not name them as symbols of the C library. They
- * hide the library's own within it. The kernel's structures are those of glibc on 64-bit machines.
+ * Functions that the C library has only got since glibc 2.17. They are for the client library
+ * alone. Programs of older systems load it, so it must not name them as symbols of the C library.
+ * They hide the library's own within it. The kernel's structures are those of glibc on 64-bit
+ * machines.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * More managed memory than the capacity of a device, or the limit of the client. Each area
- * (managed_area.h) has its chunks here. Each chunk is on the device, or out: then memory of the
+ * (managed_area.h) has its chunks here. Each chunk is on the device, or out. Then memory of the
  * host is in its place, at the same address, and kernels reach that. exchange_plan.h decides which
  * chunks change places. They do so only while the client has no work, and keep their contents.
  *

@@ -30,8 +30,8 @@ bool move_up_for_locked(struct stream *stream);
  */
 void move_up(uint64_t address, uint64_t size);
 
-/* The same with the channel lock, for a variable that comes to lie in allocations with others: its
- * bytes are copied from then on, and all of the allocations are global. */
+/* The same with the channel lock, for a variable that comes to lie in allocations with others. From
+ * then on its bytes are copied, and all of the allocations are global. */
 void move_up_for_variable_locked(uint64_t address, uint64_t size);
 
 /* Brings a range of an allocation down, behind the work on the stream. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The managed variables that the program knows: each has its own bytes at the server's address.
- * Where managed memory moves, these are pages that do so (managed_allocation.h); else the variable
- * has two page-locked copies, one that the server reads and one that it writes, to compare with.
+ * Where managed memory moves, these are pages that do so (managed_allocation.h). Else the variable
+ * has two page-locked copies to compare with: one that the server reads and one that it writes.
  */
 #include "managed_variable.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Peers: devices that reach each other's memory. A program enables that for a pair of contexts. The
- * server is told once for a pair of devices, also before a copy from one to the other; from then on
- * the client's memory of the one is mapped for the other as well.
+ * client tells the server once for a pair of devices, also before a copy from one to the other.
+ * From then on the client's memory of the one is mapped for the other as well.
  */
 #include "client_peer_access.h"
 

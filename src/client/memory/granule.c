@@ -2,7 +2,7 @@
 /*
  * Granules: ranges of device or pinned host memory at an address of the client's window. The server
  * makes device memory. Over the socket comes an inbox with a descriptor that keeps it alive until
- * the server takes it back (revocable.h); the memory of a client that has a memory limit may come
+ * the server takes it back (revocable.h). The memory of a client with a memory limit may come
  * without one. Host memory is made here.
  */
 #include "granule.h"

@@ -83,8 +83,8 @@ static CUresult send_image_load(const struct module *module, const struct image 
 }
 
 /* Code that was linked for other devices only may still be linked for this one. A driver that loads
- * libraries for all devices at once may say only when a kernel is asked for that it has none for
- * this one, so that is found out here. */
+ * libraries for all devices at once may say only at the request for a kernel that it has none for
+ * this device. So the client asks here. */
 static CUresult send_load(struct module *module, const struct jit_options *options)
 {
     char text[LOG_MAX];

@@ -28,8 +28,9 @@
 #define END_TIMEOUT_NS (10 * NS_PER_SEC)
 #define END_POLL_NS (2 * NS_PER_MS)
 
-/* For how long other threads are waited for until they are outside the library: for a move to
- * another server, which the client needs, and to another context, which it can do without. */
+/* How long the client waits until other threads are outside the library. The first is for a move to
+ * another server, which it needs; the second for one to another context, which it can do without.
+ */
 #define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
 #define CLOSE_BRIEFLY_NS (5 * NS_PER_MS)
 

@@ -24,8 +24,8 @@ enum recovery_rule {
 
 enum recovery_rule recovery_rule(uint32_t op);
 
-/* Whether a server that ended with this error leaves memory as it was, so that a client that did
- * not cause the error can go on: not when the memory itself has failed. */
+/* Whether a server that ended with this error leaves memory as it was. Then a client that did not
+ * cause the error can go on. False when the memory itself has failed. */
 bool recovery_is_possible(CUresult error);
 
 /* Whether a client that has sent these commands so far can be moved at all: bit op % 64 of used[op

@@ -185,8 +185,8 @@ static void ask_for_life_sign(uint64_t now, uint64_t *asked)
         leave_meanwhile();
 }
 
-/* The server's wake is a function that the GPU's driver calls behind the fence, and each such call
- * holds up the launches of all clients; most waits are over before one is needed. */
+/* The server's wake is a function that the GPU's driver calls behind the fence. Each such call
+ * holds up the launches of all clients, and most waits are over before one is needed. */
 static CUresult sleep_in_turns(struct fence fence, uint64_t stream, struct timed_poll *poll)
 {
     uint64_t asked = clock_ns();

@@ -203,9 +203,9 @@ static void await_completion(const struct completion *completion)
         pthread_cond_wait(&runner.ended, &runner.lock);
 }
 
-/* A function may use managed variables, and only the caller can bring them up to date: a stream
- * that waits for the host must need no call to go on (the server's gate.h says why). So the
- * caller waits for the stream, and for the function. */
+/* A function may use managed variables, and only the caller can bring them up to date. A stream
+ * that waits for the host must need no call to go on (the server's gate.h says why). So the caller
+ * waits for the stream, and for the function. */
 static CUresult run_at_once(struct stream *stream, struct job what)
 {
     struct completion completion = {.done = false};

@@ -14,7 +14,7 @@
 #include "server_protocol.h"
 
 /* A client that had attached to the server with this name and these devices has ended at that time
- * (wall clock, seconds): adds it to the totals, and a line to the journal. */
+ * (wall clock, seconds). Adds it to the totals, and a line to the journal. */
 void usage_journal_add(const struct daemon *daemon, const char *server,
                        const struct server_ready *ready, const struct server_identity *who,
                        const struct server_client_gone *gone, int64_t ended);

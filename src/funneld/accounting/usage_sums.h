@@ -11,8 +11,7 @@
 /* False when there is no space for another sum. */
 bool usage_sums_add(const struct usage_line *line);
 
-/* Has `write` write a line for each sum that has been added to for ten minutes, or with `all` for
- * each there is, and forgets those for which it returned 0. Returns how many clients are in the
- * others of these. */
+/* Has `write` write a line for each sum that has grown for ten minutes, or with `all` for each one.
+ * Forgets those for which it returned 0. Returns how many clients are in the others of these. */
 unsigned usage_sums_write(bool all, int (*write)(void *context, struct evbuffer *line),
                           void *context);

@@ -24,7 +24,7 @@ bool client_routes_need_groups(const struct daemon *daemon);
 struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const char *groups);
 
 /* Of a program that connected to the namespace `*space`, or to the daemon's own socket if that is
- * NULL; then it becomes the namespace that the program belongs to, or stays NULL. `hello` has the
+ * NULL. NULL becomes the namespace that the program belongs to, if there is one. `hello` has the
  * class and the isolation that it asks for, and `choice` is what has been chosen for it since it
  * came. */
 void client_routes_find(const struct daemon *daemon, const struct server_identity *identity,

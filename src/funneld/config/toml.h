@@ -45,8 +45,8 @@ struct toml {
     size_t length;
 };
 
-/* Reads the `size` bytes at `text`, behind which a NUL follows: 0 with the root table, which the
- * caller gives back, or -EINVAL or -ENOMEM with "line N: " and a message. */
+/* Reads the `size` bytes at `text`, which end in a NUL beyond them. 0 with the root table, which
+ * the caller gives back. -EINVAL or -ENOMEM with "line N: " and a message. */
 int toml_parse(const char *text, size_t size, struct toml **ret_root,
                char ret_reason[TOML_REASON_MAX]);
 void toml_free(struct toml *tree);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program of a client, as the daemon has seen it itself: two processes are the same program
+ * The program of a client, as the daemon has seen it itself. Two processes are the same program
  * when they are of one user and one container, and run one executable. All programs of an
  * interpreter share its executable, so there the script counts as well.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection of the daemon on its event loop: whole messages come in through a handler, and go
- * out through a queue, so that a peer that does not read cannot make the daemon wait.
+ * One connection of the daemon on its event loop. Whole messages come in through a handler, and go
+ * out through a queue. So a peer that does not read cannot make the daemon wait.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
  * for one of more than 128 KiB, which no kernel shows. */
 int control_groups_read(const char *proc, pid_t pid, char **ret_groups);
 
-/* The path of version 2, in which the root is "": false where there is none, or it is outside of
+/* The path of version 2, in which the root is "". False where there is none, or it is outside of
  * the daemon's own cgroup namespace, or has more than `capacity` bytes. */
 bool control_groups_path(const char *groups, char *ret_path, size_t capacity);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory limits of control groups: dmem.max and the soft dmem.min of version 2, which Linux has
- * since 6.14. The kernel counts the memory of its own drivers by it; Funnel's clients have theirs
- * from a server in another group, so the daemon reads the limits and has the server keep them.
+ * since 6.14. The kernel counts the memory of its own drivers by it. Funnel's clients have theirs
+ * from a server in another group. So the daemon reads the limits and has the server keep them.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon is the only one of its pipe directory: safe directories, a lock that ends with
+ * A daemon is the only one of its pipe directory. Here are safe directories, a lock that ends with
  * the process, the pid file that scripts read, and the socket that programs connect to.
  */
 #pragma once

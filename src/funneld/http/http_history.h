@@ -6,8 +6,8 @@
 
 #include "usage_history.h"
 
-/* Appends an object: `period` of a sample in seconds, `gpus` by UUID, `programs` by serial number
- * with who they are, and the `samples` that ended after `since`, the oldest first: [time,
- * [[program, gpu, multiprocessors, bytes], ...]]. Program 0 stands for those that are not told
- * apart. */
+/* Appends an object: `period` of a sample in seconds, `gpus` by UUID, and `programs` by serial
+ * number with who they are. The `samples` are those that ended after `since`, the oldest first:
+ * [time, [[program, gpu, multiprocessors, bytes], ...]]. Program 0 stands for those that are not
+ * told apart. */
 void http_history_add(struct evbuffer *out, enum history_range range, double since);

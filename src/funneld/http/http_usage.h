@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The use of programs that have ended, for the status page: the sums that `funnel usage` makes of
- * the journal. The command makes them in a process of its own, because the journal may have many
- * megabytes and the daemon's one thread has programs to hand over meanwhile.
+ * the journal. The command makes them in another process. The journal may have many megabytes, and
+ * the daemon's one thread has programs to hand over meanwhile.
  */
 #pragma once
 

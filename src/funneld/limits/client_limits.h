@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The limits that operators set: the daemon's defaults, and each server's own, which start as a
- * copy of the defaults. They bind clients that come later; what a client asks for itself can only
- * tighten them, except for the priority, and whether totals of memory show the limit, which a
- * client may choose.
+ * copy of the defaults. They bind clients that come later. A client's own request can only tighten
+ * them, with two exceptions: the priority, and whether totals of memory show the limit.
  */
 #pragma once
 

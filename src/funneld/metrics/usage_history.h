@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs' use of each GPU in the last day, in memory. Every two seconds the daemon asks
- * its servers. Samples of two seconds are kept for five minutes; twelve of them become one of 24
- * seconds, kept for an hour, and 24 of these one of 576 seconds, kept for a day. A sample is a
+ * The programs' use of each GPU in the last day, in memory. Every two seconds the daemon asks its
+ * servers. Samples of two seconds are kept for five minutes. Twelve of them become one of 24
+ * seconds, kept for an hour; 24 of these become one of 576 seconds, kept for a day. A sample is a
  * mean, so a program that has come and gone between two points of the day is in it as well.
  *
  * Kept only while the daemon serves metrics over HTTP. The daemon's one thread owns it.

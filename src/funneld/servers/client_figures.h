@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the figures that a server reports of a client can be: no client has used a device for
- * longer than it has been there, or more memory than the device has. What cannot be is cut to the
- * most that can.
+ * Whether the figures that a server reports of a client can be true. No client has used a device
+ * for longer than it has been there, or more memory than the device has. What cannot be is cut to
+ * the most that can.
  */
 #pragma once
 

@@ -2,10 +2,10 @@
 /*
  * Moves to the batch lane that no operator has ordered. A program whose kernels are long makes the
  * short kernels of others wait for it. Where they wait much longer than a switch between two lanes
- * costs, it moves to the batch lane. It comes back when that did not shorten the kernels of
- * the others, when it loses three quarters of its own speed, when its kernels are short, or when no
- * other program has had work for a while. Whether the others have short kernels shows after the
- * move alone: one that has never been alone before may only have waited.
+ * costs, it moves to the batch lane. It comes back when that did not shorten the kernels of the
+ * others, or when it loses three quarters of its own speed. It also comes back when its kernels are
+ * short, or when no other program has had work for a while. Whether the others have short kernels
+ * shows after the move alone: one that has never been alone before may only have waited.
  *
  * Programs of class normal are moved, where no operator has given them that class while they ran.
  * Those that are one of several processes of a job stay: they may open each other's memory later by

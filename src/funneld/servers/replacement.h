@@ -13,8 +13,8 @@ struct server_process;
 /* Whether a new server would have clients soon: those of the old one that can move. */
 bool replacement_is_wanted(const struct server_process *server);
 
-/* Another one serves under the name of the server and with its limits from now on, or will when it
- * is ready: the standby, or, if one is wanted, a new one. False if none does; the server, if it is
+/* Another server serves under the name of this one and with its limits from now on, or when it is
+ * ready. It is the standby, or a new one if one is wanted. False if none does; the server, if it is
  * serving, still stands for its name then. */
 bool replacement_find(struct server_process *server, bool wanted);
 

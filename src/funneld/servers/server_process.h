@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server processes: at most one that takes clients for each name, which is uid_N for the server
- * of a user, that of a service (service.h), or that of another lane of either (lane.h). A server is
- * started for its first client, gets each client that follows, is queried about them, and is
- * replaced when it has died.
+ * The server processes: at most one that takes clients for each name. The name is uid_N for the
+ * server of a user, that of a service (service.h), or that of another lane of either (lane.h). A
+ * server is started for its first client, gets each client that follows, is queried about them, and
+ * is replaced when it has died.
  */
 #pragma once
 
@@ -115,8 +115,8 @@ void server_process_signal(const struct server_process *server, int number);
 int server_process_start(struct daemon *daemon, const struct server_route *route,
                          struct server_process **ret_server);
 
-/* Starts one as the server is, to stand by for it or to serve in its place, which it must have left
- * then: 0 with the other one in the list; errors of server_process_start(). */
+/* Starts a server like this one, to stand by for it or to serve in its place, which it must have
+ * left then. 0 with the other one in the list; errors of server_process_start(). */
 int server_process_start_another(const struct server_process *server, enum server_role role,
                                  struct server_process **ret_another);
 
@@ -131,8 +131,8 @@ bool server_process_has_died(struct server_process *server);
  * want one, and programs that wait are placed again. Nothing happens when the end was ordered. */
 void server_process_lost(struct server_process *server);
 
-/* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a server that
- * is ready, or refuses it when the daemon can keep no record of it. `hello` has the class that the
+/* Hands a program that connected to `space` (NULL = the daemon's own socket) over to a ready
+ * server. Refuses it when the daemon can keep no record of it. `hello` has the class that the
  * program gets. `groups` are its control groups (control_group.h), NULL = not known. Takes `fd`. */
 void server_process_add_client(struct server_process *server, const struct mps_namespace *space,
                                const struct server_identity *identity,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A status query asks every server (or one) for its clients and what they use, all servers at once,
- * and is done when each has responded, died, or not responded in time.
+ * A status query asks every server at once (or one server) for its clients and their use. It is
+ * done when each has responded, died, or not responded in time.
  */
 #pragma once
 

@@ -200,8 +200,8 @@ static uint64_t free_memory(const struct device *device)
     return !device_enter(device) && !driver.cuMemGetInfo_v2(&free_bytes, &total) ? free_bytes : 0;
 }
 
-/* What the context takes that is about to be made: by what this process has, where that is counted,
- * and else by what is free on the device, which other programs change, too. */
+/* How much memory the context takes that is about to be made. The process's own memory tells it,
+ * where that is counted; else the free memory of the device, which other programs change, too. */
 struct measure {
     bool counted;
     uint64_t own, free;

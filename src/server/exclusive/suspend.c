@@ -60,7 +60,7 @@ static bool are_at_rest(struct server *server, const struct exclusive_call *call
 }
 
 /* The first pause is for a thread that has just asked session_is_suspended(), and for its store
- * that says that it is not at rest: it pays for no fence between the two. */
+ * that says that it is not at rest. The thread pays for no fence between the two. */
 void suspend_await_rest(struct server *server, const struct exclusive_call *call,
                         uint64_t timeout_ns)
 {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Whether [offset, offset + size) of a client's descriptor can be mapped: 0; -EINVAL for a bad
+/* Whether [offset, offset + size) of a client's descriptor can be mapped. 0, or -EINVAL for a bad
  * range, -EOPNOTSUPP for a file that is not in memory, -EMSGSIZE when the file is shorter. */
 int host_file_check(int fd, uint64_t offset, uint64_t size);
 

@@ -24,8 +24,8 @@
 /* Limit of idle libraries: a small library takes far more memory than its image. */
 #define MODULE_CACHE_IDLE_MAX 1024u
 
-/* Limits of the libraries with variables that a client has unloaded and that wait for its end:
- * their number, and the bytes of their variables, for which no client is charged. */
+/* Limits of the libraries with variables that a client has unloaded and that wait for its end. They
+ * bound their number, and the bytes of their variables, for which no client is charged. */
 #define MODULE_CACHE_PARKED_MAX 64u
 #define MODULE_CACHE_PARKED_BYTES (8ull << 20)
 

@@ -16,7 +16,7 @@
 #define BYTES_PER_US_INITIAL 20000u
 
 /* Without thrashing for so many quanta, the pace halves. */
-#define CALM_QUANTA 8u
+#define QUIET_QUANTA 8u
 
 static uint64_t expected_ns(const struct stay_pace *pace, uint64_t bytes)
 {
@@ -58,7 +58,7 @@ static bool follow_return(struct stay_pace *pace, uint64_t away_ns, uint64_t qua
 {
     if (away_ns < quantum)
         return note_thrashing(pace, quantum, now);
-    if (now - pace->thrashed_at < CALM_QUANTA * quantum)
+    if (now - pace->thrashed_at < QUIET_QUANTA * quantum)
         return false;
     pace->thrashed_at = now;
     return set_factor(pace, pace->factor / 2);

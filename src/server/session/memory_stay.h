@@ -3,8 +3,8 @@
  * How long the memory of a program stays on its device before that of another one may take its
  * place, and whose memory leaves first.
  *
- * A program that has come back stays for a quantum: four times as long as its memory is under way,
- * out and back, so that copies take a fifth of the time at most. (The way back counts twice,
+ * A program that has come back stays for a quantum. That is four times as long as its memory is
+ * under way, out and back, so copies take a fifth of the time at most. (The way back counts twice,
  * because the first way out also makes page-locked memory.) When programs come back soon after they
  * have left, the device thrashes. Then the pace doubles, and all quanta with it, so that the
  * programs take turns. Times are those of clock_ns(). The functions take no lock.
@@ -47,6 +47,7 @@ struct resident {
     uint64_t ns;    /* for how long it has been idle, or else on the device */
 };
 
-/* Whether `a` leaves rather than `b` when `need` bytes are missing: a batch program, an idle one,
- * one that suffices alone; then the one that has been idle for longer for its size. */
+/* Whether `a` leaves rather than `b` when `need` bytes are missing. A batch program goes first,
+ * then an idle one, one that suffices alone, and the one that has been idle for longer for its
+ * size. */
 bool resident_leaves_before(const struct resident *a, const struct resident *b, uint64_t need);

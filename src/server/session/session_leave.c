@@ -14,9 +14,9 @@
 
 #define PAUSE_NS (200 * NS_PER_US)
 
-/* What a gentle move may cost: how long the client waits for its work, which is less than it would
- * wait (client_recovery.c); and how much memory another server may have to lock. An H100 takes 0.8
- * s for a GiB. */
+/* The costs that a gentle move may have. The client waits so long for its work, less than it would
+ * wait (client_recovery.c); another server may have to lock so much memory. An H100 takes 0.8 s for
+ * a GiB. */
 #define GENTLE_WAIT_NS (800 * NS_PER_MS)
 #define GENTLE_PINNED_MAX (256ull << 20)
 

@@ -45,8 +45,8 @@ static struct host_wait *next_to_look_at(struct session_streams *streams)
     return wait;
 }
 
-/* Streams pass their waits in any order, so each call looks at two, and the next call at the two
- * behind them: what is kept does not exceed twice what is needed. */
+/* Streams pass their waits in any order. So each call looks at two, and the next call at the two
+ * behind them. The record then keeps at most twice the waits that it needs. */
 static void forget_passed(struct session *session, unsigned looks)
 {
     while (looks-- && !list_empty(&session->streams->host_waits)) {

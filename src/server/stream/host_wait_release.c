@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ends what the streams of a client that has gone wait for, in rounds until all streams are idle.
- * A stream is held by the first of its waits that is not over, so only those are written, and a
- * bounded number in each round: a client may have left a million waits.
+ * Ends what the streams of a client that has gone wait for, in rounds until all streams are idle. A
+ * stream is held by the first of its waits that is not over. So the server writes only those, and a
+ * bounded number in each round, because a client may have left a million waits.
  */
 #include "host_wait.h"
 

@@ -2,10 +2,10 @@
 /*
  * Streams, and the order that CUDA promises between the legacy default stream and the others.
  *
- * Work on the legacy stream begins when all earlier work on the client's blocking streams is done,
- * and work on a blocking stream begins when all earlier work on the legacy stream is done. Every
- * stream counts its work; a stream that is to follow another one waits for an event behind the
- * other's work, unless it has waited for that much already. A client with one stream pays nothing.
+ * Work on the legacy stream begins when all earlier work on the client's blocking streams is done.
+ * Work on a blocking stream begins when all earlier work on the legacy stream is done. Every stream
+ * counts its work; a stream that is to follow another one waits for an event behind the other's
+ * work, unless it has waited for that much already. A client with one stream pays nothing.
  */
 #include "event.h"
 #include "stream_state.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many workers serve the sessions while CPUs are short. Few are enough for programs that wait
- * for their launches, because the driver makes the launches of a context one after the other, and
- * each worker takes a CPU from the programs. Programs that launch without waiting keep more busy.
+ * for their launches. The driver makes the launches of a context one after the other, and each
+ * worker takes a CPU from the programs. Programs that launch without waiting keep more busy.
  */
 #pragma once
 

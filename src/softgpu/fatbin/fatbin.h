@@ -3,8 +3,9 @@
  * Fat binaries, as nvcc puts them into programs; the software GPU uses their PTX.
  *
  * An image is a wrapper (registered by a program), a container of entries (PTX or machine code,
- * plain or compressed), or bare PTX. fatbin_read() finds the PTX that suits the device best. Bytes
- * of other processes go through fatbin_read_container(), which never reads beyond the given size.
+ * plain or compressed), or bare PTX. fatbin_read() finds the most suitable PTX for the device.
+ * Bytes of other processes go through fatbin_read_container(), which never reads beyond the given
+ * size.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parameters and results in registers. The tree knows .param variables alone, so a function with
- * parameters in registers loads them at its start and stores its results before it returns, and a
- * call with arguments that are no .param variables has such variables made for it.
+ * Parameters and results in registers. The tree knows .param variables alone. So a function with
+ * parameters in registers loads them at its start and stores its results before it returns. For a
+ * call with other arguments the parser makes .param variables.
  */
 #include <stdio.h>
 #include <string.h>

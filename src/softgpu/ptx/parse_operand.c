@@ -2,8 +2,8 @@
 /*
  * Operands.
  *
- * A name that is not known yet may be a label further down, so names that are not registers,
- * variables or functions are left open and resolved when the whole body has been read.
+ * A name that is not known yet may be a label further down. So names that are not registers,
+ * variables or functions stay open until the whole body has been read.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attributes of a virtual device. Where the hardware's figure means nothing here it is an
- * H100's, so that programs choose what they would choose there; what is not in the table is 0,
- * which for every such attribute means "no".
+ * The attributes of a virtual device. Where the hardware's figure means nothing here, it is an
+ * H100's, so that programs choose as they would there. An attribute that is not in the table is 0,
+ * which means "no" for each of them.
  */
 #include "soft_device.h"
 

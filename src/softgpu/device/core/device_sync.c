@@ -4,8 +4,8 @@
 
 #include "switch.h"
 
-#define BLOCK_PIECES 43u
-#define FIRST_PIECES 34u /* that come with the context */
+#define BLOCK_CAPACITY 43u
+#define FIRST_CAPACITY 34u /* that come with the context */
 
 atomic_uint soft_device_syncs;
 
@@ -59,14 +59,14 @@ void device_sync_emulate_locked(struct context *context)
 
 void device_block_take_locked(struct context *context)
 {
-    if (++context->block_pieces <= FIRST_PIECES + context->block_room)
+    if (++context->blocks_used <= FIRST_CAPACITY + context->blocks_capacity)
         return;
-    context->block_room += BLOCK_PIECES;
+    context->blocks_capacity += BLOCK_CAPACITY;
     device_sync_emulate_locked(context);
 }
 
 void device_block_give_locked(struct context *context)
 {
-    if (context->block_pieces)
-        context->block_pieces--;
+    if (context->blocks_used)
+        context->blocks_used--;
 }

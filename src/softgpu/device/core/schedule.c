@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams and dependencies. An operation is ready when it is the first of its stream and waits for
- * nothing; the ready ones are started in a loop, not from within each other, so a long chain of
+ * nothing. A loop starts the ready ones, and none starts another one itself. So a long chain of
  * operations that finish at once does not grow the stack.
  */
 #include "schedule.h"

@@ -19,8 +19,8 @@ struct context {
     unsigned retains;      /* of a primary context */
     unsigned attached;     /* by cuCtxAttach */
     unsigned device_syncs; /* calls that wait for all of its streams now: device_sync.h */
-    unsigned block_pieces; /* that its streams and graphs take, of so many in its further blocks */
-    unsigned block_room;
+    unsigned blocks_used;  /* that its streams and graphs take, of so many in its further blocks */
+    unsigned blocks_capacity;
     unsigned flags;
     unsigned api_version;
     CUresult error; /* sticky: the fault that ended it */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device printf output, on its way to the program's standard output. As on hardware each context
- * keeps its own, which is written when the program synchronizes with any kernel of that context,
- * and not by queries; and each part of a text by itself.
+ * Device printf output, on its way to the program's standard output. As on hardware, each context
+ * keeps its own. It is written, part by part, when the program synchronizes with any kernel of that
+ * context, and not by queries.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The atomics of virtual devices on memory of the host and of each other: all that they can
- * do on their own, for all of it is one process's memory, and the CPU's atomics are at work.
+ * The atomics of virtual devices on memory of the host and of each other. They can do all that they
+ * do on their own memory, for all of it is one process's, and the CPU's atomics work on it.
  */
 #include "cuda_atomics.h"
 #include "soft.h"

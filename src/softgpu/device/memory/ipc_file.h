@@ -41,8 +41,8 @@ struct ipc_range {
     uint64_t offset, size;
 };
 
-/* Records of an event have numbers. The process that made the last one looks for its end in a mark,
- * and there are so many that a record long ago is not mixed up with one of now. */
+/* Records of an event have numbers. The process that made the last record looks for its end in a
+ * mark. There are so many marks that an old record is not mixed up with a present one. */
 #define IPC_EVENT_MARKS 128
 
 struct ipc_event {

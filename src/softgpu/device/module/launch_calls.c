@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches: what the caller gave is checked now, so that a wrong shape is an error of this call;
- * the grid goes to the engine when its turn in the stream comes.
+ * Launches. The arguments are checked now, so that a wrong shape is an error of this call. The grid
+ * goes to the engine when its turn in the stream comes.
  */
 #include <string.h>
 
@@ -17,8 +17,8 @@
 
 #define PARAMS_LIMIT 32764u
 #define ATTRIBUTES_MAX 64u
-/* Operations that may be queued in a stream before a launch waits: fewer than the 1024 of NVIDIA's
- * driver, for kernels take longer here, and what waits for the stream waits for all of them.
+/* Operations that may be queued in a stream before a launch waits. They are fewer than the 1024 of
+ * NVIDIA's driver, for kernels take longer here, and a wait for the stream is one for all of them.
  */
 #define QUEUE_LIMIT 64u
 

@@ -38,7 +38,7 @@ CUresult soft_cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlock
     struct context *context;
     struct kernel *kernel;
 
-    if (!numBlocks || blockSize <= 0 || (flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
+    if (blockSize <= 0 || (flags & ~CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE))
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     CUresult result = find_kernel(func, &context, &kernel);

@@ -44,8 +44,8 @@ static bool meet_members(struct warp *warp, const struct insn *insn, uint32_t *r
 }
 
 /*
- * The same for shuffles, whose lanes need not agree on the members: those that are here execute it
- * together, and may read from each other, once all members that any of them names are here too.
+ * The same for shuffles, whose lanes need not agree on the members. The lanes that are here execute
+ * it together, and may read from each other, once all members that any of them names are here too.
  */
 static bool meet_any(struct warp *warp, const struct insn *insn)
 {

@@ -133,7 +133,7 @@ static bool push_return(struct warp *warp, const struct insn *insn, unsigned lan
                         uint32_t callee_frame)
 {
     uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
-    bool fits = stack[lane] + (uint64_t)insn->b + callee_frame <= stack_room(warp, lane);
+    bool fits = stack[lane] + (uint64_t)insn->b + callee_frame <= stack_limit(warp, lane);
     if (!fits || (warp->depth[lane] == warp->returns_capacity && !grow_returns(warp))) {
         warp_fault(warp, insn, lane, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
         return false;

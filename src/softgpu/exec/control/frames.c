@@ -20,8 +20,8 @@ void run_copy_local(struct warp *warp, const struct insn *insn)
     {
         unsigned char *memory =
             (unsigned char *)(uintptr_t)(warp->local + lane * warp->local_stride) + stack[lane];
-        uint64_t room = warp->local_stride - stack[lane];
-        if (from + (uint64_t)size > room || to + (uint64_t)size > room) {
+        uint64_t space = warp->local_stride - stack[lane];
+        if (from + (uint64_t)size > space || to + (uint64_t)size > space) {
             warp_fault(warp, insn, lane, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
             return;
         }

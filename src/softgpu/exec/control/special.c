@@ -249,8 +249,8 @@ void special_fill(struct warp *warp, unsigned special, uint32_t offset)
 /* Of a budget counted in backward jumps. */
 #define CLOCK_COST 500
 
-/* A warp that reads a clock again and again waits for time to pass, which it does for the block's
- * other warps and for other blocks as well: they get their turns soon. */
+/* A warp that reads a clock again and again waits for time to pass. The time passes for the block's
+ * other warps and for other blocks as well, so they get their turns soon. */
 void run_read_special(struct warp *warp, const struct insn *insn)
 {
     special_fill(warp, (unsigned)insn->imm, insn->d);

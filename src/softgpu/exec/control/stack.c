@@ -13,15 +13,15 @@
 #include "block_state.h"
 #include "warp_fault.h"
 
-uint32_t stack_room(struct warp *warp, unsigned lane)
+uint32_t stack_limit(struct warp *warp, unsigned lane)
 {
-    uint32_t room = warp->block->grid->program->room;
-    return room ? ((const uint32_t *)reg(warp, room))[lane] : (uint32_t)warp->local_stride;
+    uint32_t row = warp->block->grid->program->stack_limits;
+    return row ? ((const uint32_t *)reg(warp, row))[lane] : (uint32_t)warp->local_stride;
 }
 
-static uint32_t *rooms(struct warp *warp)
+static uint32_t *stack_limits(struct warp *warp)
 {
-    return reg(warp, warp->block->grid->program->room);
+    return reg(warp, warp->block->grid->program->stack_limits);
 }
 
 /* d = a bytes, imm says how they are aligned; b: bytes of the function's frame. */
@@ -30,31 +30,31 @@ void run_alloca(struct warp *warp, const struct insn *insn)
     const uint32_t *stack = reg(warp, warp->block->grid->program->stack_pointer);
     const uint64_t *size = reg(warp, insn->a);
     uint64_t *to = reg(warp, insn->d);
-    uint32_t *room = rooms(warp);
+    uint32_t *limit = stack_limits(warp);
     EACH_ACTIVE_LANE
     {
         uint64_t used = stack[lane] + (uint64_t)insn->b;
-        uint64_t at = size[lane] <= room[lane] ? (room[lane] - size[lane]) & -insn->imm : 0;
+        uint64_t at = size[lane] <= limit[lane] ? (limit[lane] - size[lane]) & -insn->imm : 0;
         if (at < used) {
             warp_fault(warp, insn, lane, CUDA_ERROR_HARDWARE_STACK_ERROR, "the stack overflows");
             return;
         }
-        to[lane] = room[lane] = (uint32_t)at;
+        to[lane] = limit[lane] = (uint32_t)at;
     }
 }
 
 void run_stack_save(struct warp *warp, const struct insn *insn)
 {
-    const uint32_t *room = rooms(warp);
+    const uint32_t *limit = stack_limits(warp);
     uint64_t *to = reg(warp, insn->d);
     EACH_ACTIVE_LANE
-    to[lane] = room[lane];
+    to[lane] = limit[lane];
 }
 
 void run_stack_restore(struct warp *warp, const struct insn *insn)
 {
     const uint64_t *from = reg(warp, insn->a);
-    uint32_t *room = rooms(warp);
+    uint32_t *limit = stack_limits(warp);
     EACH_ACTIVE_LANE
     {
         if (from[lane] > warp->local_stride) {
@@ -62,7 +62,7 @@ void run_stack_restore(struct warp *warp, const struct insn *insn)
                        "0x%llx is no place on the stack", (unsigned long long)from[lane]);
             return;
         }
-        room[lane] = (uint32_t)from[lane];
+        limit[lane] = (uint32_t)from[lane];
     }
 }
 
@@ -77,19 +77,19 @@ static unsigned char *mark_of(struct warp *warp, const struct insn *insn, unsign
 
 void run_stack_mark(struct warp *warp, const struct insn *insn)
 {
-    const uint32_t *room = rooms(warp);
+    const uint32_t *limit = stack_limits(warp);
     EACH_ACTIVE_LANE
-    memcpy(mark_of(warp, insn, lane), &room[lane], sizeof(room[lane]));
+    memcpy(mark_of(warp, insn, lane), &limit[lane], sizeof(limit[lane]));
 }
 
 void run_stack_release(struct warp *warp, const struct insn *insn)
 {
-    uint32_t *room = rooms(warp);
+    uint32_t *limit = stack_limits(warp);
     EACH_ACTIVE_LANE
     {
         uint32_t before;
         memcpy(&before, mark_of(warp, insn, lane), sizeof(before));
         /* The frame is the kernel's to overwrite. */
-        room[lane] = before < warp->local_stride ? before : (uint32_t)warp->local_stride;
+        limit[lane] = before < warp->local_stride ? before : (uint32_t)warp->local_stride;
     }
 }

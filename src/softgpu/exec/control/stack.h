@@ -8,7 +8,7 @@
 #include "warp_state.h"
 
 /* How far this lane's frames may grow, in bytes. */
-uint32_t stack_room(struct warp *warp, unsigned lane);
+uint32_t stack_limit(struct warp *warp, unsigned lane);
 
 void run_alloca(struct warp *warp, const struct insn *insn);
 void run_stack_save(struct warp *warp, const struct insn *insn);

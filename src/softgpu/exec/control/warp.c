@@ -2,10 +2,10 @@
 /*
  * A warp's control flow: paths of lanes, and which one runs.
  *
- * The running path goes on until it reaches the next path's instruction (stop), and joins it
- * there. All jumps come through warp_branch, which keeps stop right. A path that uses up its
- * budget lets the others run before it, although they are not the lowest: else a lane that spins
- * would keep the one it waits for from ever running.
+ * The running path goes on until it reaches the next path's instruction (stop), and joins it there.
+ * All jumps come through warp_branch, which keeps stop right. A path that uses up its budget lets
+ * the others run before it, although they are not the lowest. Else a lane that spins would keep the
+ * lane that it waits for from ever running.
  *
  * Warps of a block mostly do the same, so a few of them run as a team: each instruction in all of
  * them, then the next one. The CPU has work from one while it waits for another's result, and
@@ -366,9 +366,9 @@ void warp_start(struct warp *warp, uint32_t lanes, bool same_grid)
     }
     if (!same_grid || program->calls)
         reset_stack(warp, program);
-    uint32_t *room = program->room ? reg(warp, program->room) : NULL;
-    for (unsigned lane = 0; room && lane < LANES; lane++)
-        room[lane] = (uint32_t)warp->local_stride;
+    uint32_t *limits = program->stack_limits ? reg(warp, program->stack_limits) : NULL;
+    for (unsigned lane = 0; limits && lane < LANES; lane++)
+        limits[lane] = (uint32_t)warp->local_stride;
     for (uint32_t i = 0; i < program->special_count; i++) {
         const struct special_use *use = &program->specials[i];
         if (!same_grid || special_is_of_block(use->special))

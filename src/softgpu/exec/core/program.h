@@ -42,7 +42,8 @@ struct program {
     uint32_t entry;
     uint32_t file_size;     /* bytes of a warp's register file */
     uint32_t stack_pointer; /* offset of the lanes that hold it */
-    uint32_t room; /* of those that say where what alloca gave begins; 0: nothing allocates */
+    uint32_t
+        stack_limits; /* offset of the lanes that hold where alloca's memory begins; 0: no alloca */
     struct special_use *specials;
     uint32_t special_count;
     struct constant *constants;

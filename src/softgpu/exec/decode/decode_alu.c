@@ -3,7 +3,7 @@
  * Arithmetic: find the row of the opcode table, then turn operands into offsets.
  *
  * A row is looked up by the opcode as written. If there is none, modifiers that mean the same
- * everywhere (.ftz, .rn, .sat, .approx) are taken out, and the row must allow them; a type may
+ * everywhere (.ftz, .rn, .sat, .approx) are taken out, and the row must allow them. A type may
  * stand for the bits of its size.
  */
 #include <stdio.h>

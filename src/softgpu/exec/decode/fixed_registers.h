@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registers that hold the same value all the time: their function writes them in one place only,
- * with an unguarded mov of a constant, of an address known before the launch, or of a special
+ * Registers that hold the same value all the time. Their function writes them in one place only,
+ * with an unguarded mov. It moves a constant, an address known before the launch, or a special
  * register that never changes. Compilers write loops full of them. Such a register is the
  * constant's row of the register file itself, so the mov needs no code.
  *

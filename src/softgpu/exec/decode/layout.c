@@ -255,6 +255,6 @@ bool layout_program(struct builder *builder)
     program->dynamic_shared_start =
         (uint32_t)align_up(program->static_shared, builder->dynamic_align);
     if (builder->allocates)
-        program->room = builder_allocate_lanes(builder, 4);
+        program->stack_limits = builder_allocate_lanes(builder, 4);
     return !builder->failed;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A register shares its slot when all that uses it lies between two labels that are branched to,
- * and the first of that writes it for every lane and does not read it. A lane that comes to the
- * place then comes from above, and has no use for the register when it leaves. Lanes that are
- * elsewhere keep their own part of the slot.
+ * A register shares its slot when all its uses lie between two labels that are branched to. The
+ * first use must write it for every lane and not read it. A lane that comes to the place then comes
+ * from above, and has no use for the register when it leaves. Lanes that are elsewhere keep their
+ * own part of the slot.
  *
  * Registers of functions that are called do not share: a caller may have a part in them.
  *

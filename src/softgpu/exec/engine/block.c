@@ -46,7 +46,7 @@ static size_t align_up(size_t value, size_t align)
 /* Whether the kernel needs more of the stack than can be known before it runs. */
 static bool has_open_stack(const struct program *program)
 {
-    return program->recursive || program->room;
+    return program->recursive || program->stack_limits;
 }
 
 /* The system's part is behind the program's, and only there where the program asks for it. */

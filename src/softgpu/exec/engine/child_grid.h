@@ -13,8 +13,8 @@ uint32_t child_grid_launch(struct grid *parent, const struct child_launch *launc
 uint32_t child_grid_copy_later(struct grid *parent, const struct child_copy *copy);
 
 /* A grid has ended, and is not in flight any more. The child that goes into flight next, its own or
- * that of an ancestor, after the copies in front of it; ancestors that have ended with it are gone
- * then, and so is it. NULL when
- * there is none: *grid is the launch then that the device's owner made, and holds the result of
- * all. A grid that was stopped, or failed, takes the children that have not started along. */
+ * that of an ancestor, after the copies in front of it. Ancestors that have ended with it are gone
+ * then, and so is it. NULL when there is none: *grid is the launch then that the device's owner
+ * made, and holds the result of all. A grid that was stopped, or failed, takes the children that
+ * have not started along. */
 struct grid *child_grid_next(struct grid **grid);

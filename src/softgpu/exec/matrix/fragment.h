@@ -2,8 +2,8 @@
 /*
  * Matrices in the registers of a warp's lanes, and the position of each register's elements.
  *
- * All of mma's layouts are one, if a matrix is seen as words of 32 bits (64 for f64) along k: a
- * quad of lanes holds one row of four words, eight quads hold eight rows, and further registers
+ * All of mma's layouts are one, if a matrix is seen as words of 32 bits (64 for f64) along k. A
+ * quad of lanes holds one row of four words, and eight quads hold eight rows. Further registers
  * hold the blocks of 8 rows and 4 words beside and below. What a lane holds of the accumulator are
  * pairs of neighbors in a row. wmma leaves the layout open; ours is that of mma, block by block.
  *

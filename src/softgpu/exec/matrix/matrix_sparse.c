@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metadata of a sparse A. Four bits, two indices, tell of one chunk of a row which half of it
- * is there: two of four elements, two pairs of eight where they have 4 bits, one of two where they
- * have 32. The lowest four bits of a row are about its first columns.
+ * The metadata of a sparse A. Four bits, two indices, tell which half of a chunk of a row is
+ * present. That is two of four elements, two pairs of eight where they have 4 bits, one of two
+ * where they have 32. The lowest four bits of a row are about its first columns.
  *
  * PTX leaves open what indices mean that are equal or, with ordered metadata, descend. Here each of
  * them alone picks the row of B that an element meets.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of matrices of f64 with AVX-512, straight from the lanes' registers: four lanes hold a
- * row of four elements of A, or a column of four of B, and in two registers the even and the odd
- * elements of a row of C. So a vector register holds two rows, and nothing has to be laid out anew
- * but the columns of B. Sums are the same as multiply_dense_f64's: fused, k ascending.
+ * Products of matrices of f64 with AVX-512, straight from the lanes' registers. Four lanes hold a
+ * row of four elements of A, or a column of four of B. Two of their registers hold the even and the
+ * odd elements of a row of C. So a vector register holds two rows, and nothing has to be laid out
+ * anew but the columns of B. Sums are the same as multiply_dense_f64's: fused, k ascending.
  */
 #pragma once
 

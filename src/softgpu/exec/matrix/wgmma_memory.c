@@ -2,8 +2,8 @@
 /*
  * Matrices of wgmma in shared memory, as descriptors say; and groups of wgmma.
  *
- * Memory is read in chunks of 16 bytes. Along k a row of 32 bytes is two of them; transposed, a
- * chunk holds eight rows of 16 bits, and there are as many chunks as there are elements along k.
+ * Memory is read in chunks of 16 bytes. Along k a row of 32 bytes is two of them. Transposed, a
+ * chunk holds eight rows of 16 bits, and there are as many chunks as elements along k.
  */
 #include <string.h>
 

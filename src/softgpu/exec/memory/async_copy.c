@@ -5,7 +5,7 @@
  * mbarrier end lets the other warps see it, too, before it copies.
  *
  * Lanes that copy all of their bytes do so together, as a vector load and a vector store do. Lanes
- * that copy fewer bytes, the rest being zero, must not access the others: a lane that copies
+ * that copy fewer bytes, the rest being zero, must not access the others. A lane that copies
  * nothing may have any address, as programs use beyond the edge of a matrix.
  */
 #include "async_copy.h"

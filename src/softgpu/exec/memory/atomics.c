@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Atomic operations. Lanes go one after the other; other host threads are kept out by the CPU's own
- * atomics, which shared memory does not need, as one host thread runs all of a block.
+ * Atomic operations. Lanes go one after the other. The CPU's own atomics keep other host threads
+ * out. Shared memory does not need them, as one host thread runs all of a block.
  */
 #include "atomics.h"
 

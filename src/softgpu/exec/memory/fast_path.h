@@ -2,7 +2,7 @@
 /*
  * The common shapes of a full warp's accesses, detected without storing 32 addresses. Lanes access
  * neighbors in an array, or all the same address, or groups of lanes do one of these, as in blocks
- * of 16 by 16 threads. translate() handles all other accesses, and all that may be invalid.
+ * of 16 by 16 threads. translate() handles all other accesses, and all invalid ones.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
  *
  * To the CPU an aligned move of up to 8 bytes is one access, and one of 16 bytes is where
  * wide_access.h says so. No manual promises as much of the parts of a wider move, but CPUs make
- * them of aligned pieces of at least 16 bytes. Only weak accesses, which must not race anyway, use
+ * them of aligned parts of at least 16 bytes. Only weak accesses, which must not race anyway, use
  * them. Vectors of 32 bytes are two accesses.
  */
 #pragma once

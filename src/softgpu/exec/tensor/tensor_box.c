@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Boxes of tensor maps. A tiled box has box[i] / element_strides[i] elements along a dimension,
- * rounded up; the innermost has no stride. An im2col box is a sequence of pixels: positions of a
- * filter, which W, then H, then D go through from the lower corner to the upper one, in steps of
- * the element strides, and then those of the next image.
+ * rounded up; the innermost has no stride. An im2col box is a sequence of pixels, which are
+ * positions of a filter. W, then H, then D go from the lower corner to the upper one, in steps of
+ * the element strides; then follows the next image.
  */
 #include "tensor_box.h"
 

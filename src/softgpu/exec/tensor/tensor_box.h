@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The box that a copy by a tensor map moves, row by row: where each row is in the tensor, how much
- * of it is inside, and where its bytes are in shared memory.
+ * The box that a copy by a tensor map moves, row by row. For each row it tells the place in the
+ * tensor, how much is inside, and the place in shared memory.
  */
 #pragma once
 

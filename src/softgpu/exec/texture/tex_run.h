@@ -35,9 +35,9 @@ enum tex_query {
     QUERY_NORMALIZED,
 };
 
-/* A copy of the object whose number a lane has in the register a. False, and the warp has faulted
- * with CUDA_ERROR_ILLEGAL_ADDRESS, where the number is of no object, of one of the other kind, or
- * of one on linear memory that the kernel may not read any more. */
+/* A copy of the object whose number a lane has in the register a. False when the warp has faulted
+ * with CUDA_ERROR_ILLEGAL_ADDRESS. Then the number is of no object, of one of the other kind, or of
+ * one on linear memory that the kernel may not read any more. */
 bool tex_object(struct warp *warp, const struct insn *insn, unsigned lane, bool is_surface,
                 struct sg_texture *ret_texture);
 
