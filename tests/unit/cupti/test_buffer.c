@@ -48,13 +48,13 @@ static void records_go_into_the_next_buffer(void **state)
 {
     append_calls(3);
     assert_int_equal(requested, 2);
-    cupti_buffer_deliver(false);
+    cupti_buffer_deliver_due();
     assert_int_equal(completed, 1);
     assert_int_equal(valid[0], 2 * sizeof(struct cupti_call));
-    cupti_buffer_deliver(true);
+    cupti_buffer_deliver_all();
     assert_int_equal(completed, 2);
     assert_int_equal(valid[1], sizeof(struct cupti_call));
-    cupti_buffer_deliver(true);
+    cupti_buffer_deliver_all();
     assert_int_equal(completed, 2);
 }
 
@@ -62,7 +62,7 @@ static void the_program_limits_records(void **state)
 {
     records_max = 1;
     append_calls(2);
-    cupti_buffer_deliver(true);
+    cupti_buffer_deliver_all();
     assert_int_equal(completed, 2);
     assert_int_equal(valid[0], sizeof(struct cupti_call));
 }
@@ -80,7 +80,7 @@ static void a_buffer_is_walked(void **state)
     void *record = NULL;
 
     append_calls(2);
-    cupti_buffer_deliver(true);
+    cupti_buffer_deliver_all();
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(cuptiActivityGetNextRecord(buffers[0], valid[0], &record), CUPTI_SUCCESS);
         assert_int_equal(((struct cupti_call *)record)->cbid, i + 1);
