@@ -303,6 +303,9 @@ struct server_usage {
     uint64_t copied_within; /* from a device to a device, or inside the host's memory */
     uint64_t stalls;        /* how often it has been in a call because of another client's call */
     uint64_t stalled_ms;
+    uint64_t evictions;   /* how often its memory has left to make room for others */
+    uint64_t swapped_out; /* bytes of its memory that have left the devices, for whatever reason */
+    uint64_t swapped_in;  /* and that have come back */
     char stall_cause[64]; /* of the last one: the other's call and PID; "" = there was none */
 };
 
@@ -348,6 +351,8 @@ struct server_status_row {
     uint64_t memory_swapped[SERVER_MAX_DEVICES]; /* bytes of its memory in the host's instead */
     uint32_t suspended;                          /* 1 = until an order to resume */
     uint32_t evicted;                            /* 1 = until its next command */
+    uint32_t waits_for_room;                     /* 1 = until others have made room for it */
+    uint32_t obstacle; /* enum suspend_result: why it made no room when it was asked to; or 0 */
 };
 
 /* Code that programs of earlier servers have used; path "" = none is kept. */

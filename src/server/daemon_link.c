@@ -51,6 +51,9 @@ static void send_row(struct server *server, const struct session *session, uint3
     for (unsigned i = 0; i < QUOTA_HELD_COUNT; i++)
         row.held[i] = quota_held(session, i);
     accounting_usage(session, &row.usage);
+    eviction_usage(session, &row.usage);
+    row.waits_for_room = session->life->eviction.in_line > 0;
+    row.obstacle = (uint32_t)session->life->eviction.obstacle;
     const char *call = stall_call(session, &row.call_ms);
     text_copy(row.call, sizeof(row.call), call ? call : "");
     daemon_report_send(server, &row);

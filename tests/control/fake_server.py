@@ -193,7 +193,7 @@ def usage(number):
     more of a client that has just come. A liar says a year."""
     ms = 10**6 * (365 * 86400 * 2 if how == "liar" else 1)
     return wire.USAGE.pack(500 * ms, *[0] * 31, 30000 * ms + int(busy_seconds(number) * 10**9), *[0] * 31, 250 * ms, 0, 0, 5000, 64, launches(number), 3,
-                           4096, 0, 0, 1, 500, b"cuModuleLoadData of PID 1" + RUDE)
+                           4096, 0, 0, 1, 500, 0, 0, 0, b"cuModuleLoadData of PID 1" + RUDE)
 
 
 paced = {}  # number of a client -> what it has used by its pace: busy and shared ns, launches
@@ -216,7 +216,7 @@ def report_paces():
         busy, shared, count = paced[number]
         log(event="pace", number=number)
         send(wire.CLIENT_USAGE, wire.GONE.pack(number, 0, b"", *[0] * wire.DEVICES, 0, wire.USAGE.pack(
-            busy, *[0] * 31, 100 * busy, *[0] * 31, shared, 0, 0, 0, 0, count, *[0] * 6, b"")))
+            busy, *[0] * 31, 100 * busy, *[0] * 31, shared, 0, 0, 0, 0, count, *[0] * 9, b"")))
 
 
 def report_load():
@@ -273,7 +273,7 @@ def on_status(request):
                                        *[0] * 31, 2 * memory_used(number), *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0) +
-             bytes(8 * wire.DEVICES + 8), request)
+             bytes(8 * wire.DEVICES + 16), request)
     send(wire.STATUS_END, struct.pack("<IIII", 1, len(clients), how == "no-slices", 0) +
          memory_free() + bytes(wire.CODE_CACHE.size) + sensors(), request)
 

@@ -38,7 +38,7 @@ UNKNOWN = (1 << 64) - 1  # of a sensor
 SENSORS = struct.Struct("<8Q")
 CLIENTS = 1024
 RESUMED_BODY = struct.Struct(f"<II{CLIENTS}I")
-USAGE = struct.Struct(f"<{2 * DEVICES}Q12Q64s")
+USAGE = struct.Struct(f"<{2 * DEVICES}Q15Q64s")
 GONE = struct.Struct(f"<Ii216s{DEVICES + 1}Q{USAGE.size}s")
 ROW = struct.Struct(f"<{HEADER.size}x{IDENTITY.size}s{LIMITS.size}sIIQ{DEVICES}Q{DEVICES}QQ{DEVICES}I"
                     f"{USAGE.size}s{HELD}QQ48sQ")

@@ -75,6 +75,109 @@ class Oversubscribe(test_recovery.TestCase):
         self.at_once(probes, lambda probe, number: self.fine(
             probe, f"more 60 {number}", "check", f"work {number} 40", "check"))
 
+    def refused(self, probe, order):
+        self.assertEqual((order, probe.ask(order)), (order, FULL), self.logs())
+
+    def test_programs_that_take_no_part(self):
+        first, second = self.programs(2)
+        self.limit("--client", first.process.pid, "--oversubscribe", "false")
+        self.fine(first, "hold 150 1")
+        self.refused(second, "hold 150 2")
+        self.limit("--client", first.process.pid, "--oversubscribe", "true")
+        self.limit("--client", second.process.pid, "--oversubscribe", "false")
+        self.refused(second, "hold 150 2")
+        self.limit("--client", second.process.pid, "--oversubscribe", "true")
+        self.fine(second, "hold 150 2")
+        self.fine(first, "check")
+        self.fine(second, "check")
+
+    def test_groups(self):
+        self.limit("--group", "quiet", "--oversubscribe", "false")
+        first, second = self.program(FUNNEL_GROUP="quiet"), self.program()
+        self.assertFalse(self.row(first)["oversubscribes"])
+        self.assertTrue(self.row(second)["oversubscribes"])
+        self.fine(first, "hold 150 1")
+        self.refused(second, "hold 150 2")
+
+    def test_critical_programs_make_no_room(self):
+        first, second = self.program(FUNNEL_CLASS="critical"), self.program()
+        self.fine(first, "hold 150 1")
+        self.refused(second, "hold 150 2")
+        self.fine(second, "hold 90 2")
+        self.fine(first, "more 60 3")
+        self.assertGreaterEqual(self.memory(second)[1], 90)
+        self.fine(first, "check")
+
+    def test_what_no_eviction_can_help(self):
+        first, second = self.programs(2)
+        self.fine(first, "hold 100 1")
+        self.refused(second, "hold 300 2")
+        self.fine(second, "hold 100 2")
+        self.refused(second, "more 200 3")
+        self.assertEqual(self.memory(first)[1], 0)
+        self.limit("--quota", "stay-seconds=3600,room-seconds=0")
+        self.refused(second, "more 100 3")
+        self.fine(first, "check")
+        self.fine(second, "check")
+
+    def test_what_keeps_a_program_on_the_device(self):
+        keeper, other = self.programs(2)
+        self.fine(keeper, "hold 150 1", "share")
+        self.refused(other, "hold 150 2")
+        row = self.row(keeper)
+        self.assertIn("CUDA IPC", row["obstacle"])
+        self.assertIn("makes no room", self.funnel("why", str(keeper.process.pid)).stdout)
+        self.fine(keeper, "check")
+        self.fine(other, "hold 60 2", "check")
+
+    def test_limits_hold(self):
+        first, second = self.programs(2)
+        self.limit("--client", first.process.pid, "--memory", "160M")
+        self.fine(first, "hold 150 1")
+        self.refused(first, "more 20 1")
+        self.fine(second, "hold 150 2")
+        self.fine(first, "check")
+        self.refused(first, "more 20 1")
+
+    def test_what_is_shown(self):
+        first, second = self.programs(2)
+        self.fine(first, "hold 150 1")
+        self.fine(second, "hold 150 2")
+        self.assertIn("SWAPPED", self.funnel("ps").stdout)
+        used = self.row(first)["usage"]
+        self.assertEqual(used["evictions"], 1)
+        self.assertGreaterEqual(used["swapped_out_bytes"], 150 << 20)
+        self.assertTrue(self.row(first)["evicted"])
+        self.assertIn("evicted", self.funnel("why", str(first.process.pid)).stdout)
+        self.fine(first, "check")
+        self.assertGreaterEqual(self.row(first)["usage"]["swapped_in_bytes"], 150 << 20)
+        metrics = self.funnel("metrics").stdout
+        self.assertRegex(metrics, r"funnel_evictions_total\{[^}]*\} 2\n")
+        self.assertRegex(metrics, r"funnel_swapped_bytes_total\{[^}]*\} [1-9]")
+        self.assertIn("is evicted to make room for others", self.logs())
+
+    def test_a_victim_ends_on_its_way(self):
+        for seed in range(6):
+            first, second = self.programs(2)
+            self.fine(first, "hold 150 1")
+            second.tell("hold 150 2")
+            threading.Event().wait(random.Random(seed).random() / 4)
+            os.kill(first.process.pid, signal.SIGKILL)
+            self.assertEqual(second.receive("hold"), FINE, self.logs())
+            self.fine(second, "check")
+            second.end()
+
+    def test_the_one_that_waits_ends(self):
+        first = self.program()
+        self.fine(first, "hold 150 1")
+        for seed in range(6):
+            second = self.program()
+            second.tell("hold 150 2")
+            threading.Event().wait(random.Random(seed).random() / 4)
+            os.kill(second.process.pid, signal.SIGKILL)
+            self.fine(first, "check")
+            second.end()
+
     def at_once(self, probes, act):
         wrong = []
 

@@ -13,8 +13,8 @@
 #include "view.h"
 
 #define TOP_COLUMNS                                                                                \
-    "pid,user,group,class,lane,sm_use,gpu_use,memory,bar,limit,sms,launch_rate,copy_rate,waiting," \
-    "since,command"
+    "pid,user,group,class,lane,sm_use,gpu_use,memory,swapped,bar,limit,sms,launch_rate,copy_rate," \
+    "waiting,since,command"
 #define LINE_CAPACITY 512
 
 struct run {

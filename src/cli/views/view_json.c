@@ -4,6 +4,7 @@
 
 #include "client_class.h"
 #include "json_output.h"
+#include "suspend_result.h"
 #include "text.h"
 #include "view.h"
 
@@ -164,7 +165,8 @@ static uint64_t sum(const uint64_t values[SERVER_MAX_DEVICES])
 static json_t *usage_json(const struct server_usage *usage)
 {
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, "
+        "s:I}",
         "gpu_seconds", seconds_json(sum(usage->gpu_ns)), "sm_seconds",
         seconds_json(sum(usage->sm_ns)), "shared_seconds", seconds_json(usage->shared_ns),
         "copy_seconds", seconds_json(usage->copy_ns), "queued_seconds",
@@ -174,7 +176,9 @@ static json_t *usage_json(const struct server_usage *usage)
         "copied_from_device_bytes", (json_int_t)usage->copied_down, "copied_within_bytes",
         (json_int_t)usage->copied_within, "stalls", (json_int_t)usage->stalls, "stalled_seconds",
         json_real((double)usage->stalled_ms / 1e3), "stall_cause",
-        text_value(usage->stall_cause, sizeof(usage->stall_cause)));
+        text_value(usage->stall_cause, sizeof(usage->stall_cause)), "evictions",
+        (json_int_t)usage->evictions, "swapped_out_bytes", (json_int_t)usage->swapped_out,
+        "swapped_in_bytes", (json_int_t)usage->swapped_in);
 }
 
 /* By the names of the quotas, as JSON's names are written: host_memory. */
@@ -192,12 +196,18 @@ static json_t *held_json(const struct server_status_row *row)
     return json;
 }
 
+/* Why it made no room for others; NULL when it has not been asked, or has left. */
+static const char *obstacle_text(const struct server_status_row *row)
+{
+    return row->obstacle ? suspend_result_text((int)row->obstacle) : NULL;
+}
+
 static json_t *client_json(const struct snapshot *snapshot, const struct command_client *client)
 {
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:I, s:I, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o, s:b, s:b}",
+        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o, s:b, s:b, s:b, s:b, s:s?}",
         "pid", row->identity.pid, "id", (json_int_t)row->id, "uid", (json_int_t)row->identity.uid,
         "server", client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name,
         "namespace", row->identity.space, "command",
@@ -215,7 +225,9 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         client_class_name(row->limits.class), "lane",
         text_value(snapshot_server_of(snapshot, client)->lane,
                    sizeof(snapshot_server_of(snapshot, client)->lane)),
-        "suspended", (int)row->suspended, "evicted", (int)row->evicted);
+        "suspended", (int)row->suspended, "evicted", (int)row->evicted, "oversubscribes",
+        (int)row->limits.oversubscribe, "waits_for_room", (int)row->waits_for_room, "obstacle",
+        obstacle_text(row));
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }

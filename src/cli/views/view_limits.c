@@ -65,16 +65,16 @@ static void print_limit(const struct command_limit *limit)
     format_who(limit, who);
     format_share(limit, share);
     format_memory(limit, memory);
-    printf("%-28s %-8s %-10s %-8.*s %-13s %-9s %s\n", who, share, memory,
+    printf("%-28s %-8s %-10s %-8.*s %-13s %-15s %s\n", who, share, memory,
            (int)sizeof(limit->device),
            *limit->device       ? limit->device
            : limit->sets_memory ? "each"
                                 : "-",
            limit->sets_priority ? priority_name(limit->priority) : "-",
-           limit->class ? client_class_name(limit->class) : "-",
            !limit->sets_oversubscribe ? "-"
            : limit->oversubscribe     ? "yes"
-                                      : "no");
+                                      : "no",
+           limit->class ? client_class_name(limit->class) : "-");
 }
 
 /* "32 of 132", and whether they belong to this client alone. */
@@ -144,8 +144,8 @@ static void print_quotas(const struct snapshot *snapshot)
 
 void view_limits(const struct snapshot *snapshot)
 {
-    printf("%-28s %-8s %-10s %-8s %-13s %-9s %s\n", "LIMITS OF", "SMS", "MEMORY", "DEVICE",
-           "PRIORITY", "CLASS", "OVERSUBSCRIBED");
+    printf("%-28s %-8s %-10s %-8s %-13s %-15s %s\n", "LIMITS OF", "SMS", "MEMORY", "DEVICE",
+           "PRIORITY", "OVERSUBSCRIBED", "CLASS");
     for (unsigned i = 0; i < snapshot->limit_count; i++)
         print_limit(&snapshot->limits[i]);
     print_quotas(snapshot);

@@ -77,19 +77,38 @@ void view_format_sensors(const struct server_sensors *sensors, char cell[CELL])
 
 /* ---- clients ---- */
 
-#define CLIENT_COLUMNS \
-    "pid,user,group,server,device,memory,limit,sms,granted,launches,copies,since,command"
-#define CLIENT_COLUMNS_WITH_CLASSES                                                           \
-    "pid,user,group,class,lane,server,device,memory,limit,sms,granted,launches,copies,since," \
-    "command"
+static bool has_class(const struct command_client *client)
+{
+    return strcmp(client_class_name(client->row.limits.class), "normal");
+}
+
+static bool is_swapped(const struct command_client *client)
+{
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        if (client->row.memory_swapped[i])
+            return true;
+    return false;
+}
+
+static bool is_any(const struct snapshot *snapshot, bool (*is)(const struct command_client *client))
+{
+    for (unsigned i = 0; i < snapshot->client_count; i++)
+        if (is(&snapshot->clients[i]))
+            return true;
+    return false;
+}
 
 /* Columns that would say the same of all programs are left out. */
 static const char *usual_columns(const struct snapshot *snapshot)
 {
-    for (unsigned i = 0; i < snapshot->client_count; i++)
-        if (strcmp(client_class_name(snapshot->clients[i].row.limits.class), "normal"))
-            return CLIENT_COLUMNS_WITH_CLASSES;
-    return CLIENT_COLUMNS;
+    static char names[160];
+
+    text_format(names, sizeof(names),
+                "pid,user,group,%sserver,device,memory,%slimit,sms,granted,launches,copies,since,"
+                "command",
+                is_any(snapshot, has_class) ? "class,lane," : "",
+                is_any(snapshot, is_swapped) ? "swapped," : "");
+    return names;
 }
 
 int view_clients(const struct snapshot *snapshot, const char *columns)

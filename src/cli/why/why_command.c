@@ -15,6 +15,7 @@
 #include "log_record.h"
 #include "runtime_errors.h"
 #include "snapshot.h"
+#include "suspend_result.h"
 #include "text.h"
 
 #define LINES_MAX 6
@@ -106,6 +107,24 @@ static unsigned search_client_logs(const struct paths *paths, pid_t pid, int *er
 
 /* ---- programs that run ---- */
 
+static void describe_room(const struct server_status_row *row)
+{
+    const char *obstacle = suspend_result_text((int)row->obstacle);
+
+    if (row->waits_for_room)
+        printf("It waits for device memory until others have made room (funnel limits shows "
+               "stay-seconds and room-seconds).\n");
+    if (row->suspended)
+        printf("It is suspended; funnel resume %d lets it go on.\n", row->identity.pid);
+    else if (row->evicted)
+        printf("It is evicted: its memory returns for its next CUDA call.\n");
+    if (row->usage.evictions)
+        printf("Its memory has left the device %llu time%s to make room for others.\n",
+               (unsigned long long)row->usage.evictions, row->usage.evictions == 1 ? "" : "s");
+    if (row->obstacle && obstacle)
+        printf("It makes no room for others: %s.\n", obstacle);
+}
+
 static void describe_client(const struct command_client *client)
 {
     const struct server_status_row *row = &client->row;
@@ -115,6 +134,7 @@ static void describe_client(const struct command_client *client)
            row->state == SERVER_CLIENT_INACTIVE ? ", but gets errors only: it was ended by an "
                                                   "operator, or has lost its context to a fault"
                                                 : "");
+    describe_room(row);
     if (row->memory_refused)
         printf("Its memory limit has refused %llu allocation%s (funnel limits shows the limit).\n",
                (unsigned long long)row->memory_refused, row->memory_refused == 1 ? "" : "s");

@@ -78,18 +78,21 @@ static void add_identity(struct evbuffer *out, const struct usage_line *line)
 
 static void add_usage(struct evbuffer *line, const struct server_usage *usage)
 {
-    evbuffer_add_printf(line,
-                        ",\"shared_seconds\":%.6f,\"copy_seconds\":%.6f,\"queued_seconds\":%.6f,"
-                        "\"mean_wait_seconds\":%.9f,\"launches\":%llu,\"copies\":%llu,"
-                        "\"copied_to_device_bytes\":%llu,\"copied_from_device_bytes\":%llu,"
-                        "\"copied_within_bytes\":%llu,\"stalls\":%llu,\"stalled_seconds\":%.3f",
-                        (double)usage->shared_ns / 1e9, (double)usage->copy_ns / 1e9,
-                        (double)usage->queued_ns / 1e9, (double)usage->wait_ns / 1e9,
-                        (unsigned long long)usage->launches, (unsigned long long)usage->copies,
-                        (unsigned long long)usage->copied_up,
-                        (unsigned long long)usage->copied_down,
-                        (unsigned long long)usage->copied_within, (unsigned long long)usage->stalls,
-                        (double)usage->stalled_ms / 1e3);
+    evbuffer_add_printf(
+        line,
+        ",\"shared_seconds\":%.6f,\"copy_seconds\":%.6f,\"queued_seconds\":%.6f,"
+        "\"mean_wait_seconds\":%.9f,\"launches\":%llu,\"copies\":%llu,"
+        "\"copied_to_device_bytes\":%llu,\"copied_from_device_bytes\":%llu,"
+        "\"copied_within_bytes\":%llu,\"stalls\":%llu,\"stalled_seconds\":%.3f"
+        ",\"evictions\":%llu,\"swapped_out_bytes\":%llu,"
+        "\"swapped_in_bytes\":%llu",
+        (double)usage->shared_ns / 1e9, (double)usage->copy_ns / 1e9,
+        (double)usage->queued_ns / 1e9, (double)usage->wait_ns / 1e9,
+        (unsigned long long)usage->launches, (unsigned long long)usage->copies,
+        (unsigned long long)usage->copied_up, (unsigned long long)usage->copied_down,
+        (unsigned long long)usage->copied_within, (unsigned long long)usage->stalls,
+        (double)usage->stalled_ms / 1e3, (unsigned long long)usage->evictions,
+        (unsigned long long)usage->swapped_out, (unsigned long long)usage->swapped_in);
 }
 
 void usage_line_add(struct evbuffer *out, const struct usage_line *line)

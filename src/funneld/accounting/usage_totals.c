@@ -86,4 +86,7 @@ void usage_add(struct server_usage *sum, const struct server_usage *usage)
     sum->copied_within += usage->copied_within;
     sum->stalls += usage->stalls;
     sum->stalled_ms += usage->stalled_ms;
+    sum->evictions += usage->evictions;
+    sum->swapped_out += usage->swapped_out;
+    sum->swapped_in += usage->swapped_in;
 }

@@ -51,7 +51,7 @@ function meter(parent, share) {
 
 const clients = () => page.state.servers.flatMap(server => server.clients.map(client => ({
   ...client, server, key: `${server.pid}:${client.id}`,
-  sms: sum(client.devices, d => d.sms), granted: sum(client.devices, d => d.sm_granted), memory: sum(client.devices, d => d.memory),
+  sms: sum(client.devices, d => d.sms), granted: sum(client.devices, d => d.sm_granted), memory: sum(client.devices, d => d.memory), swapped: sum(client.devices, d => d.memory_swapped),
   time: sum(client.devices, d => d.gpu_seconds), limit: Math.min(...client.devices.map(d => d.memory_limit || Infinity)),
 })));
 const titleOf = client => client.command?.replace(/^\S*\//, "") || `Process ${client.pid || "in a container"}`;
@@ -245,6 +245,7 @@ const columns = [
   {id: "group", name: "Group", kind: "left hide-narrow", value: c => c.group, text: c => c.group || "–"},
   {id: "sms", name: "SMs", value: c => c.sms, text: c => c.sms.toFixed(1), bar: true, sums: true},
   {id: "memory", name: "Memory", value: c => c.memory, text: c => bytes(c.memory), sums: true},
+  {id: "swapped", name: "Swapped", kind: "hide-medium", value: c => c.swapped, text: c => c.swapped ? bytes(c.swapped) : "–", sums: true},
   {id: "launches", name: "Launches/s", kind: "hide-narrow", value: c => page.rates.get(c.key) || 0, text: c => number(page.rates.get(c.key) || 0)},
   {id: "time", name: "GPU time", value: c => c.time, text: c => duration(c.time), sums: true},
   {id: "waits", name: "Waits", kind: "hide-narrow", value: c => c.queued_seconds, text: waitText},
@@ -308,7 +309,7 @@ function groupRow(name, list) {
     };
     for (const column of columns.slice(1)) make(node, "td", undefined, {class: column.kind || "", "data-name": column.name});
   });
-  const button = row.firstChild.firstChild, total = {sms: sum(list, c => c.sms), memory: sum(list, c => c.memory), time: sum(list, c => c.time)};
+  const button = row.firstChild.firstChild, total = {sms: sum(list, c => c.sms), memory: sum(list, c => c.memory), swapped: sum(list, c => c.swapped), time: sum(list, c => c.time)};
   setText(button, ` ${name || "no group"} · ${list.length}`);
   button.setAttribute("aria-expanded", String(!page.closed.has(name)));
   columns.slice(1).forEach((column, i) => setText(row.children[i + 1], column.sums ? column.text(total) : ""));
@@ -373,6 +374,9 @@ function reasons(c) {
   if (c.granted && c.sms > .95 * c.granted) found.push(`It uses all of the ${c.granted} multiprocessors that it may use.`);
   for (const d of c.devices) if (d.memory_limit && d.memory > .95 * d.memory_limit) found.push(`It has ${bytes(d.memory)} of its memory limit of ${bytes(d.memory_limit)}.`);
   if (c.memory_refused) found.push(`Its memory limit has refused ${plural(c.memory_refused, "allocation")}.`);
+  if (c.waits_for_room) found.push("It waits for device memory until others have made room.");
+  if (c.evictions) found.push(`Its memory has left the GPU ${plural(c.evictions, "time")} to make room for others.`);
+  if (c.obstacle) found.push(`It makes no room for others: ${c.obstacle}.`);
   if (c.quota_refused) found.push(`A quota has refused something ${plural(c.quota_refused, "time")}: client.log names it.`);
   if (c.stalls) found.push(`Calls of other programs kept it waiting ${plural(c.stalls, "time")}, ${duration(c.stalled_seconds)} together${c.stall_cause ? ", last " + c.stall_cause : ""}.`);
   if (c.time && c.shared_seconds > .5 * c.time) found.push(`Other programs had kernels on the GPU in ${(100 * c.shared_seconds / c.time).toFixed(0)} % of its time.`);
@@ -394,6 +398,7 @@ function showDrawer() {
   charts.forEach(chart => chart.show(page.state.time));
   at("facts").replaceChildren();
   for (const [name, value] of [["Multiprocessors now", `${client.sms.toFixed(1)} of ${client.granted}`], ["Memory", `${bytes(client.memory)}, at most ${bytes(sum(client.devices, d => d.memory_peak))}`],
+    ["Swapped", client.suspended ? `${bytes(client.swapped)}, suspended` : client.evicted ? `${bytes(client.swapped)}, evicted` : bytes(client.swapped)],
     ["GPU time", duration(client.time)], ["Since", exact.format(client.since * 1000)], ["Launches", number(client.launches)], ["Copied", bytes(client.copied_bytes)],
     ["Waits in queue", duration(client.queued_seconds)], ["Limits", limitText(client)], ["Class", client.class], ["Lane", client.server.lane], ["Server", client.server.name], ["Process", String(client.pid || "–")]]) {
     const box = make(at("facts"), "div");

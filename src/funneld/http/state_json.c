@@ -8,6 +8,7 @@
 #include "client_class.h"
 #include "gpu_list.h"
 #include "json_text.h"
+#include "suspend_result.h"
 #include "usage_history.h"
 #include "user_name.h"
 
@@ -58,10 +59,11 @@ static void add_client_device(struct evbuffer *out, const struct status_report *
     evbuffer_add_printf(
         out,
         "%s{\"ordinal\":%u,\"gpu_seconds\":%.6f,\"sm_seconds\":%.6f,\"sm_granted\":%u,"
-        "\"memory\":%llu,\"memory_peak\":%llu,\"memory_limit\":%llu",
+        "\"memory\":%llu,\"memory_peak\":%llu,\"memory_swapped\":%llu,\"memory_limit\":%llu",
         between, device, (double)row->usage.gpu_ns[device] / 1e9,
         (double)row->usage.sm_ns[device] / 1e9, row->sm_granted[device],
         (unsigned long long)row->memory_used[device], (unsigned long long)row->memory_peak[device],
+        (unsigned long long)row->memory_swapped[device],
         (unsigned long long)row->limits.memory_limit[device]);
     add_uuid(out, &report->server.devices[device]);
     add_sms_now(out, report, row, device);
@@ -93,15 +95,27 @@ static void add_program(struct evbuffer *out, const struct status_report *report
         evbuffer_add_printf(out, ",\"program\":%u,\"color\":%u", program->serial, program->color);
 }
 
+static const char *boolean(uint32_t value)
+{
+    return value ? "true" : "false";
+}
+
 /* Its waits, and the things that it was refused. */
 static void add_troubles(struct evbuffer *out, const struct server_status_row *row)
 {
+    const char *obstacle = suspend_result_text((int)row->obstacle);
+
     evbuffer_add_printf(out,
                         ",\"call_ms\":%llu,\"stalls\":%llu,\"memory_refused\":%llu"
-                        ",\"quota_refused\":%llu",
+                        ",\"quota_refused\":%llu,\"suspended\":%s,\"evicted\":%s"
+                        ",\"waits_for_room\":%s,\"evictions\":%llu",
                         (unsigned long long)row->call_ms, (unsigned long long)row->usage.stalls,
                         (unsigned long long)row->memory_refused,
-                        (unsigned long long)row->quota_refused);
+                        (unsigned long long)row->quota_refused, boolean(row->suspended),
+                        boolean(row->evicted), boolean(row->waits_for_room),
+                        (unsigned long long)row->usage.evictions);
+    if (row->obstacle && obstacle)
+        add_text(out, "obstacle", obstacle, strlen(obstacle));
     add_text(out, "call", row->call, sizeof(row->call));
     add_text(out, "stall_cause", row->usage.stall_cause, sizeof(row->usage.stall_cause));
 }

@@ -33,6 +33,9 @@ CLIENT_VALUE(down, (double)row->usage.copied_down)
 CLIENT_VALUE(within, (double)row->usage.copied_within)
 CLIENT_VALUE(stalls, (double)row->usage.stalls)
 CLIENT_VALUE(stalled, (double)row->usage.stalled_ms / 1e3)
+CLIENT_VALUE(evictions, (double)row->usage.evictions)
+CLIENT_VALUE(swapped_out, (double)row->usage.swapped_out)
+CLIENT_VALUE(swapped_in, (double)row->usage.swapped_in)
 CLIENT_VALUE(refusals, (double)row->memory_refused)
 
 const struct client_family client_families[] = {
@@ -74,6 +77,13 @@ const struct client_family client_families[] = {
     {"funnel_client_stalls", "", "How often the client was in a call because of another client's.",
      true, false, stalls},
     {"funnel_client_stalled_seconds", "seconds", "For how long it was.", true, false, stalled},
+    {"funnel_client_evictions", "",
+     "How often the client's memory has left its devices to make room for others.", true, false,
+     evictions},
+    {"funnel_client_swapped_out_bytes", "bytes",
+     "Bytes of device memory that have gone to the host's.", true, false, swapped_out},
+    {"funnel_client_swapped_in_bytes", "bytes", "Bytes of it that have come back.", true, false,
+     swapped_in},
     {"funnel_client_memory_refusals", "", "How often a memory limit refused an allocation.", true,
      false, refusals},
 };
@@ -92,6 +102,8 @@ USER_VALUE(user_gpu, sum(total->usage.gpu_ns) / 1e9)
 USER_VALUE(user_sm, sum(total->usage.sm_ns) / 1e9)
 USER_VALUE(user_launches, (double)total->usage.launches)
 USER_VALUE(user_copied, (double)server_usage_copied(&total->usage))
+USER_VALUE(user_evictions, (double)total->usage.evictions)
+USER_VALUE(user_swapped, (double)(total->usage.swapped_out + total->usage.swapped_in))
 USER_VALUE(user_stalled, (double)total->usage.stalled_ms / 1e3)
 USER_VALUE(user_ended, (double)total->clients)
 USER_VALUE(user_failed, (double)total->failed)
@@ -106,6 +118,12 @@ const struct user_family user_families[] = {
     {"funnel_user_copied_bytes", "bytes", "Bytes that they copied.", true, user_copied},
     {"funnel_user_stalled_seconds", "seconds", "Time that they were in calls because of others.",
      true, user_stalled},
+    {"funnel_evictions", "",
+     "How often memory of the user's clients has left a device to make room for others.", true,
+     user_evictions},
+    {"funnel_swapped_bytes", "bytes",
+     "Bytes of their device memory that have gone to the host's, or come back.", true,
+     user_swapped},
     {"funnel_user_clients_ended", "", "Clients of the user that have ended.", true, user_ended},
     {"funnel_user_clients_failed", "", "Clients of the user that ended by an error.", true,
      user_failed},

@@ -40,6 +40,9 @@ static void cut_counts(struct server_usage *usage, uint64_t span)
     cut(&usage->copied_up, bytes);
     cut(&usage->copied_down, bytes);
     cut(&usage->copied_within, bytes);
+    cut(&usage->evictions, span / NS_PER_MS);
+    cut(&usage->swapped_out, bytes);
+    cut(&usage->swapped_in, bytes);
 }
 
 bool client_usage_bound(struct server_usage *usage, const struct client_bounds *bounds)

@@ -154,14 +154,21 @@ static struct session *choose_locked(const struct room_wait *wait, unsigned devi
     return first;
 }
 
-/* The bytes of clients that are ordered to leave, or of all that could. */
+/* Its memory is about to be free, unless a kernel of it never ends. */
+static bool is_ending(const struct session *session)
+{
+    return session->stop && !session->life->abandoned;
+}
+
+/* The bytes of clients that are about to leave, or of all that could. */
 static uint64_t count_locked(const struct room_wait *wait, unsigned device, uint64_t now,
                              bool ordered)
 {
     uint64_t bytes = 0;
 
     list_for_each (struct session, session, &wait->session->server->sessions, link)
-        if (could_leave(session, wait, device, now) && (!ordered || is_under_orders(session)))
+        if (is_ending(session) ||
+            (could_leave(session, wait, device, now) && (!ordered || is_under_orders(session))))
             bytes += bytes_on(session, device);
     return bytes;
 }
@@ -370,7 +377,7 @@ CUresult eviction_make_room(struct session *session, const struct device *device
         return CUDA_ERROR_OUT_OF_MEMORY;
     wait.need[device->ordinal] = size;
     launch_batch_flush(session);
-    activity_set_stage(&session->activity, "wait for memory");
+    activity_set_stage(&session->activity, "a wait for memory");
     CUresult result = wait_for_room(&wait, attempt, context);
     activity_set_stage(&session->activity, NULL);
     session_enter(session, device);
@@ -419,7 +426,7 @@ int eviction_return(struct session *session)
         wait.need[i] = swap_bytes(session, i);
         attempt.bytes += wait.need[i];
     }
-    activity_set_stage(&session->activity, "wait for memory");
+    activity_set_stage(&session->activity, "a wait for memory");
     wait_for_room(&wait, try_return, &attempt);
     if (attempt.result == SUSPEND_OK)
         note_return(session, &attempt, called_at);
@@ -428,7 +435,27 @@ int eviction_return(struct session *session)
 
 /* ---- those that are ordered ---- */
 
-void eviction_has_left(struct session *session, uint64_t bytes)
+void eviction_note_leaving(struct session *session, uint64_t bytes)
+{
+    session->life->eviction.out += bytes;
+    session->life->eviction.obstacle = SUSPEND_OK;
+}
+
+void eviction_note_return(struct session *session, uint64_t bytes)
+{
+    session->life->eviction.in += bytes;
+}
+
+void eviction_usage(const struct session *session, struct server_usage *usage)
+{
+    const struct session_eviction *eviction = &session->life->eviction;
+
+    usage->evictions = eviction->count;
+    usage->swapped_out = eviction->out;
+    usage->swapped_in = eviction->in;
+}
+
+void eviction_has_left(struct session *session)
 {
     struct server_eviction *eviction = eviction_of(session->server);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
@@ -436,7 +463,6 @@ void eviction_has_left(struct session *session, uint64_t bytes)
     session->life->eviction.stay.left_at = clock_ns();
     session->life->eviction.ordered_for = 0;
     session->life->eviction.count++;
-    session->life->eviction.bytes += bytes;
     eviction->freed++;
 }
 

@@ -28,10 +28,11 @@ struct session_eviction {
     struct memory_stay stay;
     uint64_t idle_since;  /* clock_ns(); 0 = it has work: the watchdog's */
     uint32_t ordered_for; /* the client that it shall leave for; 0 = none */
-    uint32_t in_line;     /* how often: it waits for memory */
-    int obstacle;         /* enum suspend_result: why it did not leave when it was asked */
+    atomic_uint in_line;  /* how often: it waits for memory; any thread may read */
+    atomic_int obstacle;  /* enum suspend_result: why it did not leave when asked; the same */
     uint64_t obstacle_until;
-    atomic_uint_fast64_t count, bytes; /* evictions for others so far: any thread may read */
+    atomic_uint_fast64_t count;   /* evictions for others so far: any thread may read */
+    atomic_uint_fast64_t out, in; /* bytes that have left and come back so far: the same */
 };
 
 void server_eviction_init(struct server *server);
@@ -49,9 +50,16 @@ int eviction_return(struct session *session);
 /* Whether the client's memory may make room for others, and others' for it. */
 bool eviction_takes_part(const struct session *session);
 
+/* The session's thread: its memory has left, or has come back, whoever wanted that. */
+void eviction_note_leaving(struct session *session, uint64_t bytes);
+void eviction_note_return(struct session *session, uint64_t bytes);
+
 /* The session's thread: how an order for another client has ended. */
-void eviction_has_left(struct session *session, uint64_t bytes);
+void eviction_has_left(struct session *session);
 void eviction_has_refused(struct session *session, int result);
+
+/* From any thread: fills the figures of evictions in. */
+void eviction_usage(const struct session *session, struct server_usage *usage);
 
 /* The watchdog: which clients are idle. */
 void eviction_watch(struct server *server);

@@ -150,7 +150,7 @@ static void log_leaving(const struct session *session, enum suspend_result resul
 static void tell_result(struct session *session, enum suspend_result result)
 {
     if (result == SUSPEND_OK)
-        eviction_has_left(session, total_bytes(session));
+        eviction_has_left(session);
     else
         eviction_has_refused(session, result);
 }
@@ -169,6 +169,8 @@ static enum suspend_result leave_device(struct session *session)
     activity_set_stage(&session->activity, NULL);
     log_leaving(session, result, clock_ns() - began);
     close_file(&suspend->file);
+    if (result == SUSPEND_OK)
+        eviction_note_leaving(session, total_bytes(session));
     if (suspend->for_others)
         tell_result(session, result);
     return result;
@@ -223,12 +225,14 @@ static bool return_to_device(struct session *session)
                                      : swap_in(session);
     activity_set_stage(&session->activity, NULL);
 
-    if (result == SUSPEND_OK)
+    if (result == SUSPEND_OK) {
+        eviction_note_return(session, bytes);
         session_log(session, " is resumed: %llu MiB are on the device again, after %llu ms",
                     (unsigned long long)(bytes >> 20),
                     (unsigned long long)((clock_ns() - began) / NS_PER_MS));
-    else
+    } else {
         log_no_return(session, result);
+    }
     suspend->result = result;
     suspend->out = result != SUSPEND_OK;
     if (suspend->out)
