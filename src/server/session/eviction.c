@@ -108,7 +108,7 @@ static bool is_idle(const struct session *session)
 static uint64_t quantum_of(const struct session *session, uint64_t bytes)
 {
     return memory_stay_quantum(&eviction_of(session->server)->pace, &session->life->eviction.stay,
-                               bytes, quota(QUOTA_STAY_SECONDS) * NS_PER_SEC);
+                               bytes, is_idle(session), quota(QUOTA_STAY_SECONDS) * NS_PER_SEC);
 }
 
 /* A client that waits for memory gains nothing by its quantum, and a critical one waits for none.

@@ -26,10 +26,10 @@ static uint64_t expected_ns(const struct stay_pace *pace, uint64_t bytes)
 }
 
 uint64_t memory_stay_quantum(const struct stay_pace *pace, const struct memory_stay *stay,
-                             uint64_t bytes, uint64_t most)
+                             uint64_t bytes, bool is_idle, uint64_t most)
 {
     uint64_t way = stay->back_ns ? stay->back_ns : expected_ns(pace, bytes);
-    uint64_t quantum = QUANTUM_FACTOR * WAYS * way * pace->factor;
+    uint64_t quantum = QUANTUM_FACTOR * WAYS * way * (is_idle ? 1 : pace->factor);
 
     if (quantum < QUANTUM_NS_MIN)
         return QUANTUM_NS_MIN;

@@ -6,15 +6,16 @@
  * A program that has come back stays for a quantum. That is four times as long as its memory is
  * under way, out and back, so copies take a fifth of the time at most. (The way back counts twice,
  * because the first way out also makes page-locked memory.) When programs come back soon after they
- * have left, the device thrashes. Then the pace doubles, and all quanta with it, so that the
- * programs take turns. Times are those of clock_ns(). The functions take no lock.
+ * have left, the device thrashes. Then the pace doubles, and with it the quanta of all that are at
+ * work, so that they take turns. Times are those of clock_ns(). The functions take no lock.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STAY_PACE_MAX 16u
+/* Copies then take one part in seventeen. */
+#define STAY_PACE_MAX 4u
 
 /* Of one program. */
 struct memory_stay {
@@ -25,14 +26,14 @@ struct memory_stay {
 
 /* Of one server. Begins as {.factor = 1}. */
 struct stay_pace {
-    unsigned factor;                /* of all quanta: 1 .. STAY_PACE_MAX, a power of two */
+    unsigned factor;                /* of quanta: 1 .. STAY_PACE_MAX, a power of two */
     uint64_t grown_at, thrashed_at; /* the last time */
     uint64_t bytes, ns; /* of all returns so far: what a program takes that has never left */
 };
 
 /* `most` bounds it, in nanoseconds. */
 uint64_t memory_stay_quantum(const struct stay_pace *pace, const struct memory_stay *stay,
-                             uint64_t bytes, uint64_t most);
+                             uint64_t bytes, bool is_idle, uint64_t most);
 
 /* A program that was called at a time has come back after `ns`, and `quantum` is the one that it
  * had before. True when the pace has changed. */

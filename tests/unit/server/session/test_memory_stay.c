@@ -14,14 +14,14 @@ static void test_the_quantum(void **state)
     struct stay_pace pace = {.factor = 1};
     struct memory_stay known = {.back_ns = NS_PER_SEC}, unknown = {0};
 
-    assert_true(memory_stay_quantum(&pace, &known, GIB, MOST) == 8 * NS_PER_SEC);
+    assert_true(memory_stay_quantum(&pace, &known, GIB, false, MOST) == 8 * NS_PER_SEC);
     pace.factor = 4;
-    assert_true(memory_stay_quantum(&pace, &known, GIB, MOST) == 32 * NS_PER_SEC);
-    pace.factor = 16;
-    assert_true(memory_stay_quantum(&pace, &known, GIB, MOST) == MOST);
+    assert_true(memory_stay_quantum(&pace, &known, GIB, false, MOST) == 32 * NS_PER_SEC);
+    assert_true(memory_stay_quantum(&pace, &known, GIB, true, MOST) == 8 * NS_PER_SEC);
+    assert_true(memory_stay_quantum(&pace, &known, GIB, false, NS_PER_SEC) == NS_PER_SEC);
     pace = (struct stay_pace){.factor = 1, .bytes = GIB, .ns = NS_PER_SEC};
-    assert_true(memory_stay_quantum(&pace, &unknown, 2 * GIB, MOST) == 16 * NS_PER_SEC);
-    assert_true(memory_stay_quantum(&pace, &unknown, 0, MOST) == 50 * NS_PER_MS);
+    assert_true(memory_stay_quantum(&pace, &unknown, 2 * GIB, false, MOST) == 16 * NS_PER_SEC);
+    assert_true(memory_stay_quantum(&pace, &unknown, 0, false, MOST) == 50 * NS_PER_MS);
 }
 
 static void test_the_pace(void **state)
