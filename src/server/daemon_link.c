@@ -176,6 +176,7 @@ static void take_claims(struct server *server, int fd)
 
     if (!claims)
         return;
+    window_claims_copy(claims, server->life->claims);
     server->life->claims = claims;
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->life->attached && session->window)

@@ -61,6 +61,9 @@ class MovedMemory(test_recovery.TestCase):
     def directory(self):
         return self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
 
+    def daemon_pid(self):
+        return json.loads(self.funnel("status", "--json").stdout)["pid"]
+
     def small_file_system(self):
         directory = self.directory()
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4M", "none", directory],
@@ -404,9 +407,6 @@ class Suspend(MovedMemory):
         self.assertTrue(self.row(probe)["suspended"])
         self.resume(probe)
         self.assertEqual(probe.ask("round"), FINE)
-
-    def daemon_pid(self):
-        return json.loads(self.funnel("status", "--json").stdout)["pid"]
 
     def test_random(self):
         """Programs that compare their memory with a copy, moved at random, some of them killed."""

@@ -126,6 +126,19 @@ void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t
     set_state(claim, CLAIM_SET);
 }
 
+/* None whose entry changes just now: its server enters it here itself. */
+void window_claims_copy(struct claims *claims, struct claims *earlier)
+{
+    for (unsigned i = 0; earlier && i < CLAIMS_MAX; i++) {
+        const struct claim *claim = &earlier->claim[i];
+        struct hello hello = {.window_base = claim->base};
+
+        memcpy(hello.token, claim->token, sizeof(hello.token));
+        if (is_set(claim) && !is_stale(claim))
+            window_claim_set(claims, &hello, claim->base, claim->pid);
+    }
+}
+
 void window_claim_drop(struct claims *claims, const struct hello *hello, uint64_t base)
 {
     struct claim *claim = find_claim(claims, hello, base);

@@ -27,5 +27,8 @@ bool window_claim_exists(struct claims *claims, uint64_t base);
  * living clients, no client can claim the window later. From any thread, once for each session. */
 void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t base, int32_t pid);
 
+/* Takes over the claims of clients that may come back, from the table of an earlier daemon. */
+void window_claims_copy(struct claims *claims, struct claims *earlier);
+
 /* The client has left orderly, so other clients may get its window. From any thread. */
 void window_claim_drop(struct claims *claims, const struct hello *hello, uint64_t base);

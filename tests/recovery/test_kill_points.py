@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs, servers, daemons and front ends are killed at random points while the memory of a program
+is suspended, checkpointed or restored. Afterwards the program goes on with its data, or has ended
+with a clear error. Run as: test_kill_points.py BUILD [--kills N] [--seed N] [--device cuda]."""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import test_recovery  # noqa: E402  (found through the path above)
+import test_suspend  # noqa: E402
+from harness import TIMEOUT, alive, wait_until  # noqa: E402
+from test_recovery import FINE, GONE  # noqa: E402
+
+KILLS, SEED = 100, 36
+VICTIMS = ("program", "server", "daemon", "front end", "nobody")
+ORDERS = ("suspend", "suspend --to", "checkpoint", "checkpoint --stop", "checkpoint --detach",
+          "evict")
+LONGEST = 0.4  # seconds from an order to the kill
+
+
+class KillPoints(test_suspend.MovedMemory):
+    def setUp(self):
+        super().setUp()
+        self.dice = random.Random(SEED)
+        self.place = self.directory()
+        self.lost = 0
+
+    def test_random_points(self):
+        self.other = self.random_probe()
+        self.program = self.new_program()
+        for number in range(KILLS):
+            signal.alarm(3 * TIMEOUT)  # a round, not all of them
+            self.round = (number, self.dice.choice(ORDERS), self.dice.choice(VICTIMS))
+            self.kill_in_order(*self.round[1:])
+            self.assertEqual(self.other.ask("work 1 3"), FINE, self.why())
+            self.check_program()
+            self.check_directories()
+        print(f"{KILLS} kills, {self.lost} programs have ended", file=sys.stderr)
+
+    def why(self):
+        return f"{self.round}\n{self.program.said()}{self.logs()}"
+
+    def new_program(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("work 5 30"), FINE)
+        self.assertEqual(probe.ask(f"hold {self.dice.randrange(1, 40)} 7"), FINE)
+        return probe
+
+    # ---- an order, and a kill in the middle
+
+    def words(self, order):
+        pid = str(self.program.process.pid)
+        if order == "suspend --to":
+            return ["suspend", "--to", self.place, pid]
+        if order.startswith("checkpoint"):
+            name = os.path.join(self.place, f"c{self.round[0]}")
+            return [*order.split(), pid, name]
+        return [order, pid]
+
+    def front_end(self, *words):
+        process = subprocess.Popen([os.path.join(test_recovery.BUILD, "bin/funnel"), *words],
+                                   env=self.environment, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        return process
+
+    def kill_in_order(self, order, victim):
+        """Half of the kills come while the memory returns."""
+        process = self.front_end(*self.words(order))
+        if self.dice.random() < 0.5:
+            process.wait(TIMEOUT)
+            process = self.front_end("resume", str(self.program.process.pid))
+        try:
+            process.wait(self.dice.random() ** 2 * LONGEST)
+        except subprocess.TimeoutExpired:
+            pass
+        self.kill(victim, process)
+        process.wait(TIMEOUT)
+
+    def kill(self, victim, process):
+        if victim == "program":
+            self.program.process.kill()
+        elif victim == "server":
+            self.kill_server()
+        elif victim == "daemon":
+            self.kill_daemon()
+        elif victim == "front end":
+            process.kill()
+
+    def kill_daemon(self):
+        daemon = self.daemon_pid()
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon), "the end of the daemon")
+        self.fine("start", "--device", test_recovery.DEVICE)
+        wait_until(lambda: self.row(self.other) is not None, "the clients in the new daemon")
+
+    # ---- what has become of it
+
+    def check_program(self):
+        if self.round[2] == "program":
+            self.program.process.wait()
+            answer = GONE
+        else:
+            answer = self.answer()
+        if answer == GONE and self.round[2] == "server":
+            self.assertIn("cannot be moved to another", self.program.said(), self.why())
+        elif answer == GONE:
+            self.assertEqual(self.round[2], "program", self.why())
+        else:
+            self.assertEqual(answer, FINE, self.why())
+            self.assertEqual(self.program.ask("work 6 10"), FINE, self.why())
+            return
+        self.lost += 1
+        self.program.end()
+        self.program = self.new_program()
+
+    def answer(self):
+        """An order that goes on may suspend it at any time."""
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(self.program.ask("check")))
+        asker.start()
+        while asker.is_alive():
+            self.order("resume", self.program.process.pid)
+            asker.join(0.2)
+        return answers[0]
+
+    def check_directories(self):
+        for name in os.listdir(self.place):
+            path = os.path.join(self.place, name)
+            if not name.startswith("."):
+                self.assertEqual(sorted(os.listdir(path)), ["manifest", "memory"], self.why())
+                said = self.order("restore", path)[1]
+                for word in ("not as it was written", "is no checkpoint", "its manifest says"):
+                    self.assertNotIn(word, said, self.why())
+            shutil.rmtree(path)
+
+
+def take_number(arguments, name, number):
+    if name not in arguments:
+        return number
+    at = arguments.index(name)
+    number = int(arguments[at + 1])
+    del arguments[at:at + 2]
+    return number
+
+
+if __name__ == "__main__":
+    KILLS, SEED = take_number(sys.argv, "--kills", KILLS), take_number(sys.argv, "--seed", SEED)
+    test_recovery.main(sys.argv)
