@@ -3,7 +3,7 @@
  *
  * An entry is live while its handle word is not 0. Publishing writes the object, then the handle
  * word; ending clears the handle word, and only after that may the entry be published again with
- * another object. A reader therefore reads handle word, object, handle word: when both looks at the
+ * another object. A reader therefore reads handle word, object, handle word. When both looks at the
  * word give the handle it asked for, the object between them belongs to it. */
 #include "handles.h"
 

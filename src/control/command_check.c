@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See command_check.h. The daemon is trusted with what it does (daemon_trust.h), and not with the
- * memory of the front end or the terminal: it repeats what servers and programs have told it. */
+ * memory of the front end or the terminal. It repeats what servers and programs have told it. */
 #include "command_check.h"
 
 #include "text.h"

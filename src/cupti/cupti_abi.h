@@ -2,7 +2,7 @@
 /*
  * CUPTI's binary interface, as far as Funnel has it: our own declarations of what its public
  * headers say. A record grows at its end from version to version, so the longest layout serves
- * programs of CUDA 12 and 13: they walk a buffer with cuptiActivityGetNextRecord().
+ * programs of CUDA 12 and 13. They walk a buffer with cuptiActivityGetNextRecord().
  * tests/cupti/layouts.c compares all of it with NVIDIA's headers where these are found.
  */
 #pragma once

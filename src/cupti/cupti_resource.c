@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See cupti_resource.h. A launchable graph has copies of its nodes, which have no handles: their
+ * See cupti_resource.h. A launchable graph has copies of its nodes, which have no handles. Their
  * ids (cupti_graph.h) stand for these, and its own handle for the graph that the copies are in.
  * Calls that make a copy of a graph (cuGraphClone), and those that end a whole graph, tell of no
  * node.

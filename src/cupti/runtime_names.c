@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the runtime's calls by CUPTI's number for each, as of CUDA 13.0: each ends with a
+/* The names of the runtime's calls by CUPTI's number for each, as of CUDA 13.0. Each ends with a
  * NUL, and an empty one is that of a number that is not used. */
 #include "cupti_names.h"
 

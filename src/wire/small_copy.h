@@ -13,6 +13,6 @@ struct small_copy {
 #define SMALL_COPIES_MAX 64u /* in one command */
 
 /* A kernel waits some microseconds for each read of host memory and has few reads in flight. On an
- * H100 one copy of this size takes a kernel 1 us longer than a copy engine, but each further one
+ * H100 one copy of this size takes a kernel 1 us longer than a copy engine. But each further one
  * costs the engine 5 us. */
 #define SMALL_COPY_MAX 4096u /* bytes of one */

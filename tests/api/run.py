@@ -39,8 +39,8 @@ DRIVER = ["startup", "contexts", "memory", "dma_bufs", "registers", "shared_file
           "managed_threads", "managed_turns", "managed_variables", "peers", "references", "retired"]
 # Parts of programs that NVIDIA's driver does not run.
 PARTS = [("managed_threads", "stack")]
-# Kernels of these wait for the host, which needs the driver meanwhile, so nothing else may run beside
-# them: a call that waits for all kernels would never end.
+# Kernels of these wait for the host, which needs the driver meanwhile, so nothing else may run
+# beside them. A call that waits for all kernels would never end.
 WAITING = [("managed_neighbors", "waits"), ("managed_threads", "waits"), ("managed_turns", "waits")]
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]

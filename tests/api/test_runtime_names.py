@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the driver API that runtimes of CUDA 11.8 and later have in them (runtime_names.txt):
-this driver has each of them in the version that such a runtime asks for, and serves those that it
-served when the list was made. Needs no toolkit.
+"""The names of the driver API that runtimes of CUDA 11.8 and later have in them
+(runtime_names.txt). This driver has each of them in the version that such a runtime asks for, and
+serves those that it served when the list was made. Needs no toolkit.
 
     tests/api/test_runtime_names.py
     tests/api/test_runtime_names.py --list 11.8=libcudart.so.11.0 13.0=libcudart.so.13    prints the list

@@ -236,7 +236,7 @@ static int check_device(int fd, const struct paths *paths, const char *device)
 }
 
 /* A device that does not work is reported here, and not by the program in its own way: 0, or 1
- * after an error message; then the new daemon ends. */
+ * after an error message. Then the new daemon ends. */
 static int try_server(int fd)
 {
     if (!daemon_start_server(fd))

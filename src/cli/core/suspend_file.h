@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file without a name for the memory of a suspended program: it ends with its last descriptor, so
+/* A file without a name for the memory of a suspended program. It ends with its last descriptor, so
  * that nothing has to be cleaned up, whoever is killed. */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One job at a time. It is open while its owner works on it: a helper that wakes up in time joins,
+ * One job at a time. It is open while its owner works on it. A helper that wakes up in time joins,
  * one that comes late finds the job closed and goes back to sleep. So the owner does not wait for a
  * helper that has not begun.
  */

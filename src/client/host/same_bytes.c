@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both sides are mostly files that this process has not read yet, so most of the time goes into
+/* Both sides are mostly files that this process has not read yet. So most of the time goes into
  * page faults, which several threads share as well. */
 #include "same_bytes.h"
 

@@ -261,7 +261,7 @@ void view_destroy(uint64_t address, uint64_t size, uint64_t host)
 
 /* ---- all of them ---- */
 
-/* An allocation is memory of one device, so the others have to reach that; where they do not, it
+/* An allocation is memory of one device, so the others have to reach that. Where they do not, it
  * stays with the host, which all of them reach. */
 static int open_watch(void)
 {

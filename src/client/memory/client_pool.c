@@ -2,7 +2,7 @@
 /*
  * Stream-ordered allocation. Memory is taken at once; a free only records the fence behind which
  * the block may be used again. The same stream may have it earlier: its work is in order anyway.
- * The pools of a device share its heap, and pools of the host that of page-locked memory; a pool is
+ * The pools of a device share its heap, and pools of the host that of page-locked memory. A pool is
  * a count of what was allocated from it, and settings.
  */
 #include "client_pool.h"

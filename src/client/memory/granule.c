@@ -39,7 +39,7 @@ void granules_init(void)
     ranges_init(&granules.taken);
 }
 
-/* A server's word for an address is not enough: the heaps rely on it that granules lie in their
+/* A server's word for an address is not enough. The heaps rely on it that granules lie in their
  * part of the window, and not in each other. */
 static CUresult enter_granule(uint64_t address, uint64_t size, uint64_t first, uint64_t end)
 {

@@ -12,7 +12,7 @@
 #include "host_register_table.h"
 #include "write_guard.h"
 
-/* In a child of fork, this much of either end is as it was at the fork: it may hold what has
+/* In a child of fork, this much of either end is as it was at the fork. It may hold what has
  * nothing to do with the registered memory. The rest it shares with the parent until it writes
  * there. */
 #define SAVED_MAX (512u << 10)

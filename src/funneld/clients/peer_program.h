@@ -4,7 +4,7 @@
  * executable, its PID namespace and its working directory. The daemon neither reads the memory of
  * the process nor asks a file system, because either could make it wait.
  *
- * The daemon does not read the build ID in the executable for that reason: the file may lie in a
+ * The daemon does not read the build ID in the executable for that reason. The file may lie in a
  * file system that a process of its user serves (FUSE). The time of birth tells the file from one
  * that was built later and has got its inode number.
  *

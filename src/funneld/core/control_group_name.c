@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* See control_group_name.h. Users name control groups below their own as they like, so that a name
- * is no proof: as a group that a program names itself, it may only tighten limits. */
+ * is no proof. As a group that a program names itself, it may only tighten limits. */
 #include "control_group_name.h"
 
 #include <ctype.h>

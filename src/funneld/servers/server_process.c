@@ -326,7 +326,7 @@ void server_process_lost(struct server_process *server)
 }
 
 /* Tells programs that wait for a server of this name that there is none, unless one is still on its
- * way out: then they are told when that has gone. */
+ * way out. Then they are told when that has gone. */
 static void tell_gone(struct daemon *daemon, const char *name)
 {
     if (!server_process_find(daemon, name) && !server_process_find_ending(daemon, name))

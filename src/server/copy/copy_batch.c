@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each copy is checked like a single copy. The copy kernel makes them only when it certainly
- * reaches both ends: a bad address, which a copy engine refuses, would fault in a kernel and end
+ * reaches both ends. A bad address, which a copy engine refuses, would fault in a kernel and end
  * the server.
  */
 #include "copy_batch.h"

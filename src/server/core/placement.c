@@ -34,7 +34,7 @@ static bool is_occupied(struct session *session, const struct device *device)
 
 /* The spare context is taken only where it is better than the primary one, because kernels do not
  * overlap with those of the other context. On a busy machine short work may be seen in it for long
- * enough to pass for long kernels; so both are looked at again for a while. */
+ * enough to pass for long kernels. So both are looked at again for a while. */
 static const struct device *find_free(struct session *session, const struct device *primary,
                                       const struct device *spare)
 {

@@ -321,7 +321,7 @@ static bool end_overdue_members(struct gate *gate, uint64_t limit_ns)
     return goes_on;
 }
 
-/* Each wait has the whole limit. From the third round on no wait has begun for as long, so a stream
+/* Each wait has the whole limit. From the third round on no wait has begun for as long. So a stream
  * that still waits has had the limit, or had several waits in a row. */
 static uint64_t limit_in(uint64_t round)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store is a release at system scope: a thread that reads the number sees all that the kernel
+ * The store is a release at system scope. A thread that reads the number sees all that the kernel
  * before it, and the work before that, has written.
  */
 #include "fence_kernel.h"

@@ -71,7 +71,7 @@ CUresult memory_create(struct session *session, const struct device *device, uin
                        const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *ret_handle);
 
 /* The same, and when that is not enough other clients may have to give memory up, for which this
- * may wait; the client's own memory may leave and return meanwhile. For a call of the client that
+ * may wait. The client's own memory may leave and return meanwhile. For a call of the client that
  * has changed nothing yet. */
 CUresult memory_create_with_room(struct session *session, const struct device *device,
                                  uint64_t size, const CUmemAllocationProp *prop,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file with the contents of a client's device memory. It outlives the server that wrote it,
- * because the client has a descriptor of it, and a later server reads it again:
+ * because the client has a descriptor of it. A later server reads it again:
  *
  *     head: magic, number of entries, hash of the entries
  *     entries: address, size, where the contents lie, their hash, flags; by ascending address

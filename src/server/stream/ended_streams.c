@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's stream is destroyed at once where an event can stand for it: it may be one of a
+ * The driver's stream is destroyed at once where an event can stand for it. It may be one of a
  * green context that ends before the work does.
  */
 #include "ended_streams.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. A client asks its fences whether an event has completed, so the driver's events serve
+ * Events. A client asks its fences whether an event has completed. So the driver's events serve
  * only to make streams wait for each other and to measure time.
  */
 #include "event.h"

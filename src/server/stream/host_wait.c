@@ -53,7 +53,7 @@ static void throttle(const struct stream *stream)
         nanosleep(&pause, NULL);
 }
 
-/* The wait is recorded also where the client alone ends it: a client that never does would stop
+/* The wait is recorded also where the client alone ends it. A client that never does would stop
  * every call that waits for all streams, and with it all clients. A client that is ended before the
  * wait may begin does not get it: the calls that keep it back may wait for its earlier waits. */
 static CUresult begin_wait(const struct stream *stream, struct stream_wait **ret_record)

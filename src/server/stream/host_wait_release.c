@@ -92,7 +92,7 @@ static void write_some(struct session *session, unsigned from, unsigned to)
     }
 }
 
-/* Two streams may wait for different values of one word: the last one that is written stays until
+/* Two streams may wait for different values of one word. The last one that is written stays until
  * the next round, so each becomes the last in turn. */
 bool host_waits_release_all(struct session *session)
 {

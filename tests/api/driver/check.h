@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the driver API programs share. A program is a list of tests; each prints its name and "ok",
- * or first what was not as expected. The output of two runs can be compared byte by byte, so no
+ * or first what was not as expected. The output of two runs can be compared byte by byte. So no
  * test prints a time, an address or anything else that is not the same everywhere.
  */
 #ifndef FUNNEL_TESTS_CHECK_H

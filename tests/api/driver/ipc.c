@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory and events that two processes share by the handles of CUDA 4. Each test has a partner, a
- * process that was made before CUDA was touched and does its half when it receives a handle; what
+ * process that was made before CUDA was touched and does its half when it receives a handle. What
  * it finds wrong it tells in its exit status.
  */
 #include "check.h"

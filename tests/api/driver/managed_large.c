@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed memory of one and a half times what the device has, or the program may have of it: every
+ * Managed memory of one and a half times what the device has, or the program may have of it. Every
  * piece is there for kernels and for the host. Only a small device is filled.
  */
 #include "check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that share nothing use managed memory side by side: what each writes is there for its
+ * Threads that share nothing use managed memory side by side. What each writes is there for its
  * kernels and for itself, whatever the work of another thread moves meanwhile.
  */
 #include "check.h"

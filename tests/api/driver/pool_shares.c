@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory pools that two processes share: one exports its pool by a descriptor and allocations of it
+ * Memory pools that two processes share. One exports its pool by a descriptor and allocations of it
  * by name, and the other, made before CUDA was touched, imports both.
  */
 #include "check.h"

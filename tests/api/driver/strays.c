@@ -2,7 +2,7 @@
 /*
  * One kernel that faults in the way that the argument names: thread 35 of block 1 does it. The
  * program prints which error comes of it, and what a later call says. tests/api/test_faults.py
- * knows what is right on the software GPU; a real one may answer differently.
+ * knows what is right on the software GPU. A real one may answer differently.
  */
 #include "check.h"
 

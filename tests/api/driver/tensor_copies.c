@@ -3,7 +3,7 @@
  * Copies by tensor maps (cp.async.bulk.tensor): every box is compared, byte by byte, with what the
  * PTX ISA says of it. The kernels are written here, for one statement after the other.
  *
- * tensor_copies [TEST [FIRST]] runs one of the tests, from a copy on: a copy that faults ends the
+ * tensor_copies [TEST [FIRST]] runs one of the tests, from a copy on. A copy that faults ends the
  * program, which says which one it was, so that another run can find the next.
  */
 #include "check.h"

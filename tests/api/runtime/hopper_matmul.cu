@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix product as libraries for Hopper make it: one warp fetches tiles by tensor maps into a ring
-// in shared memory, and a warpgroup multiplies them there. One thread of the warpgroup alone gives a
-// place in the ring back, so it relies on wgmma.wait_group to mean that all four warps have read it.
+// A matrix product as libraries for Hopper make it. One warp fetches tiles by tensor maps into a
+// ring in shared memory, and a warpgroup multiplies them there. One thread of the warpgroup alone
+// gives a place in the ring back. So it relies on wgmma.wait_group to mean that all four warps have
+// read it.
 #include "check.cuh"
 
 #include <cuda.h>

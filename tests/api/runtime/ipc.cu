@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory and events of another process, as MPI and PyTorch share them: the producer fills, the
+// Memory and events of another process, as MPI and PyTorch share them. The producer fills, the
 // consumer, which was made before CUDA was touched, adds to it when the producer's stream is there.
 #include "check.cuh"
 

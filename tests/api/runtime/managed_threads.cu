@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads with streams of their own use managed variables side by side, down to neighboring bytes:
-// what one of them or its kernel writes is not undone by what is done for another. Where host and
+// Threads with streams of their own use managed variables side by side, down to neighboring bytes.
+// What one of them or its kernel writes is not undone by what is done for another. Where host and
 // device have to take turns with managed memory, so do the threads.
 #include "check.cuh"
 

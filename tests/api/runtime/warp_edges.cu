@@ -7,7 +7,7 @@
 // is kept here. Lane l offers the value 100 + l (matches: see the case); the destination holds
 // 7000 + l before. A lane that does not execute the instruction prints "-".
 //
-// With the argument "lines" the program prints the lines, and says nothing of hashes; with "risky"
+// With the argument "lines" the program prints the lines, and says nothing of hashes. With "risky"
 // also cases that PTX leaves undefined and where a GPU may hang.
 #include "check.cuh"
 

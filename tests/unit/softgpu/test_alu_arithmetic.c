@@ -3,7 +3,7 @@
  * Instructions against references written without looking at the handlers: bit by bit, or in wider
  * types.
  *
- * Each row is one PTX instruction; a kernel around it reads a, b and c and writes d, for every
+ * Each row is one PTX instruction. A kernel around it reads a, b and c and writes d, for every
  * combination of edge values and for random ones.
  */
 #include "machine.h"

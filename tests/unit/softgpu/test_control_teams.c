@@ -62,7 +62,7 @@ static void test_apart(void **state)
 
 /*
  * Even threads leave at once, one warp after the other, while the odd ones of the warps before wait
- * at a barrier already: the last ones to leave open it.
+ * at a barrier already. The last ones to leave open it.
  */
 static const char leave[] =
     KERNEL("leave") ".shared .b32 sum;\n" PLACE
@@ -145,7 +145,7 @@ static void test_called(void **state)
 }
 
 /* Parameters that are loaded once (%r2, %r3, %a4), in two places (%r4), under a guard (%r5), or
- * changed afterwards (%r6); each launch has others, and so have blocks that take turns in the same
+ * changed afterwards (%r6). Each launch has others, and so have blocks that take turns in the same
  * memory. Each block's threads add to their words. */
 static const char parameters[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry parameters(.param .u64 to, "

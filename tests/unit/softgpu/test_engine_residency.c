@@ -11,7 +11,7 @@
 #include <time.h>
 
 /*
- * Every block counts itself, notes its SM, and waits until it is told to go on; what it does then
+ * Every block counts itself, notes its SM, and waits until it is told to go on. What it does then
  * says when it ended. words: 0 blocks that have come, 1 "go on", 2 blocks that have ended, 3 the
  * SMs seen.
  */

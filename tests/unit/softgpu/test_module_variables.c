@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .global and .const variables that are declared in the body of a function: each has memory of its
+ * .global and .const variables that are declared in the body of a function. Each has memory of its
  * own, which keeps its value from launch to launch, whatever else is declared around it.
  */
 #include "machine.h"

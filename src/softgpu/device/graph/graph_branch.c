@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A conditional node is one operation, which lasts as long as the graphs that it runs. Behind each
- * of these comes a round, which looks at the value again; a worker thread does that, so that a
- * loop of any length neither nests nor keeps the lock.
+ * of these comes a round, which looks at the value again. A worker thread does that, so that a loop
+ * of any length neither nests nor keeps the lock.
  */
 #include "graph_branch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stream-ordered memory. Memory is new when it is allocated and gone when the stream has come to
- * its free, but what the pool keeps reserved stays charged to the device.
+ * its free. But what the pool keeps reserved stays charged to the device.
  */
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events that several processes have. Each record has the next number; it is done when its mark, in
+ * Events that several processes have. Each record has the next number. It is done when its mark, in
  * a page that all map, has reached the number, or when the process that made it is gone.
  */
 #include <errno.h>

@@ -7,7 +7,7 @@
  * the others run before it, although they are not the lowest. Else a lane that spins would keep the
  * lane that it waits for from ever running.
  *
- * Warps of a block mostly do the same, so a few of them run as a team: each instruction in all of
+ * Warps of a block mostly do the same. So a few of them run as a team: each instruction in all of
  * them, then the next one. The CPU has work from one while it waits for another's result, and
  * arithmetic is dispatched once for the whole team. Where one goes its own way, each goes on alone
  * up to the end of its path.

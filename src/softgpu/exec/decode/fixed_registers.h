@@ -6,7 +6,7 @@
  * constant's row of the register file itself, so the mov needs no code.
  *
  * A kernel's parameter that is loaded in one place only is such a value for as long as its grid
- * runs: the register's row is filled when a warp begins. So is what cvta makes of it, where global
+ * runs. The register's row is filled when a warp begins. So is what cvta makes of it, where global
  * and generic addresses are the same.
  */
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registers of a kernel that can share a place in the register file, one after the other.
- * Compilers name a new register for each result, so a warp's file would be larger than the CPU's
- * first cache, though few registers are in use at a time.
+ * Registers of a kernel that can share a place in the register file, one after the other. Compilers
+ * name a new register for each result. So a warp's file would be larger than the CPU's first cache,
+ * though few registers are in use at a time.
  */
 #pragma once
 

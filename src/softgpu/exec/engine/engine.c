@@ -210,7 +210,7 @@ static bool fits_whole(const struct sg_engine *engine, const struct grid *grid)
 }
 
 /* Of a cooperative grid that has more blocks: whether the other waits until all are on SMs. It
- * would take their places once some are; before that it waits if it is later and no more urgent, as
+ * would take their places once some are. Before that it waits if it is later and no more urgent, as
  * on an H100, or the grid might never start. */
 static bool goes_first(const struct grid *cooperative, const struct grid *other)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From the lanes' registers to whole matrices, and back. Matrices are the caller's, large enough
- * for the op (m * k, k * n or m * n elements); registers of all lanes are read and written, whether
+ * for the op (m * k, k * n or m * n elements). Registers of all lanes are read and written, whether
  * these are active or not. The host thread that runs the warp's block calls the functions.
  */
 #pragma once

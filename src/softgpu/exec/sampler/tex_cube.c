@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cubes: directions to faces, and filtering across their edges. An element beyond an edge is the
- * one of another face that its direction meets; beyond a corner there is none, and the three around
+ * one of another face that its direction meets. Beyond a corner there is none, and the three around
  * the corner stand for it.
  */
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session that its own thread and a worker of the pool serve in turn: every command is made once
+ * A session that its own thread and a worker of the pool serve in turn. Every command is made once
  * and in order, and what may block is made by the session's own thread.
  */
 #include "worker_pool.h"
