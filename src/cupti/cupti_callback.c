@@ -154,13 +154,14 @@ bool cupti_callback_wants(uint32_t domain, uint32_t cbid)
     return atomic_load_explicit(&callback, memory_order_acquire) && is_enabled(domain, cbid);
 }
 
-void cupti_callback_resource(uint32_t cbid, void *descriptor)
+void cupti_callback_resource(uint32_t cbid, const struct cupti_resource_data *resource)
 {
-    struct cupti_resource_data data = {.descriptor = descriptor};
+    struct cupti_resource_data data = *resource;
 
     if (!is_enabled(CUPTI_DOMAIN_RESOURCE, cbid))
         return;
-    cupti_current_context(&data.context);
+    if (!data.context)
+        cupti_current_context(&data.context);
     call_back(CUPTI_DOMAIN_RESOURCE, cbid, &data);
 }
 

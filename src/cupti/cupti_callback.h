@@ -15,8 +15,8 @@ void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid);
 /* Whether the program wants this one. */
 bool cupti_callback_wants(uint32_t domain, uint32_t cbid);
 
-/* A callback for a resource, with what describes it. */
-void cupti_callback_resource(uint32_t cbid, void *descriptor);
+/* A callback for a resource. `context` may be NULL: the current one. */
+void cupti_callback_resource(uint32_t cbid, const struct cupti_resource_data *resource);
 
 /* Called for each call of NVTX. */
 void cupti_callback_nvtx(const struct profiler_mark *mark);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See cupti_resource.h. A launchable graph has copies of its nodes, which have no handles. Their
- * ids (cupti_graph.h) stand for these, and its own handle for the graph that the copies are in.
- * Calls that make a copy of a graph (cuGraphClone), and those that end a whole graph, tell of no
- * node.
+ * See cupti_resource.h. The first call after which a context is current tells that it was made
+ * (cupti_callback.c). The end of a primary context is not told. A launchable graph has copies of
+ * its nodes, which have no handles. Their ids (cupti_graph.h) stand for these, and its own handle
+ * for the graph that the copies are in. Calls that make a copy of a graph (cuGraphClone), and those
+ * that end a whole graph, tell of no node.
  */
 #include "cupti_resource.h"
 
@@ -26,6 +27,11 @@ static bool wants(uint32_t cbid)
     return cupti_callback_wants(CUPTI_DOMAIN_RESOURCE, cbid);
 }
 
+static void tell(uint32_t cbid, struct cupti_graph_data *graph)
+{
+    cupti_callback_resource(cbid, &(struct cupti_resource_data){.descriptor = graph});
+}
+
 /* ---- nodes ---- */
 
 static void tell_of_node(CUgraph graph, CUgraphNode node)
@@ -33,7 +39,7 @@ static void tell_of_node(CUgraph graph, CUgraphNode node)
     struct cupti_graph_data data = {.graph = graph, .node = node};
 
     cupti_driver()->node_type(node, &data.type);
-    cupti_callback_resource(CUPTI_GRAPHNODE_CREATED, &data);
+    tell(CUPTI_GRAPHNODE_CREATED, &data);
 }
 
 /* The first arguments of cuGraphAddKernelNode() and its like. */
@@ -87,7 +93,7 @@ static void graph_was_made(CUgraph graph)
 {
     struct cupti_graph_data data = {.graph = graph};
 
-    cupti_callback_resource(CUPTI_GRAPH_CREATED, &data);
+    tell(CUPTI_GRAPH_CREATED, &data);
 }
 
 static void capture_began(const struct profiler_call *call)
@@ -112,8 +118,8 @@ static void tell_of_copies(CUgraph original, CUgraphExec exec, const struct prof
             .original_node = nodes[i].original,
             .type = nodes[i].type,
         };
-        cupti_callback_resource(CUPTI_GRAPHNODE_CREATED, &data);
-        cupti_callback_resource(CUPTI_GRAPHNODE_CLONED, &data);
+        tell(CUPTI_GRAPHNODE_CREATED, &data);
+        tell(CUPTI_GRAPHNODE_CLONED, &data);
     }
 }
 
@@ -133,14 +139,37 @@ static void exec_was_made(const struct profiler_call *call)
         tell_of_copies(data.graph, data.exec, nodes, count);
     }
     free(nodes);
-    cupti_callback_resource(CUPTI_GRAPHEXEC_CREATED, &data);
+    tell(CUPTI_GRAPHEXEC_CREATED, &data);
+}
+
+/* ---- streams and contexts ---- */
+
+/* The first argument of cuStreamCreate() and cuStreamCreateWithPriority(). */
+static void stream_was_made(const struct profiler_call *call)
+{
+    CUstream *const *stream = call->arguments;
+
+    cupti_callback_resource(CUPTI_STREAM_CREATED,
+                            &(struct cupti_resource_data){.stream = **stream});
+}
+
+static void stream_ends(CUstream stream)
+{
+    cupti_callback_resource(CUPTI_STREAM_DESTROY_STARTING,
+                            &(struct cupti_resource_data){.stream = stream});
+}
+
+static void context_ends(CUcontext context)
+{
+    cupti_callback_resource(CUPTI_CONTEXT_DESTROY_STARTING,
+                            &(struct cupti_resource_data){.context = context});
 }
 
 /* ---- calls ---- */
 
 static bool wants_any(void)
 {
-    for (uint32_t cbid = CUPTI_GRAPH_CREATED; cbid <= CUPTI_GRAPHNODE_CLONED; cbid++)
+    for (uint32_t cbid = CUPTI_CONTEXT_DESTROY_STARTING; cbid <= CUPTI_GRAPHNODE_CLONED; cbid++)
         if (wants(cbid))
             return true;
     return false;
@@ -156,27 +185,39 @@ void cupti_resource_leave(const struct profiler_call *call)
         graph_was_made(**(CUgraph *const *)call->arguments);
     else if (begins_with(call->name, "cuGraphAdd") && strstr(call->name, "Node"))
         node_was_added(call);
+    else if (begins_with(call->name, "cuStreamCreate"))
+        stream_was_made(call);
     else if (begins_with(call->name, "cuStreamBeginCapture"))
         capture_began(call);
     else if (may_be_captured(call->name))
         work_was_captured(call);
 }
 
-/* The only argument is the handle. */
-void cupti_resource_enter(const struct profiler_call *call)
+static void graph_ends(const struct profiler_call *call)
 {
     struct cupti_graph_data data = {.graph = NULL};
 
-    if (call->runtime_cbid || !call->arguments || !begins_with(call->name, "cuGraph"))
-        return;
     if (!strcmp(call->name, "cuGraphExecDestroy")) {
         data.exec = *(const CUgraphExec *)call->arguments;
-        cupti_callback_resource(CUPTI_GRAPHEXEC_DESTROY_STARTING, &data);
+        tell(CUPTI_GRAPHEXEC_DESTROY_STARTING, &data);
     } else if (!strcmp(call->name, "cuGraphDestroy")) {
         data.graph = *(const CUgraph *)call->arguments;
-        cupti_callback_resource(CUPTI_GRAPH_DESTROY_STARTING, &data);
+        tell(CUPTI_GRAPH_DESTROY_STARTING, &data);
     } else if (!strcmp(call->name, "cuGraphDestroyNode")) {
         data.node = *(const CUgraphNode *)call->arguments;
-        cupti_callback_resource(CUPTI_GRAPHNODE_DESTROY_STARTING, &data);
+        tell(CUPTI_GRAPHNODE_DESTROY_STARTING, &data);
     }
+}
+
+/* The only argument of each is the handle. */
+void cupti_resource_enter(const struct profiler_call *call)
+{
+    if (call->runtime_cbid || !call->arguments)
+        return;
+    if (begins_with(call->name, "cuGraph"))
+        graph_ends(call);
+    else if (begins_with(call->name, "cuStreamDestroy"))
+        stream_ends(*(const CUstream *)call->arguments);
+    else if (begins_with(call->name, "cuCtxDestroy"))
+        context_ends(*(const CUcontext *)call->arguments);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callbacks for graphs and their nodes, as calls of the driver make and end them. */
+/* Callbacks for graphs and their nodes, streams and contexts, as calls of the driver make and end
+ * them. */
 #pragma once
 
 #include "profiler_interface.h"

@@ -32,6 +32,9 @@
     RECORD(cupti_graph_data, CUpti_GraphData)                                                  \
     MEMBER(cupti_graph_data, exec, CUpti_GraphData, graphExec)                                 \
     RECORD(cupti_resource_data, CUpti_ResourceData)                                            \
+    VALUE(CUPTI_CONTEXT_DESTROY_STARTING, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)        \
+    VALUE(CUPTI_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED)                            \
+    VALUE(CUPTI_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING)          \
     VALUE(CUPTI_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPH_CREATED)                              \
     VALUE(CUPTI_GRAPH_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING)            \
     VALUE(CUPTI_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)                      \

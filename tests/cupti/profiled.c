@@ -334,7 +334,8 @@ static void test_period(void)
     printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
 
-static unsigned entered, left, contexts, waits;
+static unsigned entered, left, contexts, streams, waits;
+static CUstream stream; /* NULL until it is made */
 
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                  const void *data)
@@ -342,8 +343,10 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
     const CUpti_CallbackData *call = data;
 
     check(user == (void *)&entered, "the user's pointer");
-    if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
         contexts++;
+    else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        streams += ((const CUpti_ResourceData *)data)->resourceHandle.stream == stream || !stream;
     else if (domain == CUPTI_CB_DOMAIN_SYNCHRONIZE)
         waits++;
     else if (call->callbackSite == CUPTI_API_ENTER)
@@ -395,14 +398,21 @@ static void test_callbacks(void)
                              CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
     MUST(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
                              CUPTI_CBID_RESOURCE_CONTEXT_CREATED));
+    MUST(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                             CUPTI_CBID_RESOURCE_STREAM_CREATED));
+    MUST(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+                             CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING));
     MUST(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_SYNCHRONIZE));
     begin();
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuStreamDestroy(stream));
     launch(small_kernel, 1, 1, 0);
     launch(small_kernel, 1, 1, 0);
     MUST(cuCtxSynchronize());
     MUST(cuptiUnsubscribe(subscriber));
     launch(small_kernel, 1, 1, 0);
-    printf("%u entered, %u left, %u contexts, %u waits\n", entered, left, contexts, waits);
+    printf("%u entered, %u left, %u contexts, %u streams, %u waits\n", entered, left, contexts,
+           streams, waits);
 }
 
 /* Three for each nanosecond. */

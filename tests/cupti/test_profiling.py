@@ -148,7 +148,7 @@ class Profiling(harness.TestCase):
         self.assert_prints(many, MANY)
 
     def test_callbacks(self):
-        self.assert_prints(self.profiled("callbacks"), "2 entered, 2 left, 1 contexts, 1 waits\n")
+        self.assert_prints(self.profiled("callbacks"), "2 entered, 2 left, 1 contexts, 2 streams, 1 waits\n")
 
     def test_tracer_as_of_xla(self):
         self.assert_prints(self.run_test("tracer"), TRACER)
