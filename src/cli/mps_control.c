@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvidia-cuda-mps-control: the daemon's start and the command shell, with the options, texts and
- * exit statuses of NVIDIA's, so that scripts need not know which of the two they talk to.
+ * nvidia-cuda-mps-control: the daemon's start and the command shell. Options, texts and exit
+ * statuses are NVIDIA's, so scripts need not know which of the two they talk to.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds a CUDA driver library and fills the table of its entry points. The library is always opened
- * by its full path where one is known: our own client library has the same name, and a search by
+ * by its full path where one is known. Our own client library has the same name, and a search by
  * name could find it.
  */
 #include "loader.h"

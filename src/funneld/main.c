@@ -264,8 +264,8 @@ static int wait_for_child(int ready_fd)
                     : print_error("could not start; see control.log in the log directory", "");
 }
 
-/* A daemon that could not start has let go of the directory when its parent exits, so that the next
- * one is not told that an instance is running. */
+/* A daemon that could not start has released the directory when its parent exits. So the next one
+ * does not hear that an instance is running. */
 static int await_start(pid_t child, int ready_fd)
 {
     int status = wait_for_child(ready_fd);

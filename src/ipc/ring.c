@@ -212,8 +212,8 @@ static void sleep_for_space(struct ring *ring, uint32_t size)
         futex_wait(&ring->shared->head, ring->peer, SPACE_SLICE_NS);
 }
 
-/* Without a spin: space comes by the eighth of a ring, and there is work for as long as a wake-up
- * takes in the half that is still full then. */
+/* Without a spin. Space comes by the eighth of a ring, and the half that is still full then has
+ * work for as long as a wake-up takes. */
 bool ring_wait_space(struct ring *ring, uint32_t size, bool (*alive)(void *context), void *context)
 {
     if (size > ring->size / 2)

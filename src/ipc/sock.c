@@ -16,8 +16,8 @@
 #include "clock.h"
 #include "fd.h"
 
-/* Capacity for one control message of descriptors, aligned as the kernel wants it, and for one
- * before it that says who the sender is, where the socket asks for that. */
+/* Capacity for one control message of descriptors, aligned as the kernel wants it. Another one
+ * before it names the sender, where the socket asks for that. */
 #define CONTROL_FDS CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))
 #define CONTROL_SENDER CMSG_SPACE(sizeof(struct ucred))
 
@@ -223,8 +223,8 @@ static int judge(const struct msghdr *message, size_t fd_count, size_t fd_capaci
     return 0;
 }
 
-/* The end of a peer that has not read all it was sent is told once, as an error, in front of the
- * messages that it has sent before. */
+/* A peer may end without having read all messages. Then the socket reports that once, as an error,
+ * in front of the messages that the peer has sent before. */
 static ssize_t receive_behind_reset(int fd, struct msghdr *message)
 {
     const struct msghdr untouched = *message;

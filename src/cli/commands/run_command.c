@@ -274,8 +274,8 @@ static int connect_with_retries(const struct paths *paths, bool lost_race, int *
     return error;
 }
 
-/* A mistyped name of a server must not start a daemon without that server's limits: true, after an
- * error message, when the directory above belongs to a daemon that runs. */
+/* A mistyped name of a server must not start a daemon without that server's limits. True, after an
+ * error message, when the directory above belongs to a running daemon. */
 static bool names_unknown_server(const struct paths *paths)
 {
     char reason[COMMAND_REASON_MAX];

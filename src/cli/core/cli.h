@@ -57,9 +57,9 @@ int cli_find_daemon(struct paths *ret_paths);
  */
 void cli_find_logs(struct paths *paths);
 
-/* The file that errors of a program under `funnel run` are logged to: client.log in the daemon's
- * log directory where the user may write to it, else that of user_log.h. Creates it if possible. 0,
- * or 1 after an error message. */
+/* The log of the errors of a program under `funnel run`. It is client.log in the daemon's log
+ * directory where the user may write to it, else that of user_log.h. Creates it if possible. 0, or
+ * 1 after an error message. */
 int cli_client_log(const struct paths *paths, char *ret_path, size_t capacity);
 
 /* Those of the two that are there; programs without `funnel run` use the second. How many. */

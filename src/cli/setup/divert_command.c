@@ -3,8 +3,8 @@
  * funnel divert: nvidia-cuda-mps-control in /usr/bin is Funnel's, for what starts NVIDIA's program
  * there whatever PATH is, as the DRA driver of Kubernetes does in a chroot. It is a script, which
  * gives Funnel's program NVIDIA's directories, where those who start it look for its socket and its
- * log. NVIDIA's file is kept beside it under another name: by dpkg-divert, so that upgrades of its
- * package go there, too, or where there is no dpkg by a rename.
+ * log. NVIDIA's file stays beside it under another name. dpkg-divert renames it, so that upgrades
+ * of its package go there, too. Without dpkg a plain rename does.
  */
 #include <errno.h>
 #include <fcntl.h>

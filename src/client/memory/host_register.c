@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuMemHostRegister. The pages around the program's range become those of a host granule: the same
- * addresses and contents for the program, and memory that the server has page-locked for the
- * device. Pages that other processes share cannot be replaced so: there the server page-locks those
- * very pages, by a descriptor of their file. Stacks are not taken, because a child of fork must not
- * run on pages of its parent.
+ * cuMemHostRegister. The pages around the program's range become those of a host granule. The
+ * program has the same addresses and contents there, and the server has page-locked that memory for
+ * the device. Pages that other processes share cannot be replaced so: there the server page-locks
+ * those very pages, by a descriptor of their file. Stacks are not taken, because a child of fork
+ * must not run on pages of its parent.
  */
 #include "host_register.h"
 

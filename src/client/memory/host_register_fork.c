@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registered memory and fork. The child gets the same pages, but what is written to them stays in
- * the child, and the ends of each range are as they were at the fork. What the program shared with
- * other processes before it shares with the child, too.
+ * Registered memory and fork. The child gets the same pages, but its writes to them stay in the
+ * child. The ends of each range are as they were at the fork. What the program shared with other
+ * processes before it shares with the child, too.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -52,8 +52,8 @@ static void look_up(uint64_t address, struct cuda_pointer *pointer)
         vmm_describe_reservation(pointer);
 }
 
-/* As in CUDA, none of these needs a current context: threads that only look at addresses have none,
- * and the context that a thread has may have been reset. */
+/* As in CUDA, none of these needs a current context. Threads that only look at addresses have none,
+ * and a thread's context may have been reset. */
 CUresult client_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
     struct cuda_pointer pointer;

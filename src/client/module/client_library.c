@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries and kernels belong to no context. A library keeps its image; a module of it is loaded
- * in a context when something is first asked of it there, and again after the context was reset.
+ * Libraries and kernels belong to no context. A library keeps its image. A module of it is loaded
+ * in a context at the first request there, and again after the context was reset.
  */
 #include "client_library.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that have no line of their own in usage.jsonl are added up, a sum for each user, whose
- * subordinate users' clients are in it, and each set of devices. So a user who starts programs
+ * Clients without a line of their own in usage.jsonl are added up, a sum for each user and each set
+ * of devices. Clients of subordinate users count for their user. So a user who starts programs
  * without end, or a disk that is full for long, costs the journal details but no seconds of a GPU.
  */
 #pragma once

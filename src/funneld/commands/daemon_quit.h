@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the daemon ends: programs are refused from then on, servers end when their last client
- * leaves, or by force after a timeout, and then the daemon leaves its loop. Front ends are served
- * until the very end, so that they can see what is still waited for, and shorten the wait.
+ * How the daemon ends. It refuses programs from then on. Servers end when their last client leaves,
+ * or by force after a timeout; then the daemon leaves its loop. Front ends are served until the
+ * very end, so that they can see what is still waited for, and shorten the wait.
  */
 #pragma once
 

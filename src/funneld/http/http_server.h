@@ -10,8 +10,8 @@
  * headers.
  *
  * libevent's evhttp has none of these limits. Up to 2.1 it bounds neither the connections nor the
- * time of a whole request, accepts a second Host header, and cannot give a peer's place to another
- * peer.
+ * time of a whole request. It accepts a second Host header, and cannot give a peer's place to
+ * another peer.
  */
 #pragma once
 

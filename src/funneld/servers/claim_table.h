@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-/* The table of that user's servers, as a descriptor that stays this file's, or -errno. With more
- * users than are remembered, the one who has not started a server for longest begins anew: clients
- * whose server ended before that do not get their windows back. */
+/* The table of that user's servers, as a descriptor that stays this file's, or -errno. With too
+ * many users, the one who has not started a server for longest begins anew. Clients whose server
+ * ended before that do not get their windows back. */
 int claim_table_of(uid_t uid);

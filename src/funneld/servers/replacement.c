@@ -52,8 +52,8 @@ bool replacement_is_coming(const struct server_process *server)
     return next && next->state == SERVER_INITIALIZING;
 }
 
-/* A server that has faulted keeps its context for as long as the driver of the next one needs to
- * start, since either would wait for the other's driver. */
+/* A server that has faulted keeps its context while the driver of the next one starts, since either
+ * would wait for the other's driver. */
 void replacement_end_old(const struct server_process *server)
 {
     struct server_depart message;

@@ -103,7 +103,7 @@ static void restore_signals(void)
 }
 
 /* All but its user id, which the server takes itself. Between execve() and its first own steps a
- * process may be traced by its user, who would take its descriptors: so that program starts as the
+ * process may be traced by its user, who would take its descriptors. So that program starts as the
  * daemon's user (server/sandbox/sandbox.h). */
 static void take_groups(const struct spawn *spawn)
 {

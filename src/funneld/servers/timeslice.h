@@ -2,9 +2,8 @@
 /*
  * How servers share the time of a GPU. Kernels of two servers do not overlap: the GPU runs those of
  * one for a slice of time, then those of the other. Operators give named servers a percentage
- * (`server set NAME --timeslice-pct`, `timeslice_pct` in the configuration file), and the slices
- * are such that servers which always have work get these shares. A server that rests leaves its
- * time to the others.
+ * (`server set NAME --timeslice-pct`, `timeslice_pct` in the configuration file). The slices give
+ * these shares to servers that always have work. A server that rests leaves its time to the others.
  *
  * A batch lane (lane.h) has a short slice whatever operators have set, and takes part in no
  * division. Beside it the main lane of a service has a long one. The other lanes of a service share
@@ -62,10 +61,9 @@ static inline uint32_t timeslice_of_main(unsigned batch_lanes, unsigned main_lan
  * `usual`, where 0 is the driver's own. Microseconds. */
 uint64_t timeslice_of(uint32_t percent, uint32_t given, unsigned others, uint32_t usual);
 
-/* The slice of each of `batches` batch lanes that get `percent` of the time together, beside main
- * lanes that never rest and whose slices are `mains_us` together; 0 = all rest. At least
- * `least_us`.
- */
+/* The slice of each of `batches` batch lanes that get `percent` of the time together. The main
+ * lanes beside them never rest, and their slices are `mains_us` together; 0 = all rest. At least
+ * `least_us`. */
 uint64_t timeslice_of_batch(uint32_t percent, uint64_t mains_us, unsigned batches,
                             uint32_t least_us);
 

@@ -8,10 +8,10 @@
  * and every client with them. So a call of the first kind takes this lock exclusively, once every
  * stream has got its value. No stream begins to wait while the call holds the lock.
  *
- * What is covered: every stream that waits for a word of its client's (cuStreamWaitValue), the
- * graphs with conditional nodes that a context runs apart from such calls (gate_set_apart()), and
- * those that wait for a callback. A callback ends by itself as a kernel does, unless its client
- * means harm: then its client is ended in the end, and nothing hangs.
+ * The gate covers every stream that waits for a word of its client's (cuStreamWaitValue), or for a
+ * callback. It also covers graphs with conditional nodes that a context runs apart from such calls
+ * (gate_set_apart()). A callback ends by itself as a kernel does, unless its client means harm:
+ * then its client is ended in the end, and nothing hangs.
  *
  * Copies of memory that is not page-locked count as calls of the first kind. The driver holds its
  * lock until they are done, and they may share a hardware queue with a stream that waits. A kernel

@@ -6,7 +6,7 @@
  * for the previous one. No thread waits on the CPU.
  *
  * The driver cannot run one while code is loaded or unloaded, so exclusive calls wait for the last
- * one (gate_set_apart()), nor while nodes of another graph are set: batch_pause.h.
+ * one (gate_set_apart()). Nor can it while nodes of another graph are set (batch_pause.h).
  */
 #include "graph_turn.h"
 

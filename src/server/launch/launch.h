@@ -50,11 +50,10 @@ void session_launch_fini(struct session *session);
 bool launch_check_params(struct session *session, const char *call, uint32_t size,
                          const struct function *function);
 
-/* Copies those of an array of launch attributes that may reach the driver, and adds what the client
- * has set on the function and the launch does not say; `ret_attributes` has space for
- * LAUNCH_ATTRIBUTES_MAX. CUDA_ERROR_INVALID_VALUE for a malformed array,
- * CUDA_ERROR_NOT_SUPPORTED for an attribute that the server cannot pass, both with an error in the
- * log. */
+/* Copies the launch attributes that may reach the driver. Adds the attributes that the client has
+ * set on the function and the launch does not name. `ret_attributes` has space for
+ * LAUNCH_ATTRIBUTES_MAX. CUDA_ERROR_INVALID_VALUE for a malformed array, CUDA_ERROR_NOT_SUPPORTED
+ * for an attribute that the server cannot pass, both with an error in the log. */
 #define LAUNCH_ATTRIBUTES_OFFERED_MAX 64u
 #define LAUNCH_ATTRIBUTES_MAX (LAUNCH_ATTRIBUTES_OFFERED_MAX + FUNCTION_LAUNCH_ATTRIBUTES)
 CUresult launch_filter_attributes(struct session *session, const char *call,

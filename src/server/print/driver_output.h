@@ -3,9 +3,9 @@
  * Captures the driver library's writes to standard output and standard error: device printf output
  * and failed assertions of clients.
  *
- * NVIDIA's driver writes the records of a context's printf buffer in order, each in several writes:
- * every conversion of the format with the text before it, then the rest. The software GPU does the
- * same. format_match.h needs the single writes.
+ * NVIDIA's driver writes the records of a context's printf buffer in order, each in several writes.
+ * They are every conversion of the format with the text before it, then the rest. The software GPU
+ * does the same. format_match.h needs the single writes.
  */
 #pragma once
 

@@ -51,7 +51,7 @@ struct program_suspend {
 
 /* The main thread: begins what the daemon has ordered, and answers when it is done. */
 /* `envelope` is the caller's. It is -1, or the end of a socket with two descriptors of a file for
- * the contents: one to write, and one only to read, which the client gets. */
+ * the contents. One is to write; the other is only to read, and the client gets it. */
 void program_suspend_order(struct server *server, const struct server_suspend_client *order,
                            int envelope);
 

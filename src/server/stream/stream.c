@@ -4,7 +4,7 @@
  *
  * Work on the legacy stream begins when all earlier work on the client's blocking streams is done.
  * Work on a blocking stream begins when all earlier work on the legacy stream is done. Every stream
- * counts its work; a stream that is to follow another one waits for an event behind the other's
+ * counts its work. A stream that is to follow another one waits for an event behind the other's
  * work, unless it has waited for that much already. A client with one stream pays nothing.
  */
 #include "event.h"

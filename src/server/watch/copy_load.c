@@ -16,8 +16,8 @@
 /* A client counts as busy until it has done nothing in so many rounds. */
 #define BUSY_SAMPLES 10u
 
-/* A client is served by its own thread when more than one in so many of its launches comes alone,
- * and not any more when one in so many does. */
+/* A client gets its own thread when more than one in so many of its launches comes alone, and loses
+ * it when one in so many does. */
 #define LONE_PART 2u
 #define FEW_LONE_PART 4u
 
@@ -56,9 +56,8 @@ static bool is_busy(struct session *session)
     return load->busy_samples > 0;
 }
 
-/* A program that computes between its launches, and does not wait for them, needs the CPUs that
- * workers would poll on: trainings of LeNet lost a fifth by the pool. Its session's thread sleeps.
- */
+/* A program that computes between its launches, and does not wait for them, needs the CPUs on which
+ * workers would poll. Trainings of LeNet lost a fifth by the pool. Its session's thread sleeps. */
 static bool launches_one_by_one(struct session *session)
 {
     struct session_load *load = &session->life->load;

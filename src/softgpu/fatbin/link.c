@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One module out of several: the first part's header, then a declaration of every function, then
- * the variables, then the bodies; so whatever is used has been said before.
+ * the variables, then the bodies. So each name is declared before its use.
  */
 #include "link.h"
 

@@ -7,9 +7,9 @@
 #include "fatbin.h"
 
 /*
- * Names that a part keeps to itself get the part's number; what several parts define weakly stays
- * once; declarations of what another part defines make way for the definition. The PTX of CUDA's
- * device runtime is left out. 0, or -ENOMEM.
+ * Names that a part keeps to itself get the part's number. Weak definitions of several parts stay
+ * once. Declarations make way for the definition of another part. The PTX of CUDA's device runtime
+ * is left out. 0, or -ENOMEM.
  */
 int fatbin_link(const struct fatbin_code *code, struct fatbin_part *ret_part);
 

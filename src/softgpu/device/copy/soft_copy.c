@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a copy is carried out. A synchronous one is done by the calling thread when its turn in the
- * stream comes; an asynchronous one by a worker, or at once when it is short. Pageable memory is
- * read before an asynchronous call returns, and written before it returns, as CUDA promises.
+ * How a copy is carried out. The calling thread makes a synchronous one when its turn in the stream
+ * comes. A worker makes an asynchronous one, or the thread at once when it is short. Pageable
+ * memory is read before an asynchronous call returns, and written before it returns, as CUDA
+ * promises.
  */
 #include "soft_copy.h"
 

@@ -2,7 +2,7 @@
 /*
  * Memory as the driver knows it: every range that a program was given or has registered, by
  * address. A device address is the host address of the same bytes. Sizes are bytes. Functions named
- * _locked need soft_lock; a struct memory is the driver's until it is freed, and a pointer to one
+ * _locked need soft_lock. A struct memory is the driver's until it is freed, and a pointer to one
  * is good for as long as the lock is held.
  */
 #pragma once

@@ -80,8 +80,8 @@ static bool is_one_of(const char *opcode, const char *const *words, unsigned cou
 #define IS_ONE_OF(opcode, words) is_one_of(opcode, words, sizeof(words) / sizeof(*(words)))
 
 /* Whether the instruction writes its first operand as a whole. Parameters that are loaded once are
- * in their place from the start (fixed_registers.h), a wgmma adds to what is there, and what video
- * instructions write in parts keeps the rest. */
+ * in their place from the start (fixed_registers.h). A wgmma adds to its destination, and video
+ * instructions that write a part keep the rest. */
 static bool writes_first(const struct ptx_instruction *instruction)
 {
     static const char *const others[] = {"ld.param", "wgmma", "call",      "v",

@@ -33,9 +33,8 @@ CUresult sg_engine_submit(struct sg_engine *engine, const struct sg_launch *laun
 /* Ends every grid that runs in this space, and waits until their done callbacks have returned. */
 void sg_engine_abort(struct sg_engine *engine, struct sg_space *space, CUresult result);
 
-/* Ends the grids whose launch has this `user`, and returns at once: done is called with
- * CUDA_SUCCESS on an engine thread, as if they had come to their end. A `user` without grids is
- * allowed. */
+/* Ends the grids whose launch has this `user`, and returns at once. An engine thread calls done
+ * with CUDA_SUCCESS, as if they had come to their end. A `user` without grids is allowed. */
 void sg_engine_abort_launch(struct sg_engine *engine, const void *user);
 
 /* Blocks of this shape that fit on one SM at once. */

@@ -25,8 +25,8 @@ static inline double odd_from_s64(int64_t x)
 }
 
 /*
- * The same value in double, but subnormal values become ones that lie on the same side of every
- * half: the conversion itself makes zeros of them where the environment flushes.
+ * The same value in double, but subnormal values become ones on the same side of every half. The
+ * conversion itself makes zeros of them where the environment flushes.
  */
 static inline double widened(float x)
 {

@@ -55,8 +55,8 @@ GATHER_B(32)
 GATHER_B(64)
 #undef GATHER_B
 
-/* Where the first quad's elements of C and D begin that are in this register and, if they are as
- * wide as one, in the next: 8 neighbors in a row. The other quads' are in the rows below. */
+/* Where the first quad's elements of C and D begin in this register: 8 neighbors in a row. Elements
+ * as wide as a register are in the next one, too. The other quads' are in the rows below. */
 static inline unsigned first_of_c(const struct matrix_op *op, unsigned index)
 {
     struct fragment_place at = place_c(op, index, 0);

@@ -3,9 +3,9 @@
  * d = a * b + c on matrices: the lanes' registers are gathered into whole matrices, multiplied, and
  * spread again.
  *
- * The order of a GPU's sums is not specified. Here products are exact; they are added to c in f32
- * (f64 fused) in the order of A's elements, k ascending, and an f16 result is rounded once, at the
- * end. Where A is sparse, what is not there is not multiplied.
+ * The order of a GPU's sums is not specified. Here products are exact. They are added to c in f32
+ * (f64 fused) in the order of A's elements, k ascending. An f16 result is rounded once, at the end.
+ * Where A is sparse, what is not there is not multiplied.
  */
 #include "fragment_registers.h"
 #include "isa.h"

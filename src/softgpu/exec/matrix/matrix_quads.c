@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mma.m8n8k4 of f16, as sm_70 has it: four products at once, each of 8 by 8, by eight lanes: four
- * neighbors of the warp's lower half, and those sixteen above. They are its members 0 to 7.
+ * mma.m8n8k4 of f16, as sm_70 has it: four products at once, each of 8 by 8. Eight lanes make one:
+ * four neighbors of the warp's lower half, and those sixteen above. They are its members 0 to 7.
  */
 #include "matrix_math.h"
 #include "warp.h"

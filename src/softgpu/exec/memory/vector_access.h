@@ -4,9 +4,9 @@
  * sees half of it. Lock-free algorithms rely on that: CUB's scans keep a status beside its value in
  * one vector.
  *
- * So vectors move whole between memory and a buffer of the warp's vectors, lane by lane or, where
- * they are neighbors in memory, in moves as wide as the CPU has. Only in the buffer they are taken
- * apart into elements, or put together from them.
+ * So vectors move whole between memory and a buffer of the warp's vectors, lane by lane. Neighbors
+ * in memory go in moves as wide as the CPU has. Only in the buffer they are taken apart into
+ * elements, or put together from them.
  *
  * To the CPU an aligned move of up to 8 bytes is one access, and one of 16 bytes is where
  * wide_access.h says so. No manual promises as much of the parts of a wider move, but CPUs make

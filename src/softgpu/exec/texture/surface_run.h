@@ -5,8 +5,8 @@
  * one.
  *
  * The first coordinate counts bytes, the others count rows, slices or layers. A coordinate that is
- * not a multiple of the size faults with CUDA_ERROR_MISALIGNED_ADDRESS, a number that is no
- * surface's with CUDA_ERROR_ILLEGAL_ADDRESS, and an access outside with CUDA_ERROR_LAUNCH_FAILED
+ * not a multiple of the size faults with CUDA_ERROR_MISALIGNED_ADDRESS, and a number that is no
+ * surface's with CUDA_ERROR_ILLEGAL_ADDRESS. An access outside faults with CUDA_ERROR_LAUNCH_FAILED
  * where insn.flags says so. A fault ends the kernel, and lanes before the faulting one may have
  * been served. The host thread that runs the warp's block calls them.
  */
