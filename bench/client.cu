@@ -467,8 +467,9 @@ struct Row {
         return result;
     }
 
-    // A kernel over an array of one and a half times what main() lets this client have of the
-    // device: all of it in one launch, or a part after the other, each prefetched for ten kernels.
+    // A kernel over an array of one and a half times the device memory that main() lets this client
+    // have. It takes all of it in one launch, or a part after the other, each prefetched for ten
+    // kernels.
     Result managed_large(double limit, bool by_parts)
     {
         const size_t bytes = MANAGED_LIMIT / 2 * 3, count = bytes / sizeof(unsigned);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose code is large: each file compiled with -DPART=n brings sixteen kernels of some
-// 150 KiB of machine code each, as a module of its own; the one compiled without is the program. It
+// A program whose code is large. Each file compiled with -DPART=n brings sixteen kernels of some
+// 150 KiB of machine code each, as a module of its own. The one compiled without is the program. It
 // asks for every kernel, launches each, and does the same some more times. What the best of those
 // takes is the program's own work, and what the first takes longer is loading. A launch runs one of
 // the many segments that a kernel consists of, so the work is short.

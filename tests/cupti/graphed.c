@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that follows the nodes of graphs with CUPTI as Triton's profiler does: it is called
- * back when nodes are made and copied into a launchable graph, and finds each piece of work under
+ * A program that follows the nodes of graphs with CUPTI as Triton's profiler does. It is called
+ * back when nodes are made and copied into a launchable graph. It finds each piece of work under
  * the copy that did it. One graph is captured, with a child graph behind it, the other is made of
  * nodes, with a host function between two segments of work. Prints counts, and what is wrong.
  */

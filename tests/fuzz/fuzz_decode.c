@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes every generated decoder. The first byte of the input chooses one, the rest is the message,
- * in memory of exactly its size, or, without a sanitizer, at the end of a page behind which there
- * is none. What a decoder accepts is then read to its last byte. */
+/* Fuzzes every generated decoder. The first byte of the input chooses one, and the rest is the
+ * message. It stands in memory of exactly its size, or, without a sanitizer, at the end of a page
+ * behind which there is none. What a decoder accepts is then read to its last byte. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

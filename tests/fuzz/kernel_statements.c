@@ -89,7 +89,7 @@ static bool is_integer_division(const struct row *row)
 }
 
 /* Position and length of a bit field. ptxas gives -1 where bfe.s32 has a literal position beyond
- * the register and a literal length, which is not what the ISA says, so no position is. */
+ * the register and a literal length. The ISA says otherwise, so no position is beyond it. */
 static const char *field_operand(struct builder *builder, const struct row *row, unsigned index)
 {
     bool is_position = is_called(row, "bfe") && index == 1 && row_last_type_is(row, "s32");

@@ -369,8 +369,8 @@ static void fill_file(int fd)
     shm_unmap(file, PROFILE_FILE_SIZE);
 }
 
-/* A profile into what is no memory, too small, or not there; a second one; no profile at all; and
- * one into a file that the client fills with nonsense, and then leaves. */
+/* A profile into a file that is no memory, too small, or not there; a second one; no profile at
+ * all. The last one goes into a file that the client fills with nonsense, and then leaves. */
 static void profiles_that_are_none(void **state)
 {
     int pipes[2], small = -1, absent = -1, file = -1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes more and more of one kind of thing: quota_probe KIND MOST. Prints how many there were until
- * the first error, or MOST, and that error; then, once half of them are given back, how many more
- * can be made, and the error that ends that. Calls are answered late: each thing is waited for.
+ * the first error, or MOST, and that error. Then it gives half of them back, and prints how many
+ * more can be made, and the error that ends that. Calls are answered late: each thing is waited
+ * for.
  */
 #include <stdint.h>
 #include <stdio.h>

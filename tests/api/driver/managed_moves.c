@@ -299,8 +299,8 @@ static void contents_are_discarded(void)
     MUST(cuMemFree_v2(address));
 }
 
-/* A few pages that host and device share in turns: at first on one stream, then on a second one
- * that has to find what the first one brought; and without the host for a while. */
+/* A few pages that host and device share in turns. At first it is on one stream, then on a second
+ * one that has to find what the first one brought, and for a while without the host. */
 static void few_pages_take_turns(void)
 {
     CUdeviceptr few = make_managed(1500, CU_MEM_ATTACH_GLOBAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed variables side by side: host and kernels take turns on variables of all sizes and
- * alignments that share pages, with each other, with variables of another module, and with some
+ * Managed variables side by side. Host and kernels take turns on variables of all sizes and
+ * alignments. These share pages with each other, with variables of another module, and with some
  * that the program never asks for.
  */
 #include "check.h"

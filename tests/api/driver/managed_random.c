@@ -178,9 +178,9 @@ static void advise_part(struct player *player, const struct part *part)
                      CU_MEM_ADVISE_SET_READ_MOSTLY + below(player, 6), device));
 }
 
-/* What is discarded is written again. Directly on an H200 (driver 580.159.04), where host and
- * kernels use memory at the same time, what the memset writes is lost now and then, in memory with
- * advice, and the contents of before are there. */
+/* What is discarded is written again. Directly on an H200 (driver 580.159.04) host and kernels use
+ * memory at the same time. There the writes of the memset are lost now and then, in memory with
+ * advice, and the old contents are back. */
 static void discard_part(struct player *player, const struct part *part)
 {
     CUdeviceptr address = part->block->address + part->first * 4;

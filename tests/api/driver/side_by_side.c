@@ -10,8 +10,8 @@
 #define TRIES 50
 #define MAX_TEXT 16384
 
-/* Two counters of blocks by the number of their multiprocessor, then a counter of those that found
- * no role, then a word for each role: all in cache lines of their own. The roles' words need no
+/* Two counters of blocks by the number of their multiprocessor, then a counter of those without a
+ * role, then a word for each role. Each has a cache line of its own. The roles' words need no
  * atomic additions, so the barrier works even where those do not. */
 #define GONE 256
 #define MEETING 384

@@ -3,11 +3,11 @@
  * Kernels of which the blocks, one warp each, run side by side on different multiprocessors.
  *
  * On the software GPU one host thread runs several multiprocessors, and takes whatever block is
- * next, so that two blocks of a small grid may well share a thread and never race. Hence each block
- * of a large grid looks where it is: half of the roles go to blocks on multiprocessors of even
- * number, half to those of odd number, which belong to different host threads. The blocks
- * that find no role wait a little, so that some remain for the other threads, and end. The blocks
- * with a role meet at a barrier in global memory before each round.
+ * next. So two blocks of a small grid may well share a thread and never race. Hence each block of a
+ * large grid looks where it is. Half of the roles go to blocks on multiprocessors of even number,
+ * half to those of odd number, which belong to different host threads. The blocks that find no role
+ * wait a little, so that some remain for the other threads, and end. The blocks with a role meet at
+ * a barrier in global memory before each round.
  *
  * It needs nothing of the software GPU, and does the same on any GPU.
  */

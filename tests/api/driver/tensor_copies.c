@@ -140,9 +140,9 @@ static unsigned offset_in_box(const struct map *map, unsigned row, unsigned colu
 /* ---- Kernels ---- */
 
 /*
- * Fills the box from `in` if there is one, makes the statement (the first thread of each block),
- * waits until `expected` bytes have come, and writes the box to `out` if there is one, behind those
- * of the blocks before it.
+ * Fills the box from `in` if there is one. The first thread of each block makes the statement and
+ * waits until `expected` bytes have come. Then it writes the box to `out` if there is one, behind
+ * those of the blocks before it.
  */
 static const char text[] =
     ".version 8.3\n.target %s\n.address_size 64\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the lanes of a warp get from shuffles, votes, matches and reductions at the edges: sources
-// that are inactive by divergence or predication, that have exited, that are not among the members,
-// that lie beyond the end of a partial last warp; every clamp and width; predicate outputs.
+// Results of shuffles, votes, matches and reductions at the edges. Sources are inactive by
+// divergence or predication, have exited, are not among the members, or lie beyond the end of a
+// partial last warp. Every clamp, every width and predicate outputs are tried.
 //
 // Each case makes one line; the lines of each instruction must be those of an H100, of which a hash
 // is kept here. Lane l offers the value 100 + l (matches: see the case); the destination holds

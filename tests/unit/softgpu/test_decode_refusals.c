@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the software GPU does not run is refused when a module is loaded, with a message that names
- * opcode, line and kernel: all that the coverage document lists as refused, and kernels that launch
- * kernels.
+ * The software GPU refuses code that it does not run when the module is loaded, with a message that
+ * names opcode, line and kernel. That is all that the coverage document lists as refused.
  */
 #include "machine.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which the software GPU's driver starts things, on a core whose grids end when the
- * test says so: what runs, what waits, and what a failure does to the rest. */
+ * test says so. The tests look at running and waiting work, and at the effect of a failure on the
+ * rest. */
 #include "unit.h"
 
 #include <pthread.h>

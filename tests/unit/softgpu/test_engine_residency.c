@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs where and when: how many blocks an SM holds, which SMs a grid may use, who comes first,
- * and that grids of one space and of several run beside each other.
+ * Which block runs where and when: the blocks that an SM holds, the SMs that a grid may use, and
+ * the order. Grids of one space and of several run beside each other.
  */
 #include "machine.h"
 

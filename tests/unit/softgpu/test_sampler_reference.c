@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The texture unit against a reference of its own, in double arithmetic and by another road: the
- * texture is repeated by a function of integers, and a filter is the sum over all elements of the
+ * The texture unit against a reference of its own, in double arithmetic and by another way. A
+ * function of integers repeats the texture, and a filter is the sum over all elements of the
  * neighborhood.
  */
 #include "machine.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where pages are, against a model in which every page has a value on each side: after any sequence
- * of touches, copies and work, what a side reads is what was written last.
+ * Where pages are, against a model in which every page has a value on each side. After any sequence
+ * of accesses, copies and work, a side reads the value that was written last.
  */
 #include "unit.h"
 
