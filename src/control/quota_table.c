@@ -51,6 +51,8 @@ const struct quota_row quota_rows[QUOTA_COUNT] = {
                         "control.log and each server.log; an old one is kept beside it"},
     [QUOTA_SWAP_MEMORY] = {"swap-memory", QUOTA_BYTES, 0, 1024 * TIB, 0,
                            "a server's host memory for suspended programs"},
+    [QUOTA_SWAP_AHEAD] = {"swap-ahead", QUOTA_BYTES, 0, 1024 * TIB, 0,
+                          "of it, what is page-locked ahead while a device is nearly full"},
     [QUOTA_STAY_SECONDS] = {"stay-seconds", QUOTA_SECONDS, 1, DAY_S, 60,
                             "how long memory stays on the device while others wait for room"},
     [QUOTA_ROOM_SECONDS] = {"room-seconds", QUOTA_SECONDS, 0, DAY_S, 90,
@@ -68,10 +70,17 @@ static uint64_t default_ranges(void)
     return ranges < RANGES_MIN ? RANGES_MIN : ranges;
 }
 
+static uint64_t machine_memory(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static uint64_t default_of(enum quota which)
 {
     if (which == QUOTA_HOST_MEMORY || which == QUOTA_SWAP_MEMORY)
-        return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+        return machine_memory() / 2;
+    if (which == QUOTA_SWAP_AHEAD)
+        return machine_memory() / 8;
     return which == QUOTA_RANGES ? default_ranges() : quota_rows[which].initial;
 }
 

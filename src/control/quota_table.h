@@ -35,6 +35,7 @@ enum quota {
     /* Of all users of a daemon. */
     QUOTA_SERVERS,      /* server processes */
     QUOTA_SWAP_MEMORY,  /* host memory of a server for suspended programs */
+    QUOTA_SWAP_AHEAD,   /* of it, what is page-locked before it is needed */
     QUOTA_STAY_SECONDS, /* for which a program's memory stays on a device at most, while others wait
                          */
     QUOTA_ROOM_SECONDS, /* for which an allocation waits at most for others to make room */

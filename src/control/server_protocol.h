@@ -373,6 +373,7 @@ struct server_status_end {
     uint32_t reserved;
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_code_cache code_cache;
+    uint64_t swap_locked, swap_used; /* bytes of the swap pool, and of contents in it */
     struct server_sensors sensors[SERVER_MAX_DEVICES];
 };
 

@@ -77,6 +77,7 @@ static void answer_status(struct server *server, uint32_t request)
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         sensor_watch_get(server->life->sensors, i, clock_ns(), &end.sensors[i]);
     code_cache_describe(server, &end.code_cache);
+    swap_pool_bytes(server, &end.swap_locked, &end.swap_used);
     daemon_report_send(server, &end);
 }
 

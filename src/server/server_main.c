@@ -37,6 +37,7 @@
 #include "server_life.h"
 #include "server_parts.h"
 #include "stall.h"
+#include "swap_ahead.h"
 #include "switch.h"
 #include "text.h"
 #include "watchdog.h"
@@ -333,6 +334,8 @@ static int start_serving(struct server *server, const struct options *options, c
         error = start_pool(server);
     if (!error)
         error = watchdog_start(server); /* which uses the pool */
+    if (!error)
+        error = swap_ahead_start(server);
     if (!error)
         error = accounting_start(server);
     if (!error)

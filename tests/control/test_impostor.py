@@ -127,7 +127,7 @@ class Squatter(Impostor):
 def server_row(device_count=1, name=b"uid_0", devices=b"", free=0, stall=b"", lane=b"main"):
     return wire.answer(wire.COMMAND_SERVER, wire.COMMAND_SERVER_BODY.pack(
         4711, 0, -(1 << 62), 1, 1, 0, 2, 13000, device_count, 1, 16, 10000, 0, name, lane, b"/" * 112,
-        *[free] * wire.DEVICES, devices, 0, 5000, 0, 0, 0, 0, 0, 0, stall, b"\xff" * wire.CODE_CACHE.size,
+        *[free] * wire.DEVICES, devices, 0, 5000, 0, 0, 0, 0, 0, 0, stall, b"\xff" * wire.CODE_CACHE.size, b"\xff" * 16,
         b"\xfe" * (wire.DEVICES * wire.SENSORS.size)))
 
 

@@ -43,7 +43,7 @@ GONE = struct.Struct(f"<Ii216s{DEVICES + 1}Q{USAGE.size}s")
 ROW = struct.Struct(f"<{HEADER.size}x{IDENTITY.size}s{LIMITS.size}sIIQ{DEVICES}Q{DEVICES}QQ{DEVICES}I"
                     f"{USAGE.size}s{HELD}QQ48sQ")
 COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I128s64s112s{DEVICES}Q{DEVICE.size * DEVICES}s" "IIiIIIII768s"
-                                    f"{CODE_CACHE.size}s{DEVICES * SENSORS.size}s")
+                                    f"{CODE_CACHE.size}s16s{DEVICES * SENSORS.size}s")
 
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,

@@ -156,6 +156,26 @@ class Oversubscribe(test_recovery.TestCase):
         self.assertRegex(metrics, r"funnel_swapped_bytes_total\{[^}]*\} [1-9]")
         self.assertIn("is evicted to make room for others", self.logs())
 
+    def swap_pool(self):
+        done = self.funnel("status", "--json")
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        server, = json.loads(done.stdout)["servers"]
+        return server["swap_locked"], server["swap_used"]
+
+    def test_host_memory_is_locked_ahead(self):
+        first, second = self.programs(2)
+        self.limit("--quota", "swap-ahead=128M")
+        self.fine(first, "hold 110 1")
+        self.assertEqual(self.swap_pool(), (0, 0))
+        self.fine(second, "hold 110 2")
+        wait_until(lambda: self.swap_pool() == (128 << 20, 0), "locked memory")
+        self.assertIn("swap pool", self.funnel("status").stdout)
+        self.fine(second, "more 100 3")
+        self.assertGreaterEqual(self.swap_pool()[1], 110 << 20)
+        self.fine(first, "check")
+        self.fine(second, "check")
+
     def test_a_victim_ends_on_its_way(self):
         for seed in range(6):
             first, second = self.programs(2)

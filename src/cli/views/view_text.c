@@ -193,6 +193,17 @@ static void print_code_cache(const struct server_code_cache *cache)
            cache->path, cache->loaded, cache->used);
 }
 
+static void print_swap_pool(const struct command_server *server)
+{
+    char locked[CELL], used[CELL];
+
+    if (!server->swap_locked)
+        return;
+    view_format_bytes(server->swap_locked, locked);
+    view_format_bytes(server->swap_used, used);
+    printf("  swap pool: %s of host memory page-locked, %s of it in use\n", locked, used);
+}
+
 static void print_lane(const struct command_server *server)
 {
     if (lane_name_has_domain(server->name, LANE_DOMAIN_QUARANTINE))
@@ -239,6 +250,7 @@ static void print_server_summary(const struct command_server *server)
                server->standby_pid, server->standby_ready ? "is ready" : "is starting",
                server->standby_mib);
     print_code_cache(&server->code_cache);
+    print_swap_pool(server);
     if (server->silent_ms)
         printf("  it has sent no heartbeat for %.1fs\n", server->silent_ms / 1000.0);
     if (server->waited_ms >= CALL_SHOWN_MS)

@@ -212,6 +212,16 @@ static double clients_of(const struct command_server *server)
     return server->client_count;
 }
 
+static double swap_locked_of(const struct command_server *server)
+{
+    return (double)server->swap_locked;
+}
+
+static double swap_used_of(const struct command_server *server)
+{
+    return (double)server->swap_used;
+}
+
 static double stall_of(const struct command_server *server)
 {
     return server->waited_ms / 1e3;
@@ -343,6 +353,10 @@ void metrics_text_add(struct evbuffer *out, const struct daemon *daemon,
     add_servers(&writer, "funnel_server_up", "", "Whether the server is active and responds.",
                 is_up);
     add_servers(&writer, "funnel_server_clients", "", "Clients of the server.", clients_of);
+    add_servers(&writer, "funnel_server_swap_locked_bytes", "bytes",
+                "Host memory that is page-locked for device memory.", swap_locked_of);
+    add_servers(&writer, "funnel_server_swap_used_bytes", "bytes",
+                "The part of it that has contents of device memory.", swap_used_of);
     add_servers(&writer, "funnel_server_stall_seconds", "seconds",
                 "How long a client has been in a call while another one is.", stall_of);
     add_all_gpus(&writer);

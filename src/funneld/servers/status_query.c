@@ -58,6 +58,8 @@ static void on_end(void *context, int status, const struct server_status_end *to
         report->server.slices_refused = totals->slices_refused;
         memcpy(report->server.memory_free, totals->memory_free, sizeof(totals->memory_free));
         report->server.code_cache = totals->code_cache;
+        report->server.swap_locked = totals->swap_locked;
+        report->server.swap_used = totals->swap_used;
         for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
             report->server.sensors[i] = totals->sensors[i];
             sensors_clean(&report->server.sensors[i]);

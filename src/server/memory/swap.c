@@ -294,6 +294,17 @@ uint64_t swap_bytes(const struct session *session, unsigned device)
     return session->memory->device[device].swapped;
 }
 
+void swap_pool_bytes(const struct server *server, uint64_t *ret_locked, uint64_t *ret_used)
+{
+    *ret_locked = server->memory->swap_pool.bytes;
+    *ret_used = server->memory->swap_pool.used;
+}
+
+bool swap_lock_ahead(struct server *server, const struct device *device, uint64_t unused)
+{
+    return swap_pool_lock_ahead(&server->memory->swap_pool, device, unused);
+}
+
 void swap_trim(struct server *server)
 {
     swap_pool_trim(&server->memory->swap_pool);

@@ -47,5 +47,12 @@ void swap_forget(struct session *session, struct granule *granule);
 /* From any thread: the bytes of a device that are in the pool. */
 uint64_t swap_bytes(const struct session *session, unsigned device);
 
+/* From any thread: the bytes that are page-locked for the contents, and those that have some. */
+void swap_pool_bytes(const struct server *server, uint64_t *ret_locked, uint64_t *ret_used);
+
+/* From any thread, in the context of the device: page-locks some of `unused` bytes ahead. False
+ * when so many are unused already, or there can be no more. */
+bool swap_lock_ahead(struct server *server, const struct device *device, uint64_t unused);
+
 /* From any thread, in a context: releases what the pool does not use. */
 void swap_trim(struct server *server);

@@ -29,7 +29,7 @@ static uint32_t mask_of(unsigned slots, unsigned first)
     return (slots == SLOTS ? FULL : (1u << slots) - 1) << first;
 }
 
-/* ---- chunks; with the lock ---- */
+/* ---- chunks ---- */
 
 static CUresult grant_all(const struct swap_pool *pool, uint64_t address)
 {
@@ -70,14 +70,13 @@ static CUresult make_at_address(const struct swap_pool *pool, const struct devic
     return result;
 }
 
-static CUresult make_chunk_locked(struct swap_pool *pool, const struct device *device,
-                                  struct swap_chunk *ret_chunk)
+/* Takes about a second for three GiB, so the lock is not held. */
+static CUresult make_chunk(struct swap_pool *pool, const struct device *device,
+                           struct swap_chunk *ret_chunk)
 {
     struct swap_chunk chunk = {.used = 0};
-    CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = reserve_area_take(pool->area, 0, SWAP_CHUNK, SWAP_CHUNK, &chunk.address);
 
-    if (pool->bytes + SWAP_CHUNK <= quota(QUOTA_SWAP_MEMORY))
-        result = reserve_area_take(pool->area, 0, SWAP_CHUNK, SWAP_CHUNK, &chunk.address);
     if (result != CUDA_SUCCESS)
         return result;
     result = make_at_address(pool, device, &chunk);
@@ -86,7 +85,6 @@ static CUresult make_chunk_locked(struct swap_pool *pool, const struct device *d
         return result;
     }
     *ret_chunk = chunk;
-    pool->bytes += SWAP_CHUNK;
     return CUDA_SUCCESS;
 }
 
@@ -133,31 +131,79 @@ static uint64_t take_existing_locked(struct swap_pool *pool, unsigned slots)
 static struct swap_chunk *free_place_locked(struct swap_pool *pool)
 {
     for (unsigned i = 0; i < pool->places; i++)
-        if (!pool->chunks[i].address)
+        if (!pool->chunks[i].address && !pool->chunks[i].is_made)
             return &pool->chunks[i];
     return pool->places < SWAP_CHUNKS_MAX ? &pool->chunks[pool->places++] : NULL;
 }
 
-static CUresult add_chunk_locked(struct swap_pool *pool, const struct device *device)
+/* A place for one more chunk, which counts from now on; NULL beyond the quota. */
+static struct swap_chunk *claim_place_locked(struct swap_pool *pool)
 {
-    struct swap_chunk *place = free_place_locked(pool);
+    struct swap_chunk *place = NULL;
 
-    return place ? make_chunk_locked(pool, device, place) : CUDA_ERROR_OUT_OF_MEMORY;
+    if (pool->bytes + SWAP_CHUNK <= quota(QUOTA_SWAP_MEMORY))
+        place = free_place_locked(pool);
+    if (!place)
+        return NULL;
+    place->is_made = true;
+    pool->bytes += SWAP_CHUNK;
+    return place;
+}
+
+/* Fills a place that has been claimed. The first slots are the caller's. */
+static CUresult fill_place(struct swap_pool *pool, const struct device *device,
+                           struct swap_chunk *place, unsigned slots, uint64_t *ret_address)
+{
+    struct swap_chunk chunk = {.address = 0};
+    CUresult result = make_chunk(pool, device, &chunk);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pool->lock);
+
+    *place = chunk;
+    if (result != CUDA_SUCCESS) {
+        pool->bytes -= SWAP_CHUNK;
+        return result;
+    }
+    *ret_address = slots ? take_slots(place, slots) : 0;
+    pool->used += slots * SWAP_SLOT;
+    return CUDA_SUCCESS;
+}
+
+/* Either slots that there are, or a place that has been claimed, or neither. */
+static struct swap_chunk *take_or_claim(struct swap_pool *pool, unsigned slots,
+                                        uint64_t *ret_address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pool->lock);
+
+    *ret_address = take_existing_locked(pool, slots);
+    if (!*ret_address)
+        return claim_place_locked(pool);
+    pool->used += slots * SWAP_SLOT;
+    return NULL;
 }
 
 CUresult swap_pool_take(struct swap_pool *pool, const struct device *device, uint64_t size,
                         uint64_t *ret_address)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pool->lock);
-    unsigned slots = slots_of(size);
-    uint64_t address = take_existing_locked(pool, slots);
-    CUresult result = address ? CUDA_SUCCESS : add_chunk_locked(pool, device);
+    struct swap_chunk *place = take_or_claim(pool, slots_of(size), ret_address);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    *ret_address = address ? address : take_existing_locked(pool, slots);
-    pool->used += slots * SWAP_SLOT;
-    return CUDA_SUCCESS;
+    if (place)
+        return fill_place(pool, device, place, slots_of(size), ret_address);
+    return *ret_address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static struct swap_chunk *claim_ahead(struct swap_pool *pool, uint64_t unused)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pool->lock);
+
+    return pool->bytes < pool->used + unused ? claim_place_locked(pool) : NULL;
+}
+
+bool swap_pool_lock_ahead(struct swap_pool *pool, const struct device *device, uint64_t unused)
+{
+    struct swap_chunk *place = claim_ahead(pool, unused);
+    uint64_t none;
+
+    return place && fill_place(pool, device, place, 0, &none) == CUDA_SUCCESS;
 }
 
 static struct swap_chunk *chunk_at_locked(struct swap_pool *pool, uint64_t address)

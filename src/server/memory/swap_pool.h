@@ -25,6 +25,7 @@ struct swap_chunk {
     CUmemGenericAllocationHandle handle;
     uint64_t address; /* 0 = there is none at this place */
     uint32_t used;    /* bit s: slot s */
+    bool is_made;     /* it is about to be there */
 };
 
 struct swap_pool {
@@ -45,6 +46,10 @@ void swap_pool_init(struct swap_pool *pool, const struct devices *devices,
 CUresult swap_pool_take(struct swap_pool *pool, const struct device *device, uint64_t size,
                         uint64_t *ret_address);
 void swap_pool_give(struct swap_pool *pool, uint64_t address, uint64_t size);
+
+/* Makes one chunk more unless that many bytes are unused. False when nothing was made, because
+ * there are enough, or the quota or the machine's memory allows no more. */
+bool swap_pool_lock_ahead(struct swap_pool *pool, const struct device *device, uint64_t unused);
 
 /* Releases chunks that no copy uses. */
 void swap_pool_trim(struct swap_pool *pool);
