@@ -287,7 +287,7 @@ struct server_client_attached {
 };
 
 /* The use of a client since it attached. Times are nanoseconds; how exact they are stands in
- * docs/operating.md. */
+ * docs/accounting.md. */
 struct server_usage {
     uint64_t gpu_ns[SERVER_MAX_DEVICES]; /* in which it had kernels on the device */
     uint64_t sm_ns[SERVER_MAX_DEVICES];  /* multiprocessors that they took, times time */

@@ -49,7 +49,7 @@ const struct subcommand metrics_subcommands[] = {
      "\n"
      "Prints what clients, users, servers and GPUs use, in the text format of Prometheus. The\n"
      "daemon serves the same over HTTP: funneld --metrics 127.0.0.1:9400, /metrics there.\n"
-     "docs/operating.md explains the names.\n"
+     "docs/accounting.md explains the names.\n"
      "\n"
      "Example: funnel metrics | grep sm_seconds\n",
      run_metrics},

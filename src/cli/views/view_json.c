@@ -162,7 +162,7 @@ static uint64_t sum(const uint64_t values[SERVER_MAX_DEVICES])
     return total;
 }
 
-/* The names stand in docs/operating.md. */
+/* The names stand in docs/accounting.md. */
 static json_t *usage_json(const struct server_usage *usage)
 {
     return json_pack(

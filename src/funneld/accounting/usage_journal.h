@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage.jsonl in the log directory: a line of JSON for each client that has ended, for those who
- * charge for the use of a GPU. The names stand in docs/operating.md.
+ * charge for the use of a GPU. The names stand in docs/accounting.md.
  *
  * Every line is whole. One that does not fit on the disk waits in memory until it does, with others
  * up to some megabytes. Clients beyond that, and those of a user who has taken the user's share of
