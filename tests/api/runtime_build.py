@@ -16,6 +16,9 @@ SOURCES = pathlib.Path(__file__).resolve().parent / "runtime"
 STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "repeated_algorithms",
                "tensor_tiles", "warp_edges"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
+# Programs with NVIDIA's C++ libraries, which need C++17; its standard headers take twice as long as C++14's.
+CXX17 = {"algorithms", "atomics", "barriers", "clusters", "groups", "hopper_matmul",
+         "repeated_algorithms", "settings", "tensor_tiles"}
 # Programs that call the driver as well; nvcc brings a library to link them with.
 DRIVER_CALLS = {"pointers"}
 # Programs whose kernels launch kernels; nvcc brings the runtime on the device.
@@ -76,7 +79,8 @@ class RuntimeProgram:
         # A folder of its name holds further sources, compiled separately.
         self.units = [source, *sorted((sources / name).glob("*.cu"))]
         separate = len(self.units) > 1 or name in DEVICE_RUNTIME
-        self.common = ["-std=c++17", "--extended-lambda", *(["-rdc=true"] if separate else [])]
+        self.common = ["-std=c++17" if name in CXX17 else "-std=c++14", "--extended-lambda",
+                       *(["-rdc=true"] if separate else [])]
         self.libraries = ["-Xlinker", "-rpath=$ORIGIN",
                           *(["-lcuda"] if name in DRIVER_CALLS else []),
                           *(["-lcudadevrt"] if name in DEVICE_RUNTIME else [])]
