@@ -49,6 +49,8 @@ RUNTIME_FAULTS = ["fault"]
 # none, and the runtime does in a child of fork; Funnel must not. Beside NVIDIA's driver, glibc ends a
 # program that waits for a thread whose stack is managed memory, since the kernel refuses the futex.
 NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired", "managed_threads stack"}
+# Litmus tests of a device's memory, which takes long: more copies at once show nothing else.
+LITMUS = {"memory_atomics", "memory_order"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # Kernels of these print. Of copies that run at once each gets all of its lines, and perhaps lines of
@@ -154,7 +156,7 @@ class Runner:
             return list(pool.map(lambda _: self.call([], program.command), range(clients)))
 
     def copies_of(self, program):
-        if program.alone:
+        if program.alone or program.stem in LITMUS:
             return [1]
         if program.stem in COPIES:
             return sorted({*self.options.clients, COPIES[program.stem]})
