@@ -35,7 +35,8 @@ static const char text[] =
     "mad.lo.u32 %r6, %r6, 3, %r2;\nst.global.u32 [%d1], %r6;\ndone:\nret;\n}\n"
     ".visible .entry wait(.param .u64 flag)\n{\n"
     ".reg .b32 %r<2>; .reg .b64 %d<2>; .reg .pred %p;\nld.param.u64 %d1, [flag];\n"
-    "again:\nld.volatile.global.u32 %r1, [%d1];\nsetp.eq.u32 %p, %r1, 0;\n@%p bra again;\nret;\n}\n"
+    "again:\nnanosleep.u32 50000;\nld.volatile.global.u32 %r1, [%d1];\n"
+    "setp.eq.u32 %p, %r1, 0;\n@%p bra again;\nret;\n}\n"
     ".visible .entry spare()\n{\nret;\n}\n"
     ".visible .entry stray()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, 0x10;\n"
     "st.global.u32 [%d1], 7;\nret;\n}\n";

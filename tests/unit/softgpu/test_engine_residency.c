@@ -36,6 +36,14 @@
     USE_TEN(n "3")  \
     USE_TEN(n "4") USE_TEN(n "5") USE_TEN(n "6") USE_TEN(n "7") USE_TEN(n "8") USE_TEN(n "9")
 
+#define SLEEPER(name, nanoseconds)                                                                 \
+    ".entry " name "(.param .u64 words)\n{\n.reg .b32 %r<5>; .reg .b64 %d<2>; .reg .pred %p<2>;\n" \
+    "ld.param.u64 %d1, [words];\nmov.u32 %r1, 0;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\n"              \
+    "again:\natom.global.add.u32 %r4, [%d1], 1;\nsetp.ne.u32 %p1, %r4, %r3;\n"                     \
+    "@%p1 add.u32 %r2, %r2, 1;\nadd.u32 %r3, %r4, 1;\nnanosleep.u32 " nanoseconds ";\n"            \
+    "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 100;\n@%p1 bra again;\n"                          \
+    "red.global.add.u32 [%d1+4], %r2;\nret;\n}\n"
+
 static const char text[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".entry wait_lean(.param .u64 words)\n{\n"
@@ -57,12 +65,7 @@ static const char text[] =
     "ld.param.u64 %d1, [words];\nld.param.u64 %d2, [mine];\natom.global.add.u32 %r1, [%d1], 1;\n"
     "st.global.u32 [%d2], %r1;\nret;\n}\n"
     /* words: 0 a counter, 1 how often another block had counted in between. */
-    ".entry sleeper(.param .u64 words)\n{\n.reg .b32 %r<5>; .reg .b64 %d<2>; .reg .pred %p<2>;\n"
-    "ld.param.u64 %d1, [words];\nmov.u32 %r1, 0;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\n"
-    "again:\natom.global.add.u32 %r4, [%d1], 1;\nsetp.ne.u32 %p1, %r4, %r3;\n"
-    "@%p1 add.u32 %r2, %r2, 1;\nadd.u32 %r3, %r4, 1;\nnanosleep.u32 10;\n"
-    "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 100;\n@%p1 bra again;\n"
-    "red.global.add.u32 [%d1+4], %r2;\nret;\n}\n";
+    SLEEPER("sleeper", "10") SLEEPER("long_sleeper", "20000");
 
 enum { CAME, GO_ON, ENDED, SMS };
 
@@ -376,20 +379,27 @@ static void test_cooperative_abort(void **state)
     machine_destroy(machine);
 }
 
-/* Two blocks of one host thread take turns whenever they sleep. */
-static void test_sleepers(void **state)
+/* Two blocks of one host thread take turns whenever they sleep, for long ones in which the thread
+ * sleeps as well. */
+static void check_sleepers(const char *kernel)
 {
     struct machine *machine = machine_create_from(text);
     struct sg_engine *engine =
         sg_engine_create(&(struct sg_engine_config){.sm_count = 2, .host_threads = 1});
     uint32_t *words = machine_memory(machine, 64);
-    struct sg_launch launch = launch_of(machine, "sleeper", 2, 1, &words, sizeof(words));
+    struct sg_launch launch = launch_of(machine, kernel, 2, 1, &words, sizeof(words));
     submit(engine, &launch);
     wait_for_all();
     assert_int_equal(words[0], 200);
     assert_in_range(words[1], 190, 200);
     sg_engine_destroy(engine);
     machine_destroy(machine);
+}
+
+static void test_sleepers(void **state)
+{
+    check_sleepers("sleeper");
+    check_sleepers("long_sleeper");
 }
 
 int main(void)

@@ -217,9 +217,16 @@ void run_fence(struct warp *warp, const struct insn *insn)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* From so many nanoseconds on the host's thread may sleep, for which it takes about as long. */
+#define LONG_SLEEP 10000
+
 /* The block's turn ends, too: other blocks are what a thread that sleeps waits for. */
 void run_nanosleep(struct warp *warp, const struct insn *insn)
 {
+    const uint32_t *nanoseconds = reg(warp, insn->a);
+
+    if (nanoseconds[__builtin_ctz(warp->active)] >= LONG_SLEEP)
+        warp->block->sleepers++;
     warp->budget = 0;
     warp_leave(warp, WARP_YIELD);
 }

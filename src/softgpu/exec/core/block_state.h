@@ -47,6 +47,8 @@ struct block {
     struct block_memory memory;
     uint32_t sm;
     uint32_t turns;           /* that used up a warp's budget */
+    uint32_t sleepers;        /* warps that began a long sleep in this turn */
+    bool asleep;              /* all warps that could run did */
     uint32_t barriers_in_use; /* a bit each: some lane has come to it */
     /* The fields above are cleared when a block starts, a barrier at its first use. */
     struct barrier barriers[BARRIERS];

@@ -131,7 +131,8 @@ void decode_fence(struct builder *builder, const struct tokens *tokens)
 
 void decode_nanosleep(struct builder *builder, const struct tokens *tokens)
 {
-    builder_emit(builder, run_nanosleep);
+    uint32_t nanoseconds = operand_source(builder, operand_at(builder, 0), PTX_U32);
+    builder_emit(builder, run_nanosleep)->a = nanoseconds;
 }
 
 /* ---- Barriers ---- */

@@ -290,13 +290,16 @@ static enum block_state block_run(struct block *block)
 {
     struct warp *team[MAX_TEAM];
     for (unsigned turn = 0; turn < BLOCK_TURNS; turn++) {
-        bool ran = false, used_up = false;
+        uint32_t ran = 0;
+        bool used_up = false;
+        block->sleepers = 0;
         for (uint32_t i = 0, count; (count = next_team(block, &i, team)) > 0;) {
             if (is_stopped(block))
                 return BLOCK_ENDED;
-            ran = true;
+            ran += count;
             used_up |= warps_run(team, count, WARP_BUDGET);
         }
+        block->asleep = ran > 0 && block->sleepers >= ran;
         if (!ran)
             return has_ended(block) ? BLOCK_ENDED : BLOCK_WAITS;
         if (!used_up)
@@ -334,12 +337,14 @@ static bool is_stuck(struct block *lead)
 
 bool cluster_run(struct block *lead)
 {
-    bool runs = false, waits = false;
+    bool runs = false, waits = false, asleep = true;
     for (struct block *block = lead; block; block = block->next) {
         enum block_state state = block_run(block);
         runs |= state == BLOCK_RUNS;
         waits |= state == BLOCK_WAITS;
+        asleep &= state != BLOCK_RUNS || block->asleep;
     }
+    lead->asleep = runs && asleep;
     if (is_stopped(lead))
         return false;
     return runs || (waits && !is_stuck(lead));

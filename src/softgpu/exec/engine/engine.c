@@ -33,6 +33,7 @@ struct worker {
     unsigned index;
     pthread_t thread;
     struct block_pool pool;
+    unsigned sleepers; /* turns in a row in which a block only slept */
 };
 
 struct sg_engine {
@@ -321,6 +322,7 @@ static bool sm_turn_locked(struct worker *worker, struct sm *sm)
     }
     pthread_mutex_unlock(&engine->lock);
     bool goes_on = cluster_run(block);
+    worker->sleepers = goes_on && block->asleep ? worker->sleepers + 1 : 0;
     if (goes_on)
         stop_if_late(block->grid);
     pthread_mutex_lock(&engine->lock);
@@ -336,6 +338,27 @@ static bool worker_round_locked(struct worker *worker)
     for (unsigned i = worker->index; i < engine->config.sm_count; i += engine->worker_count)
         worked |= sm_turn_locked(worker, &engine->sms[i]);
     return worked;
+}
+
+/* Blocks that all sleep leave the CPU to others. */
+#define NAP_NS 50000
+
+static bool all_sleep_locked(const struct worker *worker)
+{
+    const struct sg_engine *engine = worker->engine;
+    unsigned blocks = 0;
+    for (unsigned i = worker->index; i < engine->config.sm_count; i += engine->worker_count)
+        blocks += engine->sms[i].count;
+    return worker->sleepers > 0 && worker->sleepers >= blocks;
+}
+
+static void nap_locked(struct worker *worker)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    worker->sleepers = 0;
+    pthread_mutex_unlock(&worker->engine->lock);
+    nanosleep(&nap, NULL);
+    pthread_mutex_lock(&worker->engine->lock);
 }
 
 /* No block is left to finish a grid that was aborted between two of its blocks. */
@@ -359,8 +382,11 @@ static void *worker_main(void *argument)
         uint64_t known = engine->wakes;
         bool finished = finish_aborted_locked(engine);
         if (worker_round_locked(worker) || engine->wakes != known || finished ||
-            engine->any_aborted)
+            engine->any_aborted) {
+            if (all_sleep_locked(worker))
+                nap_locked(worker);
             continue;
+        }
         if (engine->stopping)
             break;
         pthread_cond_wait(&engine->work, &engine->lock);
