@@ -177,8 +177,8 @@ struct server_move_client {
     struct server_header header;
     uint32_t id;
     uint32_t withdrawn; /* 1 = not any more; not answered */
-    uint32_t gentle;    /* 1 = no operator wants it: it stays where the move would cost it much */
-    uint32_t reserved;
+    uint32_t gentle;    /* 1 = it stays where it would wait for long until its work is done */
+    uint32_t cheap;     /* 1 = and where another server would have to lock much of its memory */
 };
 
 /* Carries one descriptor: the file to write to (trace_format.h). Not answered: a server that is
@@ -353,6 +353,7 @@ struct server_status_row {
     uint32_t evicted;                            /* 1 = until its next command */
     uint32_t waits_for_room;                     /* 1 = until others have made room for it */
     uint32_t obstacle; /* enum suspend_result: why it made no room when it was asked to; or 0 */
+    struct server_usage before; /* the daemon's: of usage, what it has used in lanes that it left */
 };
 
 /* Code that programs of earlier servers have used; path "" = none is kept. */
@@ -410,7 +411,7 @@ struct server_heartbeat {
     uint32_t kernels_percent; /* of the time since the last heartbeat: with kernels of clients, on
                                  the device that had them for longest */
     uint32_t long_work;       /* 1 = a kernel has run for some tenths of a second; 0 where
-                               * FUNNEL_SPARE_LANE is not on, and the server has no spare contexts */
+                               * FUNNEL_OFF has spare-lane, and the server has no spare contexts */
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 

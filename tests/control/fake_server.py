@@ -221,14 +221,15 @@ def report_paces():
 
 def report_load():
     """Heartbeats, where a test has written down for the lanes main and batch in how many percent of the time
-    they have kernels."""
+    they have kernels, and whether a long one runs."""
     try:
         with open(os.path.join(os.path.dirname(sys.argv[0]), "load.json")) as file:
-            load = json.load(file)["batch" if "--batch" in sys.argv else "main"]
+            loads = json.load(file)
+            load = loads["batch" if "--batch" in sys.argv else "main"]
     except (OSError, ValueError):
         return
     log(event="heartbeat")
-    send(wire.HEARTBEAT, struct.pack("<IIII768s", 0, 0, load, 0, b""))
+    send(wire.HEARTBEAT, struct.pack("<IIII768s", 0, 0, load, loads.get("long", 0), b""))
 
 
 def gone(number, status=0, text=b""):
@@ -273,7 +274,7 @@ def on_status(request):
                                        *[0] * 31, 2 * memory_used(number), *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0) +
-             bytes(8 * wire.DEVICES + 16), request)
+             bytes(8 * wire.DEVICES + 16 + wire.USAGE.size), request)
     send(wire.STATUS_END, struct.pack("<IIII", 1, len(clients), how == "no-slices", 0) +
          memory_free() + bytes(wire.CODE_CACHE.size) + bytes(16) + sensors(), request)
 

@@ -70,23 +70,34 @@ struct usage_total *usage_totals_find(struct usage_totals *totals, const char *s
     return total ? total : add(totals, OTHERS, owner, owner, OTHERS);
 }
 
-void usage_add(struct server_usage *sum, const struct server_usage *usage)
+/* Sums are modulo 2^64, so UINT64_MAX times is once less. */
+static void add_times(struct server_usage *sum, const struct server_usage *usage, uint64_t times)
 {
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
-        sum->gpu_ns[i] += usage->gpu_ns[i];
-        sum->sm_ns[i] += usage->sm_ns[i];
+        sum->gpu_ns[i] += times * usage->gpu_ns[i];
+        sum->sm_ns[i] += times * usage->sm_ns[i];
     }
-    sum->shared_ns += usage->shared_ns;
-    sum->copy_ns += usage->copy_ns;
-    sum->queued_ns += usage->queued_ns;
-    sum->launches += usage->launches;
-    sum->copies += usage->copies;
-    sum->copied_up += usage->copied_up;
-    sum->copied_down += usage->copied_down;
-    sum->copied_within += usage->copied_within;
-    sum->stalls += usage->stalls;
-    sum->stalled_ms += usage->stalled_ms;
-    sum->evictions += usage->evictions;
-    sum->swapped_out += usage->swapped_out;
-    sum->swapped_in += usage->swapped_in;
+    sum->shared_ns += times * usage->shared_ns;
+    sum->copy_ns += times * usage->copy_ns;
+    sum->queued_ns += times * usage->queued_ns;
+    sum->launches += times * usage->launches;
+    sum->copies += times * usage->copies;
+    sum->copied_up += times * usage->copied_up;
+    sum->copied_down += times * usage->copied_down;
+    sum->copied_within += times * usage->copied_within;
+    sum->stalls += times * usage->stalls;
+    sum->stalled_ms += times * usage->stalled_ms;
+    sum->evictions += times * usage->evictions;
+    sum->swapped_out += times * usage->swapped_out;
+    sum->swapped_in += times * usage->swapped_in;
+}
+
+void usage_add(struct server_usage *sum, const struct server_usage *usage)
+{
+    add_times(sum, usage, 1);
+}
+
+void usage_subtract(struct server_usage *sum, const struct server_usage *usage)
+{
+    add_times(sum, usage, UINT64_MAX);
 }

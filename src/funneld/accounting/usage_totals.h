@@ -38,5 +38,6 @@ struct usage_totals *usage_totals(void);
 struct usage_total *usage_totals_find(struct usage_totals *totals, const char *server, uid_t uid,
                                       const char group[HELLO_GROUP_MAX]);
 
-/* Adds counters. Averages, current values and texts stay as they are. */
+/* Adds counters, and takes them away. Averages, current values and texts stay as they are. */
 void usage_add(struct server_usage *sum, const struct server_usage *usage);
+void usage_subtract(struct server_usage *sum, const struct server_usage *usage);

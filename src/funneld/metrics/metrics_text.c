@@ -174,6 +174,17 @@ static void add_user_family(const struct writer *writer, const struct user_famil
     }
 }
 
+/* What it has used in other lanes is in the totals already. */
+static void add_use(struct usage_totals *totals, const char *server,
+                    const struct server_status_row *row)
+{
+    struct usage_total *total =
+        usage_totals_find(totals, server, row->identity.uid, row->identity.group);
+
+    usage_add(&total->usage, &row->usage);
+    usage_subtract(&total->usage, &row->before);
+}
+
 static void add_users(const struct writer *writer)
 {
     struct usage_totals *totals = malloc(sizeof(*totals));
@@ -181,10 +192,7 @@ static void add_users(const struct writer *writer)
     if (!totals)
         return;
     *totals = *usage_totals();
-    for_each_client(writer, report, row) usage_add(
-        &usage_totals_find(totals, report->server.name, row->identity.uid, row->identity.group)
-             ->usage,
-        &row->usage);
+    for_each_client(writer, report, row) add_use(totals, report->server.name, row);
     for (unsigned i = 0; i < user_family_count; i++)
         add_user_family(writer, &user_families[i], totals);
     free(totals);

@@ -12,6 +12,7 @@
 #include "journal.h"
 #include "server_process.h"
 #include "usage_journal.h"
+#include "usage_totals.h"
 
 /* Unique over the lanes of the service, so that an ID names one program. */
 static uint32_t next_id(const struct server_process *server)
@@ -62,6 +63,35 @@ struct client_record *client_record_find_token(const struct daemon *daemon,
     return NULL;
 }
 
+static void add_earlier_use(struct client_record *record, const struct client_record *before)
+{
+    record->before = before->before;
+    usage_add(&record->before, &before->last.usage);
+}
+
+/* The program's record in the lane that it has moved to. */
+static struct client_record *find_next(const struct client_record *record)
+{
+    const struct daemon *daemon = record->server->daemon;
+
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        list_for_each (struct client_record, other, &server->records, link)
+            if (other != record && !memcmp(other->token, record->token, sizeof(other->token)))
+                return other;
+    return NULL;
+}
+
+/* When it arrived there, not all was known yet that it has used here. */
+static void tell_next(const struct client_record *record)
+{
+    struct client_record *next = record->has_moved ? find_next(record) : NULL;
+
+    if (!next)
+        return;
+    add_earlier_use(next, record);
+    client_record_save(next);
+}
+
 void client_record_continue(struct client_record *record, const struct hello *hello)
 {
     const struct server_process *server = record->server;
@@ -76,6 +106,7 @@ void client_record_continue(struct client_record *record, const struct hello *he
     record->identity.since = before->identity.since;
     record->has_limits = before->has_limits;
     record->limits = before->limits;
+    add_earlier_use(record, before);
     if (!client_record_find(record->server, before->id))
         record->id = before->id;
 }
@@ -99,6 +130,7 @@ struct client_record *client_record_add_saved(struct server_process *server, uns
     record->has_limits = saved->has_limits;
     record->limits = saved->limits;
     record->is_of_job = saved->is_of_job != 0;
+    record->before = saved->before;
     memcpy(record->token, saved->choice.token, sizeof(record->token));
     lane_choice_set(&server->daemon->lane_choices, record->token, saved->choice.class,
                     saved->choice.wish == LANE_BATCH ? LANE_BATCH : LANE_OF_CLASS);
@@ -170,6 +202,8 @@ bool client_record_complete(struct client_record *record, struct server_status_r
     fits &= client_memory_bound(row->memory_swapped, &bounds);
     if (!client_memory_bound(row->memory_peak, &bounds) || !fits)
         log_impossible(record);
+    row->before = record->before;
+    usage_add(&row->usage, &row->before);
     return is_first;
 }
 
@@ -194,6 +228,7 @@ static void end(struct client_record *record)
 void client_record_end(struct client_record *record, const struct server_client_gone *message)
 {
     client_record_note(record, message);
+    tell_next(record);
     end(record);
 }
 

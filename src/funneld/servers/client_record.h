@@ -43,6 +43,7 @@ struct client_record {
     uint32_t class;          /* enum client_class, as it came; 0 = an earlier daemon took it */
     struct client_pace pace; /* lane_watch.h */
     struct server_client_gone last; /* what it had used when the server told of it last */
+    struct server_usage before;     /* what it has used in the lanes that it has left */
 };
 
 /* Enters a client that the server is about to get; NULL when there is no memory, or when the server
@@ -72,7 +73,8 @@ struct client_record *client_record_find(struct server_process *server, uint32_t
 /* Takes over what the server says that the client has used, as far as that can be. */
 void client_record_note(struct client_record *record, const struct server_client_gone *message);
 
-/* Puts who the client is into a row of status, and bounds its figures. False for a row that the
+/* Puts who the client is into a row of status, bounds its figures, and adds what it has used in
+ * other lanes. False for a row that the
  * server has sent before in its answer to the same question. */
 bool client_record_complete(struct client_record *record, struct server_status_row *row);
 

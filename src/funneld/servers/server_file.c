@@ -276,6 +276,7 @@ static void save_client(struct client_record *record, bool present)
         .has_limits = record->has_limits,
         .limits = record->limits,
         .is_of_job = record->is_of_job,
+        .before = record->before,
         .choice = lane_choice_find(&record->server->daemon->lane_choices, record->token)};
 
     memcpy(saved.choice.token, record->token, sizeof(saved.choice.token));
