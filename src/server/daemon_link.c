@@ -161,7 +161,7 @@ static void move_one(struct server *server, const struct server_move_client *ord
         if (order->withdrawn)
             session_leave_withdraw(session);
         else
-            session_leave_order(session, order->header.request, order->gentle != 0);
+            session_leave_order(session, order);
         return;
     }
     if (!order->withdrawn)

@@ -3,6 +3,7 @@
 time slice, and ends when it is idle."""
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -333,7 +334,7 @@ class Operators(TestCase):
         self.funnel("limit", "--user", str(os.getuid()), "--class", "normal")
         self.assertEqual(self.classes(), [wire.NORMAL, wire.NORMAL, wire.NORMAL, wire.BATCH])
         self.assertEqual(self.classes(group=b"blue"), [wire.BATCH] * 4)
-        self.assertRegex(self.funnel("limits").stdout, r"group blue .* batch\n")
+        self.assertRegex(self.funnel("limits").stdout, r"group blue .* batch\b")
 
     def test_named_server_and_namespace(self):
         self.words("server create night")
@@ -390,6 +391,19 @@ class Moves(TestCase):
             self.said(ordered)
             self.assertEqual(self.placed(), [(program_class, lane)])
         self.assertEqual({row["id"]: row["since"] for row in self.funnel_json("ps")}, since)
+
+    def test_what_it_has_used_goes_with_the_program(self):
+        """Each server says 7 launches and 0.5 s of every client."""
+        client = self.enter(token=self.token)
+        ordered = self.order("batch")
+        client = self.follow(client, self.token, 1)
+        self.said(ordered)
+        wait_until(lambda: [row["launches"] for row in self.funnel_json("ps")] == [14], "the sum")
+        metrics = self.funnel("metrics").stdout
+        self.assertRegex(metrics, r"funnel_client_launches_total\{[^}]*\} 14\n")
+        sums = re.findall(r"funnel_user_launches_total\{[^}]*\} (\d+)", metrics)
+        self.assertEqual(sum(map(int, sums)), 14)
+        client.close()
 
     def test_the_program_stays_in_its_lane_after_the_end_of_its_server(self):
         client = self.enter(token=self.token)
@@ -586,6 +600,45 @@ class Switched(Automatic):
     test_the_others_gain_nothing = test_two_with_short_kernels_stay_together = None
     test_it_would_lose_too_much = test_a_program_that_has_never_been_alone = None
     test_a_process_of_a_job_stays_with_the_others = test_the_order_is_gentle = None
+
+
+class SpareLane(TestCase):
+    """New programs beside long kernels in the main lane."""
+    lane = "spare"
+
+    def begin(self):
+        """Every server says that a long kernel runs."""
+        self.enter(command=b"python3\0long.py\0")
+        path = os.path.join(self.root, "bin/load.json")
+        with open(path, "w") as file:
+            json.dump({"main": 100, "batch": 0, "long": 1}, file)
+        wait_until(lambda: len(self.server_events("heartbeat")) > 10, "heartbeats")
+
+    def test_a_new_program_starts_there(self):
+        self.begin()
+        self.enter(command=b"python3\0new.py\0")
+        self.assertEqual(self.placed()[-1], ("normal", self.lane))
+
+    def test_a_process_of_a_job_starts_in_the_main_lane(self):
+        self.begin()
+        self.enter(command=b"python3\0new.py\0", job=1)
+        self.assertEqual(self.placed()[-1], ("normal", "main"))
+
+    def test_a_program_that_the_main_lane_has_had(self):
+        self.enter(command=b"python3\0known.py\0").close()
+        wait_until(lambda: not self.placed(), "its end")
+        self.begin()
+        self.enter(command=b"python3\0known.py\0")
+        self.assertEqual(self.placed()[-1], ("normal", "main"))
+
+
+class NoSpareLane(SpareLane):
+    lane = "main"
+
+    def setUp(self):
+        harness.TestCase.setUp(self)
+        self.environment["FUNNEL_OFF"] = "spare-lane"
+        self.start("--device", "soft")
 
 
 class Unmovable(TestCase):

@@ -103,7 +103,7 @@ class Chaos:
     # ---- what does ----
 
     def fault(self):
-        offender = Probe(self.funnel, is_offender=True)
+        offender = Probe(self.funnel, is_copy=True)
         offender.tell("fault")
         said = offender.process.stdout.readline()
         assert said.startswith("fault CUDA_ERROR_ILLEGAL_ADDRESS"), said

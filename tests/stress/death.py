@@ -135,7 +135,7 @@ def await_log(funnel, text):
 
 def fault(funnel, probes, kind, times):
     """False when the device does not find this fault."""
-    offender = Program(funnel, "fault", kind, is_offender=True)
+    offender = Program(funnel, "fault", kind, is_copy=True)
     said = offender.process.stdout.readline().strip()
     offender.end()
     if said == "error 0" and kind in FAULTS_OR_NONE:

@@ -93,17 +93,20 @@ def await_end(pids):
 
 
 def fault(funnel, kind, variables):
-    offender = Program(funnel, "fault", kind, is_offender=True, **variables)
+    offender = Program(funnel, "fault", kind, is_copy=True, **variables)
     said = offender.process.stdout.readline().strip()
     offender.end()
     assert said in [f"error {error}" for error in FAULTS[kind]], f"{kind}: {said}"
 
 
 def hang(funnel, variables):
-    """The daemon kills a lane in which only such a kernel is left."""
-    offender = Program(funnel, "long", is_offender=True, **variables)
+    """The daemon kills a lane in which only such a kernel is left. A program that came there before
+    would wait for the kernel; with --at-once each has a lane of its own."""
+    offender = Program(funnel, "long", is_copy=True, **variables)
     offender.expect("running")
+    lanes = set() if "FUNNEL_ISOLATE" in variables else batch_lanes(funnel)
     offender.kill()
+    await_end(lanes)
 
 
 def end_lane(funnel, kind, variables):

@@ -8,16 +8,17 @@ import tempfile
 import harness
 
 
-def executable(funnel, name, is_offender):
-    """One that is to fault is a copy, since its executable will be in quarantine."""
+def executable(funnel, name, is_copy):
+    """One that is to fault is a copy, since its executable will be in quarantine; and so is one whose
+    code the daemon shall not believe to be in the server."""
     program = str(funnel.build / "tests" / name)
-    return shutil.copy(program, tempfile.mkdtemp(dir=funnel.folder)) if is_offender else program
+    return shutil.copy(program, tempfile.mkdtemp(dir=funnel.folder)) if is_copy else program
 
 
 class Program:
-    def __init__(self, funnel, *arguments, is_offender=False, **variables):
+    def __init__(self, funnel, *arguments, is_copy=False, **variables):
         command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
-                   executable(funnel, "stress/scene", is_offender), *map(str, arguments)]
+                   executable(funnel, "stress/scene", is_copy), *map(str, arguments)]
         self.name = arguments[0]
         self.process = subprocess.Popen(command, env={**funnel.environment, **variables}, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -46,9 +47,9 @@ class Program:
 class Probe:
     """A client without work in flight between questions, which continues with another server."""
 
-    def __init__(self, funnel, is_offender=False):
+    def __init__(self, funnel, is_copy=False):
         command = [funnel.binary, "run", "-q", "--device", funnel.device, "--",
-                   executable(funnel, "recovery/recovery_probe", is_offender)]
+                   executable(funnel, "recovery/recovery_probe", is_copy)]
         self.process = subprocess.Popen(command, env=funnel.environment, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         said = self.process.stdout.readline()

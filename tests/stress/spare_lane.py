@@ -26,7 +26,7 @@ def count_lines(funnel, text):
 def start_until_one_is_done(funnel, programs):
     began = time.monotonic()
     while True:
-        programs.append(Program(funnel, "new-client", next(numbers)))
+        programs.append(Program(funnel, "new-client", next(numbers), is_copy=True))
         if any(program.has_said(0.3) for program in programs):
             return
         assert time.monotonic() - began < harness.TIMEOUT, "every new program waits for the kernel"
@@ -54,7 +54,7 @@ def play(funnel, kernel, programs):
     kernel.expect("running")
     start_until_one_is_done(funnel, programs)
     assert count_lines(funnel, STARTS), "a new program is done, and was not in the spare lane"
-    mover = Program(funnel, "mover", 1000)
+    mover = Program(funnel, "mover", 1000, is_copy=True)
     mover.expect("moved")
     kernel.tell()
     kernel.expect("done")

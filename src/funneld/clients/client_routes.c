@@ -63,7 +63,7 @@ static void choose_lane(const struct daemon *daemon, const struct server_identit
     if (fate_domain_find(daemon, identity, program, wish, domain))
         routes->first.owner = identity->owner;
     else if (!*domain && is_new && wish->class != CLASS_BATCH &&
-             spare_lane_is_better(daemon, wish->service))
+             spare_lane_is_better(daemon, wish->service, program))
         text_copy(domain, sizeof(domain), LANE_DOMAIN_SPARE);
     routes->is_of_program = fate_domain_needs_program(wish);
     lane_name(wish->service, wish->class == CLASS_BATCH, domain, routes->first.name);
@@ -88,8 +88,9 @@ void client_routes_find(const struct daemon *daemon, const struct server_identit
     text_copy(service, sizeof(service), routes.first.name);
     const struct fate_wish wish = {service, choice->wish == LANE_BATCH ? CLASS_BATCH : routes.class,
                                    service_isolation(daemon, *space), hello->isolation};
-    choose_lane(daemon, identity, program, &wish, !hello->window_base && !hello->is_of_job,
-                &routes);
+    bool is_new = hello->kind == HELLO_CLIENT && !hello->window_base && !hello->is_of_job;
+
+    choose_lane(daemon, identity, program, &wish, is_new, &routes);
     *ret_routes = routes;
 }
 

@@ -147,6 +147,10 @@ void heartbeat_received(struct server_process *server, const struct server_heart
 
     heartbeat->heard = clock_ns();
     heartbeat->has_long_work = message->long_work != 0;
+    if (!heartbeat->has_long_work)
+        heartbeat->long_work_began = 0;
+    else if (!heartbeat->long_work_began)
+        heartbeat->long_work_began = heartbeat->heard;
     if (heartbeat->has_long_work || !heartbeat->has_come)
         heartbeat->long_work_seen = heartbeat->heard;
     heartbeat->has_come = true;

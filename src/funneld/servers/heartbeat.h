@@ -20,6 +20,8 @@ struct heartbeat {
     uint32_t waited_ms;      /* as it said last */
     bool has_long_work;      /* likewise */
     uint64_t long_work_seen; /* clock_ns() of the last one with long work, or of the first */
+    uint64_t
+        long_work_began; /* of the first of those that have said so without a break; 0 = none */
     char text[sizeof(((struct server_heartbeat *)NULL)->text)];
 };
 

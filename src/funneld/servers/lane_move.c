@@ -35,7 +35,7 @@ struct lane_move {
     uint8_t token[HELLO_TOKEN_SIZE];
     struct lane_choice before;
     bool asked; /* the server has been */
-    bool is_gentle;
+    bool is_gentle, is_cheap;
     unsigned tries;    /* of a gentle one, that have failed */
     uint64_t ask_at;   /* clock_ns(): not before */
     bool is_withdrawn; /* and the answer does not matter any more */
@@ -163,7 +163,8 @@ static void on_answer(void *context, int status, const struct server_status_end 
 
 static void ask_server(struct lane_move *move, struct server_process *server)
 {
-    struct server_move_client message = {.id = move->id, .gentle = move->is_gentle};
+    struct server_move_client message = {
+        .id = move->id, .gentle = move->is_gentle, .cheap = move->is_cheap};
     const struct response_handler handler = {NULL, on_answer, move};
 
     move->asked = true;
@@ -269,6 +270,7 @@ static void begin_move(struct client_record *record, uint32_t class, enum lane_w
         return;
     }
     move->is_gentle = is_gentle;
+    move->is_cheap = is_gentle && wish == LANE_BATCH;
     move->done = done;
     move->context = context;
     if (!lane_move_choose(record, class, wish))

@@ -46,8 +46,8 @@ void lane_move_order(struct client_record *record, uint32_t class, enum lane_wis
                      lane_move_done *done, void *context);
 
 /* The same without the order of an operator, in its class. The program stays where the move would
- * cost it much. Then it would wait for long until its work is done, which is tried some times. Or
- * another server would have to lock much of its memory. */
+ * cost it much. Then it would wait for long until its work is done, which is tried some times. It
+ * also stays out of the batch lane if that would have to lock much of its memory. */
 void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
                             void *context);
 

@@ -13,6 +13,7 @@
 #include "lane_move.h"
 #include "lane_name.h"
 #include "server_process.h"
+#include "standby.h"
 
 /* Fewer say little about an average. */
 #define BUSY_NS_MIN (50 * NS_PER_MS)
@@ -102,11 +103,19 @@ static bool has_the_long_ones(const struct client_pace *offender, const struct c
             offender->sm_ns / LANE_DOMINANCE >= pace->sm_ns);
 }
 
+/* A launch of one that waits takes so long. */
+static uint64_t least_wait_of(const struct client_pace *pace)
+{
+    uint64_t wait = pace->alone_ns + LANE_WAIT_NS, slow = LANE_SLOWDOWN * pace->alone_ns;
+
+    if (!pace->alone_ns)
+        return LANE_WAIT_UNKNOWN_NS;
+    return slow < wait ? slow : wait;
+}
+
 bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender)
 {
-    uint64_t most = pace->alone_ns ? pace->alone_ns + LANE_WAIT_NS : (uint64_t)LANE_WAIT_UNKNOWN_NS;
-
-    return has_the_long_ones(offender, pace) && pace->launch_ns >= most &&
+    return has_the_long_ones(offender, pace) && pace->launch_ns >= least_wait_of(pace) &&
            pace->shared_percent >= 50 && pace->alone_ns < LANE_LONG_NS;
 }
 
@@ -379,6 +388,6 @@ void lane_watch_note(struct client_record *record)
         offender && client_pace_waits(&record->pace, &offender->pace) ? record->pace.waits + 1 : 0;
     if (lane_name_is_batch(record->server->name))
         consider_return(record);
-    else
+    else if (standby_small_device(record->server) < 0)
         move_offender(record->server);
 }

@@ -32,7 +32,11 @@ struct daemon;
 /* A switch costs some 70 us: kernels that wait for ten times as long gain by one. */
 #define LANE_WAIT_NS (700 * NS_PER_US)
 
-/* The same for a program whose kernels have never been seen alone. */
+/* Kernels that come many at a time, as in a graph, wait less each: a program waits, too, when its
+ * kernels take so many times as long as alone. */
+#define LANE_SLOWDOWN 4u
+
+/* How long kernels of a program wait that has never been seen alone. */
 #define LANE_WAIT_UNKNOWN_NS (5 * NS_PER_MS)
 
 /* A program that has never been alone has the long kernels when it takes so many times the

@@ -10,6 +10,7 @@
 #include "funnel_errors.h"
 #include "journal.h"
 #include "lane_move.h"
+#include "lane_name.h"
 #include "lane_watch.h"
 #include "pending_request.h"
 #include "quarantine.h"
@@ -183,6 +184,25 @@ static void send_noted(struct server_process *server, uint32_t id)
     connection_send(&server->connection, &noted, sizeof(noted), -1);
 }
 
+/* The end of a server does not wait for kernels that never end. A lane ends after its last client,
+ * and such a kernel would take time from the other lanes until the next one came. */
+static void end_if_abandoned(struct server_process *server)
+{
+    if (server->stopping || !lane_name_is_main(server->name))
+        server_process_kill_abandoned(server);
+}
+
+/* One that has moved has not ended yet. */
+static void note_good_end(struct server_process *server, const struct client_record *record,
+                          const struct server_client_gone *gone)
+{
+    if (gone->status || !record->attached || server->state != SERVER_ACTIVE)
+        return;
+    known_programs_add(&server->served, &record->program);
+    if (!record->has_moved)
+        known_programs_add(&server->daemon->known, &record->program);
+}
+
 static void note_gone(struct server_process *server, const struct server_client_gone *gone)
 {
     struct client_record *record = find_client(server, gone->id);
@@ -193,12 +213,9 @@ static void note_gone(struct server_process *server, const struct server_client_
 
     if (server->daemon->audits)
         audit(server, pid, gone);
-    if (gone->status == 0 && record->attached && !record->has_moved &&
-        server->state == SERVER_ACTIVE)
-        known_programs_add(&server->daemon->known, &record->program);
+    note_good_end(server, record, gone);
     client_record_end(record, gone);
-    if (server->stopping)
-        server_process_kill_abandoned(server);
+    end_if_abandoned(server);
     log_gone(server, pid, gone);
 }
 
@@ -219,7 +236,6 @@ static void on_row(struct server_process *server, struct server_status_row *row)
         pending_request_row(server, row);
 }
 
-/* The end of a server does not wait for kernels that never end. */
 static void on_abandoned(struct server_process *server, const struct server_abandoned *abandoned)
 {
     unsigned clients = abandoned->clients;
@@ -229,8 +245,7 @@ static void on_abandoned(struct server_process *server, const struct server_aban
         journal("Server %d: %u client%s ended, but a kernel goes on", (int)server->pid, clients,
                 clients == 1 ? " has" : "s have");
     server->abandoned = clients;
-    if (server->stopping)
-        server_process_kill_abandoned(server);
+    end_if_abandoned(server);
 }
 
 static void clean_ready(struct server_ready *ready)

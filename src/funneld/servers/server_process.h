@@ -14,6 +14,7 @@
 #include "connection.h"
 #include "daemon.h"
 #include "heartbeat.h"
+#include "known_programs.h"
 #include "server_file.h"
 #include "server_log.h"
 #include "server_protocol.h"
@@ -71,20 +72,21 @@ struct server_process {
     struct server_ready ready; /* all zero until it is */
     int failure;               /* CUresult and message of a start that failed */
     char failure_text[sizeof(((struct server_failed *)NULL)->text)];
-    struct start_waiter starter; /* `done` is NULL when no caller waits */
-    struct event *deadline;      /* to start, or to stop: then it is killed */
-    struct list requests;        /* struct pending_request */
-    struct list records;         /* struct client_record: the clients that it has got */
-    uint64_t timeslice_us;       /* timeslice.h: as it was told last */
-    unsigned unrested_beats;     /* timeslice.h: heartbeats */
-    bool share_logged;           /* timeslice.h */
-    unsigned handed_over;        /* how many there are */
-    uint64_t idle_since;         /* lane.h; clock_ns() */
-    uint32_t last_client;        /* the number of the last of them */
-    bool has_exaggerated;        /* it has reported figures that cannot be */
-    bool has_invented;           /* it has spoken of a client that it was not given */
-    unsigned abandoned;          /* those of them that have ended but for an endless kernel */
-    bool heap_used;              /* kernels of clients may leave memory behind there */
+    struct start_waiter starter;  /* `done` is NULL when no caller waits */
+    struct event *deadline;       /* to start, or to stop: then it is killed */
+    struct list requests;         /* struct pending_request */
+    struct list records;          /* struct client_record: the clients that it has got */
+    struct known_programs served; /* whose code it has: spare_lane.h */
+    uint64_t timeslice_us;        /* timeslice.h: as it was told last */
+    unsigned unrested_beats;      /* timeslice.h: heartbeats */
+    bool share_logged;            /* timeslice.h */
+    unsigned handed_over;         /* how many there are */
+    uint64_t idle_since;          /* lane.h; clock_ns() */
+    uint32_t last_client;         /* the number of the last of them */
+    bool has_exaggerated;         /* it has reported figures that cannot be */
+    bool has_invented;            /* it has spoken of a client that it was not given */
+    unsigned abandoned;           /* those of them that have ended but for an endless kernel */
+    bool heap_used;               /* kernels of clients may leave memory behind there */
     uint32_t last_request;
     struct heartbeat heartbeat;
     struct event *standby_timer; /* to start its standby; NULL = it has never had one */

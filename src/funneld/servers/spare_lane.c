@@ -7,6 +7,7 @@
 #include "lane_move.h"
 #include "lane_name.h"
 #include "server_process.h"
+#include "standby.h"
 
 static struct server_process *find_spare_lane(const struct daemon *daemon, const char *service)
 {
@@ -22,11 +23,37 @@ static bool has_long_work(const struct server_process *server)
            server->heartbeat.has_long_work;
 }
 
-bool spare_lane_is_better(const struct daemon *daemon, const char *service)
+static bool has_its_code(const struct server_process *server, const struct client_program *program)
 {
-    return daemon->spare_lane_on && !daemon->spare &&
-           has_long_work(server_process_find(daemon, service)) &&
-           !has_long_work(find_spare_lane(daemon, service));
+    uint64_t hash = client_program_hash(program), now = clock_ns();
+
+    if (known_programs_has(&server->served, program))
+        return true;
+    list_for_each (struct client_record, record, &server->records, link)
+        if (record->attached && now - record->given_ns >= SPARE_LANE_LOADED_NS &&
+            client_program_hash(&record->program) == hash)
+            return true;
+    return false;
+}
+
+/* The lane runs, or the kernels are worth its start. */
+static bool is_worth_it(const struct server_process *main_lane, const struct server_process *spare)
+{
+    const struct heartbeat *heartbeat = &main_lane->heartbeat;
+
+    return spare ? !has_long_work(spare)
+                 : heartbeat->heard - heartbeat->long_work_began >= SPARE_LANE_START_NS &&
+                       standby_small_device(main_lane) < 0;
+}
+
+bool spare_lane_is_better(const struct daemon *daemon, const char *service,
+                          const struct client_program *program)
+{
+    const struct server_process *main_lane = server_process_find(daemon, service);
+
+    return daemon->spare_lane_on && !daemon->spare && has_long_work(main_lane) &&
+           is_worth_it(main_lane, find_spare_lane(daemon, service)) &&
+           !has_its_code(main_lane, program);
 }
 
 /* lane_move.h logs why a program stays. It is not asked again. */

@@ -48,8 +48,7 @@ static void plan(const struct server_process *server, int ms)
         evtimer_add(server->standby_timer, &pause);
 }
 
-/* The first device on which it would take too much memory, or -1. */
-static int find_small_device(const struct server_process *server)
+int standby_small_device(const struct server_process *server)
 {
     for (unsigned i = 0; i < server->ready.device_count; i++) {
         const struct server_device *device = &server->ready.devices[i];
@@ -82,7 +81,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 void standby_begin(struct server_process *server)
 {
-    int small = find_small_device(server);
+    int small = standby_small_device(server);
 
     if (!server->daemon->standby || server->stopping || !lane_name_is_main(server->name))
         return;

@@ -32,3 +32,7 @@ struct server_process *standby_of(const struct server_process *server);
 /* How much memory it takes of the device where it takes most, in MiB: as much as the contexts of
  * the serving server. */
 uint32_t standby_memory_mib(const struct server_process *server);
+
+/* The first device on which another server would take too much memory, by what this one takes of
+ * it; -1 = there is none. */
+int standby_small_device(const struct server_process *server);

@@ -18,7 +18,7 @@
  * wait (client_recovery.c); another server may have to lock so much memory. An H100 takes 0.8 s for
  * a GiB. */
 #define GENTLE_WAIT_NS (800 * NS_PER_MS)
-#define GENTLE_PINNED_MAX (256ull << 20)
+#define CHEAP_PINNED_MAX (256ull << 20)
 
 /* ---- the main thread ---- */
 
@@ -27,13 +27,13 @@ static uint32_t refusal(enum move_obstacle obstacle)
     return LEAVE_REFUSED | (uint32_t)obstacle << LEAVE_OBSTACLE_SHIFT;
 }
 
-void session_leave_order(struct session *session, uint32_t request, bool is_gentle)
+void session_leave_order(struct session *session, const struct server_move_client *order)
 {
     struct session_life *life = session->life;
-    bool is_dear = is_gentle && quota_held(session, QUOTA_HOST_MEMORY) > GENTLE_PINNED_MAX;
+    bool is_dear = order->cheap && quota_held(session, QUOTA_HOST_MEMORY) > CHEAP_PINNED_MAX;
 
-    life->leave_request = request;
-    life->leaves_gently = is_gentle;
+    life->leave_request = order->header.request;
+    life->leaves_gently = order->gentle != 0;
     life->leave_ordered = true;
     channel_server_leave_change(session->channel, LEAVE_NONE,
                                 is_dear ? refusal(OBSTACLE_PINNED) : LEAVE_WANTED);

@@ -12,8 +12,8 @@
 
 /* The main thread: the client is to move, or not any more. The request is answered when it leaves
  * or refuses. A gentle one is refused where the client would wait for long until its work is done,
- * and where it has much page-locked memory. */
-void session_leave_order(struct session *session, uint32_t request, bool is_gentle);
+ * a cheap one where the client has much page-locked memory. */
+void session_leave_order(struct session *session, const struct server_move_client *order);
 void session_leave_withdraw(struct session *session);
 
 /* The watchdog, some fifty times a second: lets session threads know of clients that ask. */

@@ -3,6 +3,7 @@
 #include "long_work_watch.h"
 
 #include "cleanup.h"
+#include "clock.h"
 #include "fence.h"
 #include "gate.h"
 #include "log.h"
@@ -13,17 +14,28 @@
  * after the one that sees it first. */
 #define LONG_ROUNDS 2u
 
+/* Between two checkpoints of a client whose kernels are short lies less. */
+#define PROGRESS_NS (200 * NS_PER_MS)
+
 /* So many rounds without long work make a context worth going back to. */
 #define IDLE_ROUNDS 20u
 
 /* After so many the log says it when there is long work again. */
 #define LOGGED_ROUNDS 5u
 
+/* A stream that is given short work without a fence passes checkpoints. */
+static bool makes_progress(const struct stream *stream)
+{
+    uint64_t at = atomic_load_explicit(&stream->flow.progressed_at, memory_order_relaxed);
+
+    return clock_ns() - at < PROGRESS_NS;
+}
+
 static bool has_long_work(struct stream *stream)
 {
     uint32_t fence = fence_value(stream->session->window, stream->word);
 
-    if (!stream_is_busy(stream) || fence != stream->watched_fence)
+    if (!stream_is_busy(stream) || fence != stream->watched_fence || makes_progress(stream))
         stream->watched_rounds = 0;
     else if (stream->watched_rounds < LONG_ROUNDS)
         stream->watched_rounds++;

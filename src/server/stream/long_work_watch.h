@@ -9,8 +9,8 @@
 
 #include "server.h"
 
-/* The watchdog's, ten times a second. Without spare contexts and FUNNEL_SPARE_LANE it does nothing.
- */
+/* The watchdog's, ten times a second. Without spare contexts, and with FUNNEL_OFF=spare-lane, it
+ * does nothing. */
 void long_work_watch(struct server *server);
 
 /* From any thread: whether a client has long work in the primary context of a device. */

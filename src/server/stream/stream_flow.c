@@ -62,11 +62,12 @@ static int32_t awaited_submissions(const struct stream_flow *flow)
     return flow->count ? flow->checkpoints[flow->first].submissions : 0;
 }
 
-/* Partner: streams_progress(). */
-static void note_progress(const struct stream *stream, uint64_t now)
+/* Partners: streams_progress(), and makes_progress() in long_work_watch.c. */
+static void note_progress(struct stream *stream, uint64_t now)
 {
     struct session_streams *streams = stream->session->streams;
 
+    atomic_store_explicit(&stream->flow.progressed_at, now, memory_order_relaxed);
     atomic_store_explicit(&streams->progressed_at, now, memory_order_relaxed);
     if (stream->flow.control.submission_ns >= LONG_WORK_NS)
         atomic_store_explicit(&streams->long_step_at, now, memory_order_relaxed);

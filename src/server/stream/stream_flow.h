@@ -14,6 +14,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "checkpoint.h"
 #include "flow_control.h"
 
@@ -30,6 +32,7 @@ struct flow_checkpoint {
 
 struct stream_flow {
     struct flow_control control;
+    atomic_uint_fast64_t progressed_at; /* clock_ns() when it has passed a checkpoint last */
     unsigned first, count;
     struct flow_checkpoint checkpoints[FLOW_CHECKPOINTS_MAX];
 };

@@ -54,6 +54,16 @@ static void test_waiting(void **state)
     assert_false(client_pace_waits(&pace, &long_pace));
 }
 
+/* As of a graph: 5 us each alone. */
+static void test_many_short_kernels_at_a_time(void **state)
+{
+    report(500, 0, 100000);
+    report(1900, 1900, 100000); /* 19 us */
+    assert_false(client_pace_waits(&pace, &long_pace));
+    report(1900, 1900, 50000); /* 38 us */
+    assert_true(client_pace_waits(&pace, &long_pace));
+}
+
 static void test_never_seen_alone(void **state)
 {
     report(1000, 900, 500);
@@ -116,6 +126,7 @@ int main(void)
         cmocka_unit_test_setup(test_alone, reset),
         cmocka_unit_test_setup(test_a_launch_that_has_not_ended, reset),
         cmocka_unit_test_setup(test_waiting, reset),
+        cmocka_unit_test_setup(test_many_short_kernels_at_a_time, reset),
         cmocka_unit_test_setup(test_never_seen_alone, reset),
         cmocka_unit_test_setup(test_long_kernels_do_not_wait, reset),
         cmocka_unit_test_setup(test_neither_was_alone, reset),
