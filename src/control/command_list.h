@@ -36,6 +36,8 @@ COMMAND(checkpoint, ANY_USER, "CLIENT",
         "write its device memory to the file that comes along when it is idle; it goes on")
 COMMAND(detach, ANY_USER, "CLIENT",
         "move its device memory to the file that comes along; its next command attaches it again")
+COMMAND(lock, ANY_USER, "CLIENT",
+        "keep it from its next command when it is idle, with its device memory where it is")
 COMMAND(resume, ANY_USER, "CLIENT", "move the memory back; the program goes on")
 
 /* Static partitions: only in a daemon that was started with -S. */

@@ -231,6 +231,7 @@ enum server_suspend {
     SERVER_SUSPEND_SAVE = 2,   /* it is written to the file, and the client goes on */
     SERVER_SUSPEND_DETACH = 3, /* it leaves for the file, and the client leaves the server: its next
                                 * command attaches it again, and the memory returns */
+    SERVER_SUSPEND_LOCK = 4, /* it stays on the devices, or returns, and the client stands still */
 };
 
 /* Answered by RESULT, with an enum suspend_result. A descriptor comes with the last two, and may
@@ -349,9 +350,9 @@ struct server_status_row {
     char call[48];    /* that its thread in the server is in, "" = in none that takes long */
     uint64_t call_ms; /* for how long */
     uint64_t memory_swapped[SERVER_MAX_DEVICES]; /* bytes of its memory in the host's instead */
-    uint32_t suspended;                          /* 1 = until an order to resume */
-    uint32_t evicted;                            /* 1 = until its next command */
-    uint32_t waits_for_room;                     /* 1 = until others have made room for it */
+    uint32_t suspended;      /* 1 = until an order to resume; 2 = the same, with its memory there */
+    uint32_t evicted;        /* 1 = until its next command */
+    uint32_t waits_for_room; /* 1 = until others have made room for it */
     uint32_t obstacle; /* enum suspend_result: why it made no room when it was asked to; or 0 */
     struct server_usage before; /* the daemon's: of usage, what it has used in lanes that it left */
 };

@@ -44,7 +44,7 @@ static void send_row(struct server *server, const struct session *session, uint3
         row.memory_swapped[i] = swap_bytes(session, i);
         row.sm_granted[i] = sm_share_granted(server, &session->limits, i);
     }
-    row.suspended = session->life->suspend.out && !session->life->suspend.evict;
+    row.suspended = program_suspend_state(session);
     row.evicted = session->life->suspend.out && session->life->suspend.evict;
     row.memory_refused = memory_refusals(session);
     row.quota_refused = session->quotas.refused;

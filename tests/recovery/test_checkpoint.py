@@ -146,6 +146,90 @@ class Checkpoint(test_suspend.MovedMemory):
         self.assertTrue(self.row(probe)["suspended"])
 
 
+class CudaCheckpoint(test_suspend.MovedMemory):
+    """The options of NVIDIA's utility."""
+
+    def utility(self, probe, *words):
+        done = subprocess.run([os.path.join(test_recovery.BUILD, "bin/cuda-checkpoint"), *words,
+                               "--pid", str(probe.process.pid)], env=self.environment, text=True,
+                              capture_output=True, timeout=TIMEOUT)
+        return done.returncode, done.stdout + done.stderr
+
+    def act(self, probe, *words):
+        status, said = self.utility(probe, *words)
+        self.assertEqual(status, 0, said + self.logs())
+
+    def is_in(self, probe, state):
+        self.assertEqual(self.utility(probe, "--get-state"), (0, state + "\n"))
+
+    def test_each_action(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        used, _ = self.memory(probe)
+        for _ in range(2):
+            self.is_in(probe, "running")
+            self.assertNotEqual(self.utility(probe, "--action", "checkpoint")[0], 0)
+            self.act(probe, "--action", "lock", "--timeout", "20000")
+            self.is_in(probe, "locked")
+            self.assertEqual(self.memory(probe), (used, 0))
+            self.act(probe, "--action", "checkpoint")
+            self.is_in(probe, "checkpointed")
+            self.assertEqual(self.memory(probe), (0, used))
+            self.act(probe, "--action", "restore")
+            self.is_in(probe, "locked")
+            self.assertEqual(self.memory(probe), (used, 0))
+            answers = []
+            asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
+            asker.start()
+            wait_until(lambda: self.row(probe)["usage"]["queue_bytes"] > 0, "a call that waits")
+            self.assertEqual(answers, [])
+            self.act(probe, "--action", "unlock")
+            asker.join(TIMEOUT)
+            self.assertEqual(answers, [FINE], self.logs())
+
+    def test_toggle(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        self.act(probe, "--toggle")
+        self.is_in(probe, "checkpointed")
+        self.act(probe, "--toggle")
+        self.is_in(probe, "running")
+        self.assertEqual(probe.ask("check"), FINE)
+        self.assertEqual(self.utility(probe, "--get-restore-tid"), (0, f"{probe.process.pid}\n"))
+
+    def test_a_locked_program_that_cannot_leave(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 1 1"), FINE)
+        self.assertEqual(probe.ask("share"), FINE)
+        self.act(probe, "--action", "lock")
+        status, said = self.utility(probe, "--action", "checkpoint")
+        self.assertNotEqual(status, 0)
+        self.assertIn("CUDA IPC", said)
+        self.is_in(probe, "locked")
+        self.act(probe, "--action", "unlock")
+        self.assertEqual(probe.ask("check"), FINE)
+
+    def test_a_lock_that_is_too_late(self):
+        probe = self.probes(1)[0]
+        self.assertEqual(probe.ask("hold"), FINE)
+        status, said = self.utility(probe, "--action", "lock", "--timeout", "300")
+        self.assertNotEqual(status, 0)
+        self.assertIn("timeout", said)
+        self.assertEqual(probe.ask("release"), FINE)
+        self.assertEqual(probe.ask("synchronize"), FINE)
+        self.is_in(probe, "running")
+        self.assertEqual(probe.ask("round"), FINE)
+
+    def test_a_locked_program_is_checkpointed(self):
+        probe, place = self.random_probe(), os.path.join(self.directory(), "checkpoint")
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        self.act(probe, "--action", "lock")
+        self.fine("checkpoint", probe.process.pid, place)
+        self.is_in(probe, "locked")
+        self.fine("checkpoint", "--detach", probe.process.pid, place + "2")
+        self.assertEqual(probe.ask("check"), FINE, self.logs())
+
+
 class Criu(test_suspend.MovedMemory):
     """A process that CRIU has dumped and made again."""
     more = {"FUNNEL_OFF": "server-network"}

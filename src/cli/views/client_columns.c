@@ -92,6 +92,7 @@ static void format_command(const struct client_row *row, CELL)
     text_format(cell, COLUMN_CELL, "%s%.*s%s", *row->group ? "  " : "",
                 (int)sizeof(status->identity.command), status->identity.command,
                 status->state == SERVER_CLIENT_INACTIVE ? "  (ending)"
+                : status->suspended == 2                ? "  (locked)"
                 : status->suspended                     ? "  (suspended)"
                 : status->evicted                       ? "  (evicted)"
                                                         : "");

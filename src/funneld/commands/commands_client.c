@@ -373,6 +373,13 @@ void run_detach(struct console *console, const struct grammar_values *values)
     order_suspension(&order);
 }
 
+void run_lock(struct console *console, const struct grammar_values *values)
+{
+    const struct suspension order = {console, values->client, "locked", SERVER_SUSPEND_LOCK};
+
+    order_suspension(&order);
+}
+
 void run_resume(struct console *console, const struct grammar_values *values)
 {
     const struct suspension order = {console, values->client, "resumed", SERVER_SUSPEND_END};

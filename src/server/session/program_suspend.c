@@ -5,23 +5,18 @@
 #include "channel.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "daemon_report.h"
 #include "eviction.h"
 #include "fd.h"
 #include "futex.h"
 #include "log.h"
-#include "pending_order.h"
 #include "server_dispatch.h"
 #include "session_idle.h"
 #include "session_life.h"
-#include "sock.h"
 #include "stream.h"
 #include "suspend_result.h"
 #include "swap.h"
-#include "swap_file.h"
 #include "swap_transfer.h"
 
-#define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
 #define WINDOW_NS_MIN (100 * NS_PER_MS)
 #define WINDOW_NS_MAX (2 * NS_PER_SEC)
 
@@ -95,7 +90,7 @@ static uint64_t total_bytes(const struct session *session)
     return bytes;
 }
 
-static void close_file(struct suspend_file *file)
+void suspend_file_close(struct suspend_file *file)
 {
     fd_close(&file->writable);
     fd_close(&file->readable);
@@ -109,6 +104,28 @@ static bool is_checkpoint(const struct session *session)
 static bool is_detached(const struct session *session)
 {
     return suspend_of(session)->kind == SERVER_SUSPEND_DETACH;
+}
+
+bool program_suspend_has_other_order(const struct session *session)
+{
+    const struct program_suspend *suspend = suspend_of(session);
+
+    return is_wanted(session) &&
+           (suspend->kind == SERVER_SUSPEND_LOCK) != (suspend->followed == SERVER_SUSPEND_LOCK);
+}
+
+bool program_suspend_is_locked(const struct session *session)
+{
+    return suspend_of(session)->out && suspend_of(session)->followed == SERVER_SUSPEND_LOCK;
+}
+
+uint32_t program_suspend_state(const struct session *session)
+{
+    const struct program_suspend *suspend = suspend_of(session);
+
+    if (!suspend->out || suspend->evict)
+        return 0;
+    return program_suspend_is_locked(session) ? 2 : 1;
 }
 
 static enum suspend_result move_out(struct session *session)
@@ -155,6 +172,7 @@ static void tell_result(struct session *session, enum suspend_result result)
         eviction_has_refused(session, result);
 }
 
+/* What the order says of the memory. */
 static enum suspend_result leave_device(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -168,7 +186,7 @@ static enum suspend_result leave_device(struct session *session)
     suspend->leaving = false;
     activity_set_stage(&session->activity, NULL);
     log_leaving(session, result, clock_ns() - began);
-    close_file(&suspend->file);
+    suspend_file_close(&suspend->file);
     if (result == SUSPEND_OK)
         eviction_note_leaving(session, total_bytes(session));
     if (suspend->for_others)
@@ -199,7 +217,8 @@ static void await_resume(struct session *session)
     session_set_at_rest(session, true);
     do
         await_change(session);
-    while (is_wanted(session) && !is_called(session) && !session->stop);
+    while (is_wanted(session) && !is_called(session) && !session->stop &&
+           !program_suspend_has_other_order(session));
     session_set_at_rest(session, false);
 }
 
@@ -212,13 +231,17 @@ static void log_no_return(const struct session *session, enum suspend_result res
         session_log(session, " is not resumed: %s", suspend_result_text(result));
 }
 
-/* False when the client stays suspended. */
-static bool return_to_device(struct session *session)
+static enum suspend_result unlock(const struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    session_log(session, " is unlocked");
+    return SUSPEND_OK;
+}
+
+static enum suspend_result move_in(struct session *session)
+{
+    const struct program_suspend *suspend = suspend_of(session);
     uint64_t bytes = total_bytes(session), began = clock_ns();
 
-    suspend->wanted = 0; /* an order that comes from here on is a new one */
     activity_set_stage(&session->activity, "resume");
     enum suspend_result result = suspend->evict && eviction_takes_part(session)
                                      ? (enum suspend_result)eviction_return(session)
@@ -233,6 +256,17 @@ static bool return_to_device(struct session *session)
     } else {
         log_no_return(session, result);
     }
+    return result;
+}
+
+/* False when the client stays suspended. */
+static bool return_to_device(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    suspend->wanted = 0; /* an order that comes from here on is a new one */
+    enum suspend_result result =
+        program_suspend_is_locked(session) ? unlock(session) : move_in(session);
     suspend->result = result;
     suspend->out = result != SUSPEND_OK;
     if (suspend->out)
@@ -240,11 +274,47 @@ static bool return_to_device(struct session *session)
     return result == SUSPEND_OK;
 }
 
+/* The client keeps its claim to its addresses. The main thread ends the session. */
+static void prepare_detachment(struct session *session)
+{
+    channel_server_make_exact(session->channel);
+    session->life->leaves = true;
+}
+
+/* The memory of a locked client leaves, or that of a suspended one returns. */
+static void follow_other_order(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    int kind = suspend->kind;
+    enum suspend_result result =
+        kind == SERVER_SUSPEND_LOCK ? move_in(session) : leave_device(session);
+
+    if (result != SUSPEND_OK || is_checkpoint(session))
+        suspend->kind = suspend->followed;
+    else
+        suspend->followed = kind;
+    if (is_detached(session))
+        prepare_detachment(session);
+    suspend->result = result;
+}
+
 static void stay_out(struct session *session)
 {
-    do
+    for (;;) {
         await_resume(session);
-    while (!session->stop && !return_to_device(session));
+        if (session->stop)
+            return;
+        if (program_suspend_has_other_order(session))
+            follow_other_order(session);
+        else if (return_to_device(session))
+            return;
+    }
+}
+
+static enum suspend_result lock_client(const struct session *session)
+{
+    session_log(session, " is locked");
+    return SUSPEND_OK;
 }
 
 /* A client that cannot leave is not kept from its work to find that out. */
@@ -262,11 +332,9 @@ static bool refuses_others(struct session *session)
     return true;
 }
 
-/* The client keeps its claim to its addresses. The main thread ends the session. */
 static void await_detachment(struct session *session)
 {
-    channel_server_make_exact(session->channel);
-    session->life->leaves = true;
+    prepare_detachment(session);
     stay_out(session);
     session->life->leaves = session->stop;
 }
@@ -288,9 +356,12 @@ void program_suspend_follow(struct session *session)
     }
     if (!is_wanted(session) || refuses_others(session) || !reach_idle_point(session))
         return;
-    enum suspend_result result = leave_device(session);
+    int kind = suspend->kind;
+    enum suspend_result result =
+        kind == SERVER_SUSPEND_LOCK ? lock_client(session) : leave_device(session);
     bool goes_on = result != SUSPEND_OK || is_checkpoint(session);
     suspend->result = result;
+    suspend->followed = kind;
     suspend->out = !goes_on;
     if (goes_on)
         end_order(suspend);
@@ -320,13 +391,14 @@ CUresult serve_fnGranulesAdopted(struct session *session, const struct wire_fnGr
     suspend->evict = swap_returns(session);
     session_log(session, " comes %s: %llu MiB are in a file", suspend->evict ? "back" : "suspended",
                 (unsigned long long)(total_bytes(session) >> 20));
+    suspend->kind = suspend->followed = SERVER_SUSPEND_LEAVE;
     suspend->out = true;
     suspend->wanted = 1;
     atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
     return CUDA_SUCCESS;
 }
 
-/* ---- the main thread ---- */
+/* ---- of a session ---- */
 
 void program_suspend_init(struct program_suspend *suspend)
 {
@@ -335,218 +407,5 @@ void program_suspend_init(struct program_suspend *suspend)
 
 void program_suspend_fini(struct program_suspend *suspend)
 {
-    close_file(&suspend->file);
-}
-
-/* The thread sees the order before its next command. */
-void program_suspend_repeat_locked(struct session *session)
-{
-    atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
-    if (session->channel)
-        channel_server_kick(session->channel);
-}
-
-static void remind(struct session *session)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
-
-    program_suspend_repeat_locked(session);
-}
-
-static void set_wanted_locked(struct session *session, bool wanted)
-{
-    struct program_suspend *suspend = suspend_of(session);
-
-    if (wanted)
-        suspend->result = SUSPEND_BUSY;
-    atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
-    futex_wake(&suspend->wanted, 1);
-    program_suspend_repeat_locked(session);
-}
-
-void program_suspend_evict_locked(struct session *session)
-{
-    suspend_of(session)->evict = true;
-    suspend_of(session)->for_others = true;
-    set_wanted_locked(session, true);
-}
-
-void program_suspend_withdraw_locked(struct session *session)
-{
-    const struct program_suspend *suspend = suspend_of(session);
-
-    if (suspend->for_others && !suspend->leaving && !suspend->out)
-        set_wanted_locked(session, false);
-}
-
-/* Sets it for all clients that the order is about. */
-static void set_all(struct server *server, int32_t pid, uint32_t id, bool wanted)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-
-    list_for_each (struct session, session, &server->sessions, link)
-        if (order_is_about(session, pid, id) && session->phase == SESSION_SERVING)
-            set_wanted_locked(session, wanted);
-}
-
-static void order_all(struct server *server, const struct server_suspend_client *order)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
-            continue;
-        suspend_of(session)->kind = (int)order->suspend;
-        suspend_of(session)->evict = order->evict != 0;
-        suspend_of(session)->for_others = false;
-        set_wanted_locked(session, true);
-    }
-}
-
-/* A session whose thread has given up does not want it any more, and says why. */
-static int progress_of(struct session *session, bool *ret_done)
-{
-    struct program_suspend *suspend = suspend_of(session);
-
-    if (suspend->out && is_detached(session))
-        session_stop(session, CUDA_SUCCESS); /* as if the server had ended */
-    if (suspend->out || session->phase != SESSION_SERVING || session->stop)
-        return SUSPEND_OK;
-    if (!is_wanted(session))
-        return suspend->result;
-    *ret_done = false;
-    remind(session);
-    return SUSPEND_OK;
-}
-
-static bool is_leaving(const struct pending_order *order)
-{
-    list_for_each (struct session, session, &order->server->sessions, link)
-        if (order_is_about(session, order->pid, order->id) && suspend_of(session)->leaving)
-            return true;
-    return false;
-}
-
-static bool poll_suspend(const struct pending_order *order, bool is_late, int *ret_status)
-{
-    bool done = true, any = false;
-
-    *ret_status = SUSPEND_OK;
-    list_for_each (struct session, session, &order->server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id))
-            continue;
-        any = true;
-        int result = progress_of(session, &done);
-        if (result != SUSPEND_OK)
-            *ret_status = result;
-    }
-    if (!any)
-        *ret_status = SUSPEND_NO_CLIENT;
-    else if (!done && is_late && !is_leaving(order))
-        *ret_status = SUSPEND_BUSY;
-    if (*ret_status != SUSPEND_OK)
-        set_all(order->server, order->pid, order->id, false);
-    return done || *ret_status != SUSPEND_OK;
-}
-
-static bool poll_resume(const struct pending_order *order, bool is_late, int *ret_status)
-{
-    *ret_status = SUSPEND_OK;
-    list_for_each (struct session, session, &order->server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || !suspend_of(session)->out ||
-            session->stop)
-            continue;
-        if (!is_wanted(session) && !is_late)
-            return false;
-        *ret_status = suspend_of(session)->result;
-    }
-    return true;
-}
-
-/* A suspended program can become an evicted one, and the other way round. */
-static bool is_as_ordered(const struct session *session, const struct server_suspend_client *order)
-{
-    if (is_wanted(session) != (order->suspend != 0))
-        return false;
-    return !order->suspend || suspend_of(session)->evict == (order->evict != 0);
-}
-
-/* What the order finds: SUSPEND_OK when there is something to do. */
-static int state_for(struct server *server, const struct server_suspend_client *order)
-{
-    int state = SUSPEND_NO_CLIENT;
-
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
-            continue;
-        if (!is_as_ordered(session, order))
-            return SUSPEND_OK;
-        state = order->suspend ? SUSPEND_ALREADY : SUSPEND_NOT;
-    }
-    return state;
-}
-
-/* Takes the two descriptors out of the envelope, for the only session that the order is about. */
-static int open_envelope(int envelope, struct suspend_file *ret_file)
-{
-    int fds[2] = {-1, -1};
-    size_t count = 0;
-    char byte;
-
-    sock_recv(envelope, &byte, sizeof(byte), fds, 2, &count, 0);
-    *ret_file = (struct suspend_file){fds[0], fds[1]};
-    if (count == 2 && !swap_file_check(fds[0]) && !swap_file_check(fds[1]))
-        return SUSPEND_OK;
-    close_file(ret_file);
-    return SUSPEND_FILE_KIND;
-}
-
-static int give_file(struct server *server, const struct server_suspend_client *order, int envelope)
-{
-    struct session *only = NULL;
-    struct suspend_file file;
-
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
-            continue;
-        if (only)
-            return SUSPEND_SEVERAL;
-        if (suspend_of(session)->out)
-            return SUSPEND_ALREADY;
-        only = session;
-    }
-    int state = only ? open_envelope(envelope, &file) : SUSPEND_NO_CLIENT;
-    if (state != SUSPEND_OK)
-        return state;
-    close_file(&suspend_of(only)->file);
-    suspend_of(only)->file = file;
-    return SUSPEND_OK;
-}
-
-static bool needs_file(const struct server_suspend_client *order)
-{
-    return order->suspend == SERVER_SUSPEND_SAVE || order->suspend == SERVER_SUSPEND_DETACH;
-}
-
-void program_suspend_order(struct server *server, const struct server_suspend_client *order,
-                           int envelope)
-{
-    const struct pending_order pending = {.server = server,
-                                          .request = order->header.request,
-                                          .pid = order->pid,
-                                          .id = order->id,
-                                          .deadline = clock_ns() + ORDER_TIMEOUT_NS,
-                                          .poll = order->suspend ? poll_suspend : poll_resume};
-    int state = state_for(server, order);
-
-    if (state == SUSPEND_OK && (envelope >= 0 || needs_file(order)))
-        state = give_file(server, order, envelope);
-    if (state == SUSPEND_OK && !pending_order_start(&pending))
-        state = SUSPEND_FAILED;
-    if (state != SUSPEND_OK)
-        daemon_report_result(server, order->header.request, state);
-    else if (order->suspend)
-        order_all(server, order);
-    else
-        set_all(server, order->pid, order->id, false);
+    suspend_file_close(&suspend->file);
 }

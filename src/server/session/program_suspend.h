@@ -12,7 +12,8 @@
  *      +── checkpoint ─────+   the memory has been written to a file, and stays
  *      |                   |
  *      |                   v
- *      |                 OUT: the memory is in the pool (swap.h), the thread waits
+ *      |                 OUT: the memory is in the pool (swap.h), the thread waits; or it is on
+ *      |                   |  the devices, LOCKED. Orders lead from one to the other.
  *      |                   |
  *      +── memory is back ─+── order, a command of an evicted client, or the client's end
  *                          |
@@ -38,16 +39,19 @@ struct suspend_file {
 struct program_suspend {
     _Atomic uint32_t wanted;  /* 1 = RUNS no longer; the thread sleeps on it while OUT */
     atomic_int kind;          /* enum server_suspend of the order */
+    atomic_int followed;      /* of the order that it stands still by */
     atomic_bool evict;        /* its next command has it return */
     atomic_bool for_others;   /* it leaves to make room: eviction.h */
     atomic_bool leaving;      /* it is on the way there */
-    atomic_bool out;          /* the memory is in the pool, or in the file */
+    atomic_bool out;          /* the memory is in the pool, or in the file; or it is locked */
     atomic_int result;        /* enum suspend_result of what the thread tried last */
     struct suspend_file file; /* the main thread's until `wanted`, then the session's thread's */
     /* The session's thread's. */
     uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
     bool is_in_call;              /* the client waits for the answer of a command */
 };
+
+void suspend_file_close(struct suspend_file *file);
 
 /* The main thread: begins what the daemon has ordered, and answers when it is done. */
 /* `envelope` is the caller's. It is -1, or the end of a socket with two descriptors of a file for
@@ -65,6 +69,14 @@ void program_suspend_follow(struct session *session);
 
 /* The same in the middle of a command that has changed nothing yet, and that waits. */
 void program_suspend_follow_in_call(struct session *session);
+
+/* Any thread: whether it stands still with its memory on the devices; and whether an order says to
+ * do that, or no longer. */
+bool program_suspend_is_locked(const struct session *session);
+bool program_suspend_has_other_order(const struct session *session);
+
+/* Any thread: 0, 1 when the client is suspended, 2 when it is locked. */
+uint32_t program_suspend_state(const struct session *session);
 
 /* Any thread with the server's lock, of a client that runs: it shall leave for others. The second
  * reminds its thread, and the third takes the order back if it is not on its way. */

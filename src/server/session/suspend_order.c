@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main thread's part of program_suspend.h: orders, how far they are, and their answers. */
+#include "channel.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "daemon_report.h"
+#include "futex.h"
+#include "pending_order.h"
+#include "program_suspend.h"
+#include "session_life.h"
+#include "sock.h"
+#include "suspend_result.h"
+#include "swap_file.h"
+
+#define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
+
+static struct program_suspend *suspend_of(const struct session *session)
+{
+    return &session->life->suspend;
+}
+
+static bool is_wanted(const struct session *session)
+{
+    return atomic_load_explicit(&suspend_of(session)->wanted, memory_order_acquire);
+}
+
+static bool is_detached(const struct session *session)
+{
+    return suspend_of(session)->followed == SERVER_SUSPEND_DETACH;
+}
+
+/* The thread sees the order before its next command. */
+void program_suspend_repeat_locked(struct session *session)
+{
+    atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
+    if (session->channel)
+        channel_server_kick(session->channel);
+}
+
+static void remind(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    program_suspend_repeat_locked(session);
+}
+
+static void set_wanted_locked(struct session *session, bool wanted)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (wanted)
+        suspend->result = SUSPEND_BUSY;
+    atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
+    futex_wake(&suspend->wanted, 1);
+    program_suspend_repeat_locked(session);
+}
+
+void program_suspend_evict_locked(struct session *session)
+{
+    suspend_of(session)->evict = true;
+    suspend_of(session)->for_others = true;
+    suspend_of(session)->kind = SERVER_SUSPEND_LEAVE;
+    set_wanted_locked(session, true);
+}
+
+void program_suspend_withdraw_locked(struct session *session)
+{
+    const struct program_suspend *suspend = suspend_of(session);
+
+    if (suspend->for_others && !suspend->leaving && !suspend->out)
+        set_wanted_locked(session, false);
+}
+
+/* Sets it for all clients that the order is about. */
+static void set_all(struct server *server, int32_t pid, uint32_t id, bool wanted)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, session, &server->sessions, link)
+        if (order_is_about(session, pid, id) && session->phase == SESSION_SERVING)
+            set_wanted_locked(session, wanted);
+}
+
+static void order_all(struct server *server, const struct server_suspend_client *order)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+            continue;
+        suspend_of(session)->kind = (int)order->suspend;
+        suspend_of(session)->evict = order->evict != 0;
+        suspend_of(session)->for_others = false;
+        set_wanted_locked(session, true);
+    }
+}
+
+/* A session whose thread has given up does not want it any more, and says why. */
+static int progress_of(struct session *session, bool *ret_done)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (suspend->out && is_detached(session))
+        session_stop(session, CUDA_SUCCESS); /* as if the server had ended */
+    if (suspend->out && program_suspend_has_other_order(session)) {
+        *ret_done = false;
+        return SUSPEND_OK;
+    }
+    if (suspend->out)
+        return suspend->result == SUSPEND_BUSY ? SUSPEND_OK : suspend->result;
+    if (session->phase != SESSION_SERVING || session->stop)
+        return SUSPEND_OK;
+    if (!is_wanted(session))
+        return suspend->result;
+    *ret_done = false;
+    remind(session);
+    return SUSPEND_OK;
+}
+
+static bool is_leaving(const struct pending_order *order)
+{
+    list_for_each (struct session, session, &order->server->sessions, link)
+        if (order_is_about(session, order->pid, order->id) && suspend_of(session)->leaving)
+            return true;
+    return false;
+}
+
+/* All of the process's clients go on, but those that were locked before. */
+static void give_up(const struct pending_order *order)
+{
+    struct server *server = order->server;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    list_for_each (struct session, session, &server->sessions, link)
+        if (order_is_about(session, order->pid, order->id) && session->phase == SESSION_SERVING &&
+            !program_suspend_is_locked(session))
+            set_wanted_locked(session, false);
+}
+
+static bool poll_suspend(const struct pending_order *order, bool is_late, int *ret_status)
+{
+    bool done = true, any = false;
+
+    *ret_status = SUSPEND_OK;
+    list_for_each (struct session, session, &order->server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id))
+            continue;
+        any = true;
+        int result = progress_of(session, &done);
+        if (result != SUSPEND_OK)
+            *ret_status = result;
+    }
+    if (!any)
+        *ret_status = SUSPEND_NO_CLIENT;
+    else if (!done && is_late && !is_leaving(order))
+        *ret_status = SUSPEND_BUSY;
+    if (*ret_status != SUSPEND_OK)
+        give_up(order);
+    return done || *ret_status != SUSPEND_OK;
+}
+
+static bool poll_resume(const struct pending_order *order, bool is_late, int *ret_status)
+{
+    *ret_status = SUSPEND_OK;
+    list_for_each (struct session, session, &order->server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || !suspend_of(session)->out ||
+            session->stop)
+            continue;
+        if (!is_wanted(session) && !is_late)
+            return false;
+        *ret_status = suspend_of(session)->result;
+    }
+    return true;
+}
+
+static bool is_locking(int kind)
+{
+    return kind == SERVER_SUSPEND_LOCK;
+}
+
+/* A suspended program can become an evicted or a locked one, and the other way round. */
+static bool is_as_ordered(const struct session *session, const struct server_suspend_client *order)
+{
+    if (is_wanted(session) != (order->suspend != 0))
+        return false;
+    if (order->suspend && suspend_of(session)->out &&
+        program_suspend_is_locked(session) != is_locking((int)order->suspend))
+        return false;
+    return !order->suspend || suspend_of(session)->evict == (order->evict != 0);
+}
+
+/* What the order finds: SUSPEND_OK when there is something to do. */
+static int state_for(struct server *server, const struct server_suspend_client *order)
+{
+    int state = SUSPEND_NO_CLIENT;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+            continue;
+        if (!is_as_ordered(session, order))
+            return SUSPEND_OK;
+        state = order->suspend ? SUSPEND_ALREADY : SUSPEND_NOT;
+    }
+    return state;
+}
+
+/* Takes the two descriptors out of the envelope, for the only session that the order is about. */
+static int open_envelope(int envelope, struct suspend_file *ret_file)
+{
+    int fds[2] = {-1, -1};
+    size_t count = 0;
+    char byte;
+
+    sock_recv(envelope, &byte, sizeof(byte), fds, 2, &count, 0);
+    *ret_file = (struct suspend_file){fds[0], fds[1]};
+    if (count == 2 && !swap_file_check(fds[0]) && !swap_file_check(fds[1]))
+        return SUSPEND_OK;
+    suspend_file_close(ret_file);
+    return SUSPEND_FILE_KIND;
+}
+
+static int give_file(struct server *server, const struct server_suspend_client *order, int envelope)
+{
+    struct session *only = NULL;
+    struct suspend_file file;
+
+    list_for_each (struct session, session, &server->sessions, link) {
+        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+            continue;
+        if (only)
+            return SUSPEND_SEVERAL;
+        if (suspend_of(session)->out && !program_suspend_is_locked(session))
+            return SUSPEND_ALREADY;
+        only = session;
+    }
+    int state = only ? open_envelope(envelope, &file) : SUSPEND_NO_CLIENT;
+    if (state != SUSPEND_OK)
+        return state;
+    suspend_file_close(&suspend_of(only)->file);
+    suspend_of(only)->file = file;
+    return SUSPEND_OK;
+}
+
+static bool needs_file(const struct server_suspend_client *order)
+{
+    return order->suspend == SERVER_SUSPEND_SAVE || order->suspend == SERVER_SUSPEND_DETACH;
+}
+
+void program_suspend_order(struct server *server, const struct server_suspend_client *order,
+                           int envelope)
+{
+    const struct pending_order pending = {.server = server,
+                                          .request = order->header.request,
+                                          .pid = order->pid,
+                                          .id = order->id,
+                                          .deadline = clock_ns() + ORDER_TIMEOUT_NS,
+                                          .poll = order->suspend ? poll_suspend : poll_resume};
+    int state = state_for(server, order);
+
+    if (state == SUSPEND_OK && (envelope >= 0 || needs_file(order)))
+        state = give_file(server, order, envelope);
+    if (state == SUSPEND_OK && !pending_order_start(&pending))
+        state = SUSPEND_FAILED;
+    if (state != SUSPEND_OK)
+        daemon_report_result(server, order->header.request, state);
+    else if (order->suspend)
+        order_all(server, order);
+    else
+        set_all(server, order->pid, order->id, false);
+}
