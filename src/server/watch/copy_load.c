@@ -74,7 +74,8 @@ static bool launches_one_by_one(struct session *session)
 
 struct load {
     unsigned copiers, at_work; /* clients */
-    bool lacks_cpus;           /* for a thread of each of their sessions */
+    bool fills_cpus;           /* with a thread of each of their sessions: the pool serves them */
+    bool lacks_cpus;           /* for all these threads: spins become shorter */
 };
 
 static struct load measure_locked(struct server *server)
@@ -87,7 +88,10 @@ static struct load measure_locked(struct server *server)
         worker_pool_exempt_locked(session, launches_one_by_one(session));
     }
     unsigned threads = server->life->driver_kind == DRIVER_SOFT ? SOFT_THREADS : THREADS;
-    load.lacks_cpus = !server->life->no_short_spin && threads * load.at_work > server->life->cpus;
+    if (server->life->no_short_spin)
+        return load;
+    load.fills_cpus = load.at_work && threads * load.at_work >= server->life->cpus;
+    load.lacks_cpus = threads * load.at_work > server->life->cpus;
     return load;
 }
 
@@ -125,7 +129,7 @@ void copy_load_update(struct server *server)
     };
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
-    worker_pool_update_locked(server, load.lacks_cpus);
+    worker_pool_update_locked(server, load.fills_cpus);
     list_for_each (struct session, session, &server->sessions, link)
         tell_client(session, told);
 }

@@ -15,6 +15,7 @@
 #include "pool_size.h"
 #include "run_message.h"
 #include "server_life.h"
+#include "slice.h"
 #include "stream.h"
 
 /* A session that has not sent a command for this time, and for so much more with each session of
@@ -30,6 +31,10 @@
 /* A worker keeps one part in so many above its share of the sessions, because a session that moves
  * waits for its thread to wake. */
 #define TOLERATED_PART 16u
+
+/* A client that wakes on a worker's CPU would wait for some milliseconds, and fall behind others.
+ */
+#define SLICE_NS (100 * NS_PER_US)
 
 /* Rounds without a command before the worker lets other threads have its CPU. */
 #define POOL_SPIN_ROUNDS 64u
@@ -333,6 +338,7 @@ static void *run_worker(void *context)
     struct pool_worker *worker = context;
     uint32_t seated = 0;
 
+    slice_shorten(SLICE_NS);
     for (;;) {
         run_rounds(worker, &seated);
         if (!seat_arrivals(worker, &seated))

@@ -10,6 +10,7 @@
 #include "worker_pool.h"
 
 #define MUCH (64ull << 20)
+#define THREADS_OF_A_CLIENT 2u /* its own and that of its session */
 
 static void copy(struct fixture *fixture, uint64_t bytes)
 {
@@ -95,6 +96,24 @@ static void as_many_clients_as_cpus(void **state)
     assert_int_equal(spin_of(fixture), 10000);
 }
 
+/* A pool that fills all CPUs with its clients' threads leaves them their spins. */
+static void the_pool_serves_where_threads_fill_all_cpus(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
+    fixture->server.life->cpus = THREADS_OF_A_CLIENT + 1;
+    launch(fixture);
+    assert_false(worker_pool_is_wanted(&fixture->server));
+    fixture->server.life->cpus = THREADS_OF_A_CLIENT;
+    launch(fixture);
+    assert_true(worker_pool_is_wanted(&fixture->server));
+    assert_int_equal(spin_of(fixture), 0);
+    fixture->server.life->cpus = THREADS_OF_A_CLIENT - 1;
+    launch(fixture);
+    assert_true(worker_pool_is_wanted(&fixture->server));
+}
+
 static void launch_alone(struct fixture *fixture, unsigned lone, unsigned all)
 {
     atomic_fetch_add(&fixture->session->launch->lone, lone);
@@ -141,6 +160,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(as_many_clients_as_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_computes_between_launches_is_not_pooled,
                                         setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(the_pool_serves_where_threads_fill_all_cpus, setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
