@@ -33,7 +33,6 @@
     X(STANDBY, "standby")                       \
     X(CONTROL_GROUPS, "control-groups")         \
     X(LANE_MOVES, "lane-moves")                 \
-    X(SPARE_LANE, "spare-lane")                 \
     X(SENSORS, "sensors")                       \
     X(SERVER_NETWORK, "server-network")         \
     X(SANDBOX, "sandbox")

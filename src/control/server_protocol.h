@@ -412,7 +412,7 @@ struct server_heartbeat {
     uint32_t kernels_percent; /* of the time since the last heartbeat: with kernels of clients, on
                                  the device that had them for longest */
     uint32_t long_work;       /* 1 = a kernel has run for some tenths of a second; 0 where
-                               * FUNNEL_OFF has spare-lane, and the server has no spare contexts */
+                               * FUNNEL_SPARE_LANE is not 1, and the server has no spare contexts */
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 

@@ -359,7 +359,7 @@ static int configure(struct daemon *daemon, const struct options *options)
     daemon->standby = daemon->spare && !feature_is_off(FEATURE_STANDBY);
     daemon->isolation = options->isolation;
     daemon->lane_moves_on = !feature_is_off(FEATURE_LANE_MOVES);
-    daemon->spare_lane_on = !feature_is_off(FEATURE_SPARE_LANE);
+    daemon->spare_lane_on = switch_is_on("FUNNEL_SPARE_LANE");
     daemon->batch_percent = TIMESLICE_BATCH_PERCENT;
     daemon->batch_slice_us = TIMESLICE_BATCH_US;
     daemon->metrics_address = options->metrics;

@@ -605,6 +605,12 @@ class Switched(Automatic):
 class SpareLane(TestCase):
     """New programs beside long kernels in the main lane."""
     lane = "spare"
+    variables = {"FUNNEL_SPARE_LANE": "1"}
+
+    def setUp(self):
+        harness.TestCase.setUp(self)
+        self.environment.update(self.variables)
+        self.start("--device", "soft")
 
     def begin(self):
         """Every server says that a long kernel runs."""
@@ -634,11 +640,7 @@ class SpareLane(TestCase):
 
 class NoSpareLane(SpareLane):
     lane = "main"
-
-    def setUp(self):
-        harness.TestCase.setUp(self)
-        self.environment["FUNNEL_OFF"] = "spare-lane"
-        self.start("--device", "soft")
+    variables = {}
 
 
 class Unmovable(TestCase):

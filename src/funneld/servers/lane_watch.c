@@ -12,6 +12,7 @@
 #include "lane.h"
 #include "lane_move.h"
 #include "lane_name.h"
+#include "move_obstacle.h"
 #include "server_process.h"
 #include "standby.h"
 
@@ -158,6 +159,13 @@ void lane_watch_close(struct daemon *daemon)
             free_trial(trial);
 }
 
+/* Whether it is an obstacle that the program will keep. */
+static bool lasts(int result)
+{
+    return result > LANE_MOVED && result < OBSTACLE_COUNT &&
+           !move_obstacle_passes((enum move_obstacle)result);
+}
+
 static void on_moved_away(void *context, int result)
 {
     struct lane_trial *trial = context;
@@ -167,7 +175,7 @@ static void on_moved_away(void *context, int result)
     trial->is_proven = trial->has_failed = false;
     trial->losses = 0;
     trial->moved_at = trial->quiet_since = clock_ns();
-    trial->retry_at = trial->moved_at + LANE_RETRY_NS;
+    trial->retry_at = trial->moved_at + (lasts(result) ? LANE_OBSTACLE_NS : LANE_RETRY_NS);
 }
 
 static void on_moved_back(void *context, int result)

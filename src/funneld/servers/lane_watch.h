@@ -50,6 +50,9 @@ struct daemon;
 /* After a move that did not pay. */
 #define LANE_RETRY_NS (600 * NS_PER_SEC)
 
+/* After a move that was not possible, for what the program has (move_obstacle.h). */
+#define LANE_OBSTACLE_NS (3600 * NS_PER_SEC)
+
 /* After a return that was not possible. */
 #define LANE_STAY_NS (60 * NS_PER_SEC)
 

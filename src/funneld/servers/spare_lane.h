@@ -8,7 +8,7 @@
  * length does not delay it, and the start of a lane takes a second. That is also why no lane starts
  * for a kernel before it has been seen in two heartbeats.
  *
- * FUNNEL_OFF=spare-lane in the daemon's environment switches this off. Servers with spare contexts
+ * FUNNEL_SPARE_LANE=1 in the daemon's environment switches this on. Servers with spare contexts
  * (funnel start --spare) do without, and so do those whose contexts take much of a device's memory.
  */
 #pragma once

@@ -9,7 +9,7 @@
 
 #include "server.h"
 
-/* The watchdog's, ten times a second. Without spare contexts, and with FUNNEL_OFF=spare-lane, it
+/* The watchdog's, ten times a second. Without spare contexts and FUNNEL_SPARE_LANE=1 it
  * does nothing. */
 void long_work_watch(struct server *server);
 
