@@ -188,6 +188,25 @@ static CUresult check_held(uint64_t unused, unsigned also_unused)
     return result || !more.device ? result : check(&more);
 }
 
+/* An array, and memory of cuMemCreate, of so many MiB. */
+static CUresult hold_array(uint64_t mebibytes, unsigned unused)
+{
+    const CUDA_ARRAY_DESCRIPTOR descriptor = {
+        .Width = 1024, .Height = mebibytes * 256, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    CUarray array;
+
+    return cuArrayCreate_v2(&array, &descriptor);
+}
+
+static CUresult hold_handle(uint64_t mebibytes, unsigned unused)
+{
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUmemGenericAllocationHandle handle;
+
+    return cuMemCreate(&handle, mebibytes << 20, &prop, 0);
+}
+
 static CUresult share(uint64_t unused, unsigned also_unused)
 {
     CUipcMemHandle handle;
@@ -198,8 +217,8 @@ static CUresult share(uint64_t unused, unsigned also_unused)
 static const struct {
     const char *word;
     CUresult (*act)(uint64_t first, unsigned second);
-} acts[] = {
-    {"work", work}, {"hold", hold}, {"more", hold_more}, {"check", check_held}, {"share", share}};
+} acts[] = {{"work", work},   {"hold", hold},        {"more", hold_more},    {"check", check_held},
+            {"share", share}, {"array", hold_array}, {"handle", hold_handle}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

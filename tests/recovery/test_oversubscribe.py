@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that together have more memory than the device: they make room for each other.
 Run as: test_oversubscribe.py BUILD [--device cuda]."""
+import contextlib
 import json
 import os
 import random
@@ -13,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import test_recovery  # noqa: E402  (found through the path above)
 from harness import TIMEOUT, wait_until  # noqa: E402
-from test_recovery import FINE  # noqa: E402
+from test_recovery import FINE, GONE  # noqa: E402
 
 FULL = "CUDA_ERROR_OUT_OF_MEMORY"
 
@@ -130,6 +131,16 @@ class Oversubscribe(test_recovery.TestCase):
         self.fine(keeper, "check")
         self.fine(other, "hold 60 2", "check")
 
+    def test_arrays_and_handles_get_room(self):
+        for word in ("array", "handle"):
+            first, second = self.programs(2)
+            self.fine(first, "hold 150 1")
+            self.fine(second, f"{word} 130")
+            self.assertGreaterEqual(self.memory(first)[1], 150)
+            second.end()
+            self.fine(first, "check")
+            first.end()
+
     def test_limits_hold(self):
         first, second = self.programs(2)
         self.limit("--client", first.process.pid, "--memory", "160M")
@@ -197,6 +208,44 @@ class Oversubscribe(test_recovery.TestCase):
             os.kill(second.process.pid, signal.SIGKILL)
             self.fine(first, "check")
             second.end()
+
+    def test_random(self):
+        """Programs with more memory than the device compare it with a copy, while others and the server
+        are killed: they go on, or get an error, and never wrong contents."""
+        dice = random.Random(int(os.environ.get("FUNNEL_TEST_SEED", "36")))
+        probes = self.programs(4)
+        for turn in range(int(os.environ.get("FUNNEL_TEST_TURNS", "4"))):
+            answers = {}
+            workers = [threading.Thread(target=self.work, args=(probe, dice.getrandbits(31), answers))
+                       for probe in probes]
+            for worker in workers:
+                worker.start()
+            threading.Event().wait(dice.random() * 3)
+            if turn % 4 == 3:
+                self.kill_server()
+            else:
+                os.kill(dice.choice(probes).process.pid, signal.SIGKILL)
+            for worker in workers:
+                worker.join(TIMEOUT)
+                self.assertFalse(worker.is_alive(), self.logs())
+            for place, probe in enumerate(probes):
+                said = answers[probe]
+                self.assertIn(said, (FINE, GONE, "killed"), self.logs() + probe.said())
+                if said != FINE:
+                    with contextlib.suppress(BrokenPipeError):  # orders that it has not read
+                        probe.end()
+                    probes[place] = self.program()
+
+    def work(self, probe, seed, answers):
+        try:
+            for order in ("more 70 1", f"work {seed} 25", "check"):
+                if order != "more 70 1" or not hasattr(probe, "has_more"):
+                    probe.has_more = True
+                    answers[probe] = probe.ask(order)
+                    if answers[probe] != FINE:
+                        return
+        except (AssertionError, OSError):
+            answers[probe] = "killed"
 
     def at_once(self, probes, act):
         wrong = []

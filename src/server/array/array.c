@@ -106,13 +106,9 @@ static CUresult clear_array(const struct array *array)
     return result;
 }
 
-static CUresult create_or_reclaim(struct session *session, struct array *array)
+static CUresult attempt_creation(struct session *session, void *array)
 {
-    CUresult result = create_driver(array);
-
-    return result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim(session, array->device)
-               ? create_driver(array)
-               : result;
+    return create_driver(array);
 }
 
 static CUresult create_and_clear(struct session *session, struct array *array)
@@ -120,7 +116,8 @@ static CUresult create_and_clear(struct session *session, struct array *array)
     CUresult result = session_enter(session, array->device);
 
     if (result == CUDA_SUCCESS && !array_spare_take(array))
-        result = create_or_reclaim(session, array);
+        result = memory_attempt_with_room(session, array->device, array->charged, attempt_creation,
+                                          array);
     if (result != CUDA_SUCCESS)
         return result;
     result = clear_array(array);

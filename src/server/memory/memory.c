@@ -200,9 +200,8 @@ CUresult memory_create(struct session *session, const struct device *device, uin
     return result;
 }
 
-/* What memory_create() creates. */
+/* What memory_create_with_room() creates. */
 struct creation {
-    const struct device *device;
     uint64_t size;
     const CUmemAllocationProp *prop;
     CUmemGenericAllocationHandle *handle;
@@ -211,24 +210,38 @@ struct creation {
 static CUresult attempt_creation(struct session *session, void *context)
 {
     const struct creation *creation = context;
-    CUresult result = session_enter(session, creation->device);
 
-    return result == CUDA_SUCCESS ? memory_create(session, creation->device, creation->size,
-                                                  creation->prop, creation->handle)
-                                  : result;
+    return driver.cuMemCreate(creation->handle, creation->size, creation->prop, 0);
+}
+
+static CUresult attempt_or_reclaim(struct session *session, const struct device *device,
+                                   memory_attempt *attempt, void *context)
+{
+    CUresult result = attempt(session, context);
+
+    return result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim(session, device)
+               ? attempt(session, context)
+               : result;
+}
+
+CUresult memory_attempt_with_room(struct session *session, const struct device *device,
+                                  uint64_t size, memory_attempt *attempt, void *context)
+{
+    memory_room_maker *make_room = session->server->memory->make_room;
+    CUresult result = attempt_or_reclaim(session, device, attempt, context);
+
+    return result == CUDA_ERROR_OUT_OF_MEMORY && make_room
+               ? make_room(session, device, size, attempt, context)
+               : result;
 }
 
 CUresult memory_create_with_room(struct session *session, const struct device *device,
                                  uint64_t size, const CUmemAllocationProp *prop,
                                  CUmemGenericAllocationHandle *ret_handle)
 {
-    memory_room_maker *make_room = session->server->memory->make_room;
-    struct creation creation = {device, size, prop, ret_handle};
-    CUresult result = attempt_creation(session, &creation);
+    struct creation creation = {size, prop, ret_handle};
 
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && make_room)
-        result = make_room(session, device, size, attempt_creation, &creation);
-    return result;
+    return memory_attempt_with_room(session, device, size, attempt_creation, &creation);
 }
 
 static void release_granule(struct session *session, struct granule *granule)

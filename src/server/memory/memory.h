@@ -70,9 +70,17 @@ bool memory_reclaim(struct session *session, const struct device *device);
 CUresult memory_create(struct session *session, const struct device *device, uint64_t size,
                        const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *ret_handle);
 
-/* The same, and when that is not enough other clients may have to give memory up, for which this
- * may wait. The client's own memory may leave and return meanwhile. For a call of the client that
- * has changed nothing yet. */
+/* Asks for memory; CUDA_ERROR_OUT_OF_MEMORY when there is not enough. */
+typedef CUresult memory_attempt(struct session *session, void *context);
+
+/* Makes an attempt in the context of the device, which needs about `size` bytes. When the device
+ * has too little, it calls memory_reclaim(), and then other clients may have to give memory up, for
+ * which this may wait. The client's own memory may leave and return meanwhile. For a call of the
+ * client that has changed nothing yet. Returns the last result. */
+CUresult memory_attempt_with_room(struct session *session, const struct device *device,
+                                  uint64_t size, memory_attempt *attempt, void *context);
+
+/* Creates memory of the driver by such attempts. */
 CUresult memory_create_with_room(struct session *session, const struct device *device,
                                  uint64_t size, const CUmemAllocationProp *prop,
                                  CUmemGenericAllocationHandle *ret_handle);
@@ -121,9 +129,6 @@ typedef bool memory_reclaimer(struct session *session, const struct device *devi
 
 /* Whether a stream of the client waits for a value in [address, address + size). */
 typedef bool memory_guard(struct session *session, uint64_t address, uint64_t size);
-
-/* Asks for memory; CUDA_ERROR_OUT_OF_MEMORY when there is not enough. */
-typedef CUresult memory_attempt(struct session *session, void *context);
 
 /* The device has too little for an attempt that needs `size` bytes: repeats it while others give
  * memory up, and returns its last result. */

@@ -6,6 +6,9 @@
 #include "function.h"
 #include "memory.h"
 
+/* About what the driver takes for the code of a library. */
+#define CODE_MEMORY (16ull << 20)
+
 #define PARAMS_MAX 1000u
 
 static CUresult read_attributes(CUfunction function, int32_t *ret_attributes)
@@ -80,6 +83,19 @@ static CUresult find_exclusively(struct cached *cached, struct session *session,
     return result;
 }
 
+struct kernel_search {
+    struct cached *cached;
+    const char *name;
+    CUfunction *function;
+};
+
+static CUresult attempt_search(struct session *session, void *context)
+{
+    const struct kernel_search *search = context;
+
+    return find_exclusively(search->cached, session, search->name, search->function);
+}
+
 /* Two clients may look the same kernel up at the same time. The first record is kept, because no
  * client can have changed an attribute before it. */
 CUresult kernel_query(struct cached *cached, struct session *session, const char *name,
@@ -87,10 +103,11 @@ CUresult kernel_query(struct cached *cached, struct session *session, const char
 {
     uint32_t pairs[2 * PARAMS_MAX];
     struct known_kernel kernel = {.facts = {.name = name}};
-    CUresult result = find_exclusively(cached, session, name, &kernel.driver);
+    struct kernel_search search = {cached, name, &kernel.driver};
+    CUresult result = session ? memory_attempt_with_room(session, cached->device, CODE_MEMORY,
+                                                         attempt_search, &search)
+                              : attempt_search(NULL, &search);
 
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && session && memory_reclaim(session, cached->device))
-        result = find_exclusively(cached, session, name, &kernel.driver);
     if (result == CUDA_SUCCESS)
         result = read_attributes(kernel.driver, kernel.facts.attributes);
     if (result == CUDA_SUCCESS)

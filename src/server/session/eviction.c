@@ -30,6 +30,7 @@ struct room_wait {
     struct list link;
     struct session *session;
     uint64_t need[SERVER_MAX_DEVICES]; /* bytes */
+    const struct device *device;       /* in whose context the attempt is made; NULL: `returns` */
     bool returns;
     uint64_t deadline;       /* clock_ns(); 0 = none */
     uint64_t freed, look_at; /* what `freed` was at the last look, and when the next one is */
@@ -285,12 +286,20 @@ static void make_room(struct room_wait *wait, unsigned device, uint64_t missing)
     repeat_orders_locked(wait);
 }
 
+/* In the context that the caller had. */
+static CUresult attempt_there(const struct room_wait *wait, memory_attempt *attempt, void *context)
+{
+    CUresult result = wait->device ? session_enter(wait->session, wait->device) : CUDA_SUCCESS;
+
+    return result == CUDA_SUCCESS ? attempt(wait->session, context) : result;
+}
+
 /* Free memory in pieces may not be enough; then one more client leaves. */
 static CUresult try_now(struct room_wait *wait, memory_attempt *attempt, void *context)
 {
     unsigned device = first_device(wait);
     uint64_t missing = find_missing(wait, &device);
-    CUresult result = missing ? CUDA_ERROR_OUT_OF_MEMORY : attempt(wait->session, context);
+    CUresult result = missing ? CUDA_ERROR_OUT_OF_MEMORY : attempt_there(wait, attempt, context);
 
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         make_room(wait, device, missing ? missing : 1);
@@ -367,10 +376,28 @@ static void note_arrival(struct session *session)
     session->life->eviction.stay.since = clock_ns();
 }
 
+static void log_refusal(const struct room_wait *wait, uint64_t size)
+{
+    unsigned long long mebibytes = size >> 20;
+
+    if (wait->in_vain)
+        session_log_error(
+            wait->session,
+            "all that other programs could give up is not enough for %llu MiB: they "
+            "do not oversubscribe, are critical, or cannot leave (funnel why says so)",
+            mebibytes);
+    else if (!wait->session->stop)
+        session_log_error(wait->session,
+                          "no other program has made room for %llu MiB within %llu s (the quota "
+                          "room-seconds)",
+                          mebibytes, (unsigned long long)quota(QUOTA_ROOM_SECONDS));
+}
+
 CUresult eviction_make_room(struct session *session, const struct device *device, uint64_t size,
                             memory_attempt *attempt, void *context)
 {
     struct room_wait wait = {.session = session,
+                             .device = device,
                              .deadline = clock_ns() + quota(QUOTA_ROOM_SECONDS) * NS_PER_SEC};
 
     if (!eviction_takes_part(session))
@@ -383,6 +410,8 @@ CUresult eviction_make_room(struct session *session, const struct device *device
     session_enter(session, device);
     if (result == CUDA_SUCCESS)
         note_arrival(session);
+    else if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        log_refusal(&wait, size);
     return result;
 }
 
