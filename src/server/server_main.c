@@ -54,6 +54,7 @@
  * and 9 ms at its end. So clients go on 0.7 s after the end of a server with 24 queues, and 0.9 s
  * with 32. */
 #define HARDWARE_QUEUES_DEFAULT 24u
+#define CPUS_MAX 4096u
 #define HARDWARE_QUEUES_MIN 8u
 #define HARDWARE_QUEUES_MAX 32u /* that NVIDIA's driver takes */
 
@@ -237,7 +238,7 @@ static int start_pool(struct server *server)
 
 static void read_switches(struct server_life *life)
 {
-    life->cpus = cpus_available();
+    life->cpus = number_from_environment("FUNNEL_CPUS", 1, CPUS_MAX, cpus_available());
     life->no_spare_partitions = feature_is_off(FEATURE_SPARE_SHARES);
     life->no_short_spin = feature_is_off(FEATURE_SHORT_SPIN);
     life->no_copy_load = feature_is_off(FEATURE_COPY_LOAD);
