@@ -48,13 +48,13 @@
 
 /* The server never takes more clients than this, however many windows there are. */
 #define CLIENTS_MAX 512u
+#define CPUS_MAX 4096u
 
 /* Hardware queues of a context. A waiting stream occupies one, and once all are occupied every
  * other stream stalls. The driver's default is 8. Each costs 15 ms at the creation of a context,
  * and 9 ms at its end. So clients go on 0.7 s after the end of a server with 24 queues, and 0.9 s
  * with 32. */
 #define HARDWARE_QUEUES_DEFAULT 24u
-#define CPUS_MAX 4096u
 #define HARDWARE_QUEUES_MIN 8u
 #define HARDWARE_QUEUES_MAX 32u /* that NVIDIA's driver takes */
 
