@@ -42,8 +42,7 @@ struct gate {
     atomic_uint waiters; /* calls that look for a moment in which no stream waits */
     atomic_uint tickets; /* those of them that have looked for QUOTA_WAIT_SECONDS */
     pthread_mutex_t waits_lock;
-    struct list waits;      /* struct stream_wait */
-    _Atomic(CUevent) apart; /* gate_set_apart(); NULL = none */
+    struct list waits; /* struct stream_wait */
 
     /* The locks that a call takes, in this order: this one alone, or those of a group. */
     struct gate *members[GATE_MEMBERS_MAX];
@@ -209,42 +208,20 @@ bool gate_has_waits(struct gate *gate)
     return false;
 }
 
-/* Partner of the event: runs_apart(). */
-void gate_set_apart(struct gate *gate, CUevent behind)
-{
-    atomic_store_explicit(&gate->apart, behind, memory_order_release);
-}
-
-/* Partner of the event: gate_set_apart(). */
-static bool runs_apart(struct gate *gate)
-{
-    CUevent behind = atomic_load_explicit(&gate->apart, memory_order_acquire);
-
-    return behind && driver.cuEventQuery(behind) == CUDA_ERROR_NOT_READY;
-}
-
-static bool runs_apart_in_member(const struct gate *gate)
-{
-    for (unsigned i = 0; i < gate->member_count; i++)
-        if (runs_apart(gate->members[i]))
-            return true;
-    return false;
-}
-
 static void unlock_members(struct gate *gate, unsigned count)
 {
     while (count)
         pthread_rwlock_unlock(&gate->members[--count]->lock);
 }
 
-/* Locks the members with `lock`: none of them where one cannot be locked, where a stream waits, or
- * where a graph runs apart. */
+/* Locks the members with `lock`: none of them where one cannot be locked, or where a stream
+ * waits. */
 static bool lock_members(struct gate *gate, int (*lock)(pthread_rwlock_t *lock))
 {
     for (unsigned i = 0; i < gate->member_count; i++) {
         bool locked = lock(&gate->members[i]->lock) == 0;
 
-        if (locked && !gate_has_waits(gate->members[i]) && !runs_apart(gate->members[i]))
+        if (locked && !gate_has_waits(gate->members[i]))
             continue;
         unlock_members(gate, locked ? i + 1 : i);
         return false;
@@ -328,8 +305,7 @@ static uint64_t limit_in(uint64_t round)
     return round < 2 ? quota(QUOTA_WAIT_SECONDS) * NS_PER_SEC : 0;
 }
 
-/* Another call that waits for all streams may take its time, so only pauses count; and a graph that
- * runs apart may, as any other kernel. */
+/* Another call that waits for all streams may take its time, so only pauses count. */
 static bool retry_lock(struct gate *gate)
 {
     const uint64_t round = quota(QUOTA_WAIT_SECONDS) * PAUSES_A_SECOND;
@@ -337,14 +313,12 @@ static bool retry_lock(struct gate *gate)
     uint64_t pauses = 0;
 
     count_calls(gate, 1, 0);
-    while (!locked && goes_on && pauses < ROUNDS_MAX * round) {
+    while (!locked && goes_on && pauses++ < ROUNDS_MAX * round) {
+        if (pauses == round)
+            count_calls(gate, 0, 1);
         pause_briefly();
         locked = lock_members(gate, lock_of(gate));
-        if (locked || runs_apart_in_member(gate))
-            continue;
-        if (++pauses == round)
-            count_calls(gate, 0, 1);
-        if (pauses % LOOK_PAUSES == 0)
+        if (!locked && pauses % LOOK_PAUSES == 0)
             goes_on = end_overdue_members(gate, limit_in(pauses / round));
     }
     count_calls(gate, -1, pauses >= round ? -1 : 0);

@@ -9,9 +9,8 @@
  * stream has got its value. No stream begins to wait while the call holds the lock.
  *
  * The gate covers every stream that waits for a word of its client's (cuStreamWaitValue), or for a
- * callback. It also covers graphs with conditional nodes that a context runs apart from such calls
- * (gate_set_apart()). A callback ends by itself as a kernel does, unless its client means harm:
- * then its client is ended in the end, and nothing hangs.
+ * callback. A callback ends by itself as a kernel does, unless its client means harm: then its
+ * client is ended in the end, and nothing hangs.
  *
  * Copies of memory that is not page-locked count as calls of the first kind. The driver holds its
  * lock until they are done, and they may share a hardware queue with a stream that waits. A kernel
@@ -67,18 +66,12 @@ bool gate_try_close(struct gate *gate);
 /* Whether a stream waits for a value now. */
 bool gate_has_waits(struct gate *gate);
 
-/* Names an event of the context that is recorded behind each graph with conditional nodes, between
- * gate_enter() and gate_leave(). From then on no call is made while the event is pending: NVIDIA's
- * driver (580) cannot load or unload code beside such a graph. The event lives as long as the gate.
- */
-void gate_set_apart(struct gate *gate, CUevent behind);
-
-/* Around a call that makes a stream wait for a value, or launches a graph that runs apart. The
- * first may take as long as others wait. It is false once `stop` has been set meanwhile; then the
- * caller makes neither the call nor gate_leave(). Between the two, before the stream gets the wait,
- * gate_wait_expect() makes a record of it, or NULL without memory. When the stream has got the
- * wait, gate_wait_record() shows it to gate_close(); when it has not, gate_wait_drop() forgets it.
- * Both allow NULL. The device's context is current. */
+/* Around a call that makes a stream wait for a value. The first may take as long as others wait. It
+ * is false once `stop` has been set meanwhile; then the caller makes neither the call nor
+ * gate_leave(). Between the two, before the stream gets the wait, gate_wait_expect() makes a record
+ * of it, or NULL without memory. When the stream has got the wait, gate_wait_record() shows it to
+ * gate_close(); when it has not, gate_wait_drop() forgets it. Both allow NULL. The device's context
+ * is current. */
 bool gate_enter(struct gate *gate, const atomic_bool *stop);
 struct stream_wait *gate_wait_expect(const struct device *device, CUstream stream, uint32_t client);
 void gate_wait_record(struct stream_wait *wait, CUstream stream);

@@ -5,15 +5,13 @@
  * CUDA_ERROR_LAUNCH_FAILED. All clients are in one context, so each such launch waits on the GPU
  * for the previous one. No thread waits on the CPU.
  *
- * The driver cannot run one while code is loaded or unloaded, so exclusive calls wait for the last
- * one (gate_set_apart()). Nor can it while nodes of another graph are set (batch_pause.h).
+ * Nor can the driver run one while nodes of another graph are set (batch_pause.h).
  */
 #include "graph_turn.h"
 
 #include "batch_pause.h"
 #include "cleanup.h"
 #include "clock.h"
-#include "gate.h"
 #include "idle_probe.h"
 #include "spare_events.h"
 #include "stream.h"
@@ -26,12 +24,8 @@
 
 static CUresult wait_for_the_last(struct graph_turn *turn, const struct stream *stream)
 {
-    if (turn->behind)
-        return driver.cuStreamWaitEvent(stream->driver, turn->behind, 0);
-    CUresult result = spare_event_take(stream->device, &turn->behind);
-    if (result == CUDA_SUCCESS)
-        gate_set_apart(stream->device->gate, turn->behind);
-    return result;
+    return turn->behind ? driver.cuStreamWaitEvent(stream->driver, turn->behind, 0)
+                        : spare_event_take(stream->device, &turn->behind);
 }
 
 /* Waits until every other client's thread has ended its present command, which may launch a batch.
@@ -73,7 +67,7 @@ void graph_pause_batches(const struct graph *graph)
     await_batches(graph->session, graph->device);
 }
 
-static CUresult launch_behind_last(const struct graph *graph, const struct stream *stream)
+CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream)
 {
     struct graph_turn *turn = &graph->session->server->graphs->turns[graph->device->index];
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&turn->lock);
@@ -82,15 +76,4 @@ static CUresult launch_behind_last(const struct graph *graph, const struct strea
     if (result == CUDA_SUCCESS)
         result = driver.cuGraphLaunch(graph->exec, stream->driver);
     return result != CUDA_SUCCESS ? result : driver.cuEventRecord(turn->behind, stream->driver);
-}
-
-CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream)
-{
-    struct gate *gate = graph->device->gate;
-
-    if (!gate_enter(gate, &graph->session->stop))
-        return CUDA_ERROR_MPS_CLIENT_TERMINATED;
-    CUresult result = launch_behind_last(graph, stream);
-    gate_leave(gate);
-    return result;
 }

@@ -8,6 +8,6 @@
  * waits for launched ones. */
 void graph_pause_batches(const struct graph *graph);
 
-/* Launches a driver's graph with conditional nodes behind the last such launch in this context, and
- * apart from exclusive calls. Returns the driver's result. */
+/* Launches a driver's graph with conditional nodes behind the last such launch in this context.
+ * Returns the driver's result. */
 CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream);

@@ -79,25 +79,6 @@ static void a_call_waits_for_the_wait(void **state)
     assert_true(get(&closed));
 }
 
-static void a_call_waits_for_a_graph_that_runs_apart(void **state)
-{
-    const struct stream *stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
-    CUevent behind = (CUevent)&passed;
-    pthread_t thread;
-
-    close_once(NULL);
-    assert_true(get(&closed));
-    set(&closed, false);
-    gate_set_apart(stream->device->gate, behind);
-    assert_false(gate_try_close(gate));
-    assert_int_equal(pthread_create(&thread, NULL, close_once, NULL), 0);
-    usleep(20000);
-    assert_false(get(&closed));
-    set(&passed, true);
-    pthread_join(thread, NULL);
-    assert_true(get(&closed));
-}
-
 static void a_try_fails_while_a_stream_waits(void **state)
 {
     begin_a_wait(state);
@@ -366,7 +347,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(no_stream_waits),
         CASE(a_call_waits_for_the_wait),
-        CASE(a_call_waits_for_a_graph_that_runs_apart),
         CASE(a_try_fails_while_a_stream_waits),
         CASE(a_group_is_all_of_its_locks),
         CASE(a_wait_waits_for_the_call),
