@@ -2,6 +2,9 @@
 /* The counts of a pool; see cuda_pool.h. */
 #include "cuda_pool.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 static uint64_t whole_chunks(uint64_t size)
 {
     if (size > UINT64_MAX - (CUDA_POOL_CHUNK - 1))
@@ -128,6 +131,15 @@ bool cuda_pool_is_on_host(const CUmemLocation *location)
            location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
 }
 
+/* A kernel without NUMA has node 0 alone. */
+static bool has_node(int id)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/sys/devices/system/node/node%d", id);
+    return id == 0 || access(path, F_OK) == 0;
+}
+
 CUresult cuda_pool_check(const CUmemPoolProps *props)
 {
     unsigned shared = (unsigned)props->handleTypes;
@@ -137,6 +149,7 @@ CUresult cuda_pool_check(const CUmemPoolProps *props)
         return CUDA_ERROR_NOT_SUPPORTED;
     if (props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
         (!is_device && !cuda_pool_is_on_host(&props->location)) ||
+        (props->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA && !has_node(props->location.id)) ||
         (shared && props->location.type == CU_MEM_LOCATION_TYPE_HOST))
         return CUDA_ERROR_INVALID_VALUE;
     return shared & ~(is_device ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0u)
@@ -157,4 +170,10 @@ CUresult cuda_pool_check_access(const CUmemAccessDesc *access, bool is_own)
         (!given && access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE))
         return CUDA_ERROR_INVALID_VALUE;
     return is_own && !given ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+CUresult cuda_pool_check_host_access(const CUmemAccessDesc *access)
+{
+    return access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -50,6 +50,10 @@ bool cuda_pool_is_descriptor(CUmemAllocationHandleType type, unsigned long long 
  * CUDA_ERROR_INVALID_DEVICE where a device would lose its own pool. */
 CUresult cuda_pool_check_access(const CUmemAccessDesc *access, bool is_own);
 
+/* The same of a pool of the host for the host itself, which always has access:
+ * CUDA_ERROR_NOT_SUPPORTED to take it away. */
+CUresult cuda_pool_check_host_access(const CUmemAccessDesc *access);
+
 /* For cuMemGetDefaultMemPool() and the like, which name a pool by its place: there are none of
  * managed memory. CUDA_ERROR_INVALID_VALUE without a location, else CUDA_ERROR_NOT_SUPPORTED. */
 CUresult cuda_pool_check_place(const CUmemLocation *location, CUmemAllocationType type);

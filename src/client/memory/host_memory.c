@@ -39,7 +39,8 @@ CUresult client_cuMemAllocHost_v2(void **pp, size_t bytesize)
 static bool find_pinned(const void *p, struct allocation *ret_allocation)
 {
     return address_map_find((uintptr_t)p, ret_allocation) &&
-           ret_allocation->kind->place == PLACE_PINNED && !ret_allocation->kind->managed;
+           ret_allocation->kind->place == PLACE_PINNED && !ret_allocation->kind->managed &&
+           ret_allocation->kind != &kind_host_pool;
 }
 
 CUresult client_cuMemFreeHost(void *p)

@@ -108,6 +108,9 @@ CUresult client_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 static CUresult set_access(const CUmemAccessDesc *access, struct pool_sharing *sharing)
 {
     struct device *device = device_lookup(access->location.id);
+
+    if (!sharing->device && cuda_pool_is_on_host(&access->location))
+        return cuda_pool_check_host_access(access);
     CUresult result = cuda_pool_check_access(access, device && device == sharing->device);
 
     if (result != CUDA_SUCCESS || !device)

@@ -123,6 +123,8 @@ static void a_pointer_tells(void)
     IS_TRUE(size == SIZE);
     IS_TRUE(told == pool);
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost(words_of(memory)));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuMemHostGetDevicePointer_v2(&from_device, words_of(memory), 0));
     EXPECT(CUDA_SUCCESS, cuMemFreeAsync(memory, stream));
     MUST(cuStreamSynchronize(stream));
     MUST(cuMemPoolDestroy(pool));
@@ -151,6 +153,11 @@ static void devices_are_allowed(void)
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
     EXPECT(CUDA_SUCCESS, cuMemPoolSetAccess(pool, &access, 1));
     IS_TRUE(access_of(pool, CU_MEM_LOCATION_TYPE_DEVICE, device) == CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    access.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST, 0};
+    IS_TRUE(access_of(pool, CU_MEM_LOCATION_TYPE_HOST, 0) == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    EXPECT(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolSetAccess(pool, &access, 1));
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    EXPECT(CUDA_SUCCESS, cuMemPoolSetAccess(pool, &access, 1));
     MUST(cuMemPoolDestroy(pool));
 }
 
@@ -165,10 +172,8 @@ static void places_have_pools(void)
     EXPECT(CUDA_SUCCESS, cuMemSetMemPool(&host, CU_MEM_ALLOCATION_TYPE_PINNED, pool));
     MUST(cuMemGetMemPool(&current, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
     IS_TRUE(current == pool);
-    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(standard));
+    EXPECT(CUDA_SUCCESS, cuMemSetMemPool(&host, CU_MEM_ALLOCATION_TYPE_PINNED, standard));
     EXPECT(CUDA_SUCCESS, cuMemPoolDestroy(pool));
-    MUST(cuMemGetMemPool(&current, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
-    IS_TRUE(current == standard);
 }
 
 static void what_cannot_be_is_refused(void)
@@ -179,6 +184,8 @@ static void what_cannot_be_is_refused(void)
            create(&pool, CU_MEM_LOCATION_TYPE_HOST, 0, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     EXPECT(CUDA_ERROR_INVALID_VALUE,
            create(&pool, CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT, 0, CU_MEM_HANDLE_TYPE_NONE));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           create(&pool, CU_MEM_LOCATION_TYPE_HOST_NUMA, 9999, CU_MEM_HANDLE_TYPE_NONE));
 }
 
 int main(void)

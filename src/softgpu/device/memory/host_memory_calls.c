@@ -121,7 +121,7 @@ static CUresult host_memory_at_locked(const void *p, struct memory **ret_memory)
 {
     struct memory *memory = memory_find_locked((uintptr_t)p);
 
-    if (!memory || !memory_is_host(memory))
+    if (!memory || !memory_is_host(memory) || memory->pool)
         return CUDA_ERROR_INVALID_VALUE;
     *ret_memory = memory;
     return CUDA_SUCCESS;

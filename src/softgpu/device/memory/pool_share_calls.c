@@ -104,6 +104,9 @@ CUresult soft_cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 static CUresult set_access_locked(const CUmemAccessDesc *access, struct pool *pool)
 {
     const struct device *device = device_get(access->location.id);
+
+    if (!pool->device && cuda_pool_is_on_host(&access->location))
+        return cuda_pool_check_host_access(access);
     CUresult result = cuda_pool_check_access(access, device && device == pool->device);
 
     if (result || !device)
