@@ -62,13 +62,9 @@ deb:
 
 # Sanitizers need their runtime in the program; our library is loaded into programs that lack it, so
 # these builds run the unit and process tests, and hold only what those need. BUILD_ONLY=1 builds that.
-build-asan/build.ninja:
+build-asan/build.ninja build-tsan/build.ninja:
 	@tools/setup
-	@$(MESON) setup build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
-
-build-tsan/build.ninja:
-	@tools/setup
-	@$(MESON) setup build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=1
+	@tests/sanitized_build.sh $(if $(findstring tsan,$@),thread,address) $(@D)
 
 asan tsan: %: build-%/build.ninja
 	@tests/meson_test.py build-$@ $(if $(BUILD_ONLY),--wrapper true) --num-processes $$(($$(nproc) + 1)) \

@@ -12,14 +12,6 @@ set -eu
 kind=$1
 build=$2
 shift 2
-case $kind in
-thread) sanitizers=thread ;;
-address) sanitizers=address,undefined ;;
-*)
-    echo "sanitize.sh: '$kind' is neither thread nor address" >&2
-    exit 2
-    ;;
-esac
 
 if [ $# -eq 0 ]; then
     set -- 'base handles' 'base log' 'ipc ring' 'ipc ring_hostile' 'ipc ring_stress' \
@@ -36,9 +28,7 @@ fi
 
 source=$(cd "$(dirname "$0")/.." && pwd)
 meson=$("$source/tools/setup" --meson)
-[ -f "$build/build.ninja" ] ||
-    "$meson" setup "$build" "$source" -Db_sanitize="$sanitizers" -Db_lundef=false \
-        -Doptimization=1 >/dev/null
+"$source/tests/sanitized_build.sh" "$kind" "$build"
 
 # meson passes over a name that no test has.
 known=$("$meson" test -C "$build" --list)

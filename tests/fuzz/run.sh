@@ -13,20 +13,12 @@ work=$1
 seconds=${2:-10}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 fuzz=$root/tests/fuzz
-meson=$("$root/tools/setup" --meson)
 
-can_fuzz() {
-    echo 'int LLVMFuzzerTestOneInput(const char *data, long size) { return 0; }' |
-        clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null
-}
-
-if ! can_fuzz; then
+"$root/tests/sanitized_build.sh" address "$work"
+if ! ninja -C "$work" -t query fuzzers >/dev/null 2>&1; then
     echo "fuzz: skipped, there is no clang with libFuzzer"
     exit 0
 fi
-[ -f "$work/build.ninja" ] ||
-    CC=clang "$meson" setup "$work" "$root" -Dfuzz=true -Db_sanitize=address,undefined \
-        -Db_lundef=false -Doptimization=1 >/dev/null
 ninja -C "$work" fuzzers
 [ "$seconds" != 0 ] || exit 0
 export UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1:${UBSAN_OPTIONS:-}"

@@ -2,6 +2,7 @@
 /*
  * Clients that write nonsense into the memory they share with the server.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static void tail_that_jumps(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
         hostile_attach(&peer);
-        __atomic_fetch_add(&peer.channel.region->ring.tail, jumps[i], __ATOMIC_SEQ_CST);
+        atomic_fetch_add(&peer.channel.region->ring.tail, jumps[i]);
         assert_true(peer_is_cut_off(&peer));
         peer_leave(&peer);
     }
@@ -36,7 +37,7 @@ static void sizes_that_lie(void **state)
                                                 (region->ring.tail & (REGION_RING_BYTES - 1)));
         message->size = sizes[i];
         message->kind = WIRE_fnFence;
-        __atomic_fetch_add(&region->ring.tail, 64, __ATOMIC_SEQ_CST);
+        atomic_fetch_add(&region->ring.tail, 64);
         assert_true(peer_is_cut_off(&peer));
         peer_leave(&peer);
     }
@@ -55,7 +56,7 @@ static void region_full_of_noise(void **state)
         for (unsigned i = 0; i < 20000; i++)
             bytes[unit_random(&seed) % sizeof(struct region)] = (unsigned char)unit_random(&seed);
         memset(peer.channel.ring_data, (int)unit_random(&seed), REGION_RING_BYTES);
-        __atomic_fetch_add(&peer.channel.region->ring.tail, 4096, __ATOMIC_SEQ_CST);
+        atomic_fetch_add(&peer.channel.region->ring.tail, 4096);
         peer_leave(&peer);
     }
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "unit.h"
 
@@ -52,7 +53,7 @@ static void a_sleeper_is_woken(void **state)
 
     lock_take(&lock);
     assert_int_equal(pthread_create(&thread, NULL, take_once, NULL), 0);
-    while (__atomic_load_n(&lock.state, __ATOMIC_RELAXED) != LOCK_AWAITED)
+    while (atomic_load_explicit(&lock.state, memory_order_relaxed) != LOCK_AWAITED)
         sched_yield();
     lock_give(&lock);
     pthread_join(thread, NULL);

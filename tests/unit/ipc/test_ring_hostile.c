@@ -2,6 +2,7 @@
 /* The ring's consumer against a producer that writes what it likes. */
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "futex.h"
@@ -153,9 +154,9 @@ static void test_size_that_changes_under_the_copy(void **state)
 
 static void flood(struct ring_fixture *fixture)
 {
-    __atomic_store_n(&fixture->shared->sleeping, 0, __ATOMIC_RELAXED);
+    atomic_store_explicit(&fixture->shared->sleeping, 0, memory_order_relaxed);
     futex_wake(&fixture->shared->sleeping, 1);
-    __atomic_store_n(&fixture->shared->sleeping, 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&fixture->shared->sleeping, 1, memory_order_relaxed);
 }
 
 static void test_doorbell_flood(void **state)
@@ -173,7 +174,7 @@ static void test_doorbell_flood(void **state)
 
 static void hold_asleep(struct ring_fixture *fixture)
 {
-    __atomic_store_n(&fixture->shared->sleeping, 1, __ATOMIC_RELAXED);
+    atomic_store_explicit(&fixture->shared->sleeping, 1, memory_order_relaxed);
 }
 
 /* It may delay the kick, by a bounded time; that it comes at all is what is tested. */

@@ -435,8 +435,10 @@ static uint64_t from_integer(const struct row *row, uint64_t a, uint64_t b, uint
     fesetround(row->rounding);
     volatile int64_t with_sign = (int64_t)x;
     volatile uint64_t without = (uint64_t)x;
-    volatile float narrow = row->is_signed ? (float)with_sign : (float)without;
-    volatile double wide_one = row->is_signed ? (double)with_sign : (double)without;
+    /* Clang makes a double of an unsigned number by a subtraction, which rounds 0 down to -0. */
+    bool is_signed = row->is_signed || without == 0;
+    volatile float narrow = is_signed ? (float)with_sign : (float)without;
+    volatile double wide_one = is_signed ? (double)with_sign : (double)without;
     fesetround(FE_TONEAREST);
     return row->sizes[0] == 32 ? bits_of(narrow) : bits_of_wide(wide_one);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -313,7 +314,7 @@ static void test_a_failed_client_is_told_why_at_once(void **state)
     void *result;
     channel_fixture_init(&fixture);
     pthread_create(&caller, NULL, wait_in_vain, &fixture.client);
-    while (__atomic_load_n(&fixture.client.busy_slots, __ATOMIC_ACQUIRE) == 0)
+    while (atomic_load_explicit(&fixture.client.busy_slots, memory_order_acquire) == 0)
         ;
     channel_server_fail(fixture.server, CUDA_ERROR_MPS_CLIENT_TERMINATED);
     channel_server_fail(fixture.server, CUDA_ERROR_LAUNCH_FAILED);
