@@ -23,9 +23,16 @@ class Trace(harness.TestCase):
         self.file = os.path.join(self.root, "trace.json")
 
     def begin(self, name, *arguments):
+        return self.begin_program("examples/" + name, *arguments, "-r", "100000000")
+
+    def begin_pauses(self):
+        """Kernels that leave the CPU to others."""
+        return self.begin_program("tests/stress/scene", "flood", "1000")
+
+    def begin_program(self, program, *arguments):
         process = subprocess.Popen(
             [os.path.join(self.root, "bin/funnel"), "run", "-q", "--",
-             os.path.join(harness.BUILD, "examples", name), *arguments, "-r", "100000000"],
+             os.path.join(harness.BUILD, program), *arguments],
             env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(process)
         wait_until(lambda: self.launches(process.pid) > 2, "the program's work")
@@ -109,13 +116,13 @@ class Trace(harness.TestCase):
                             if "waited_for" in e.get("args", {})))
 
     def test_one_client(self):
-        one, other = self.begin("n_body", "-n", "256"), self.begin("matmul", "-n", "32")
+        one, other = self.begin_pauses(), self.begin("matmul", "-n", "32")
         only = self.trace("--client", str(other), until=lambda events: events)
         self.assertEqual({e["pid"] for e in only}, {other})
         self.assertEqual({e["pid"] for e in self.trace_kernels(one, other)}, {one, other})
 
     def test_program_that_comes_later(self):
-        self.begin("n_body", "-n", "256")
+        self.begin_pauses()
         tracing = self.in_background()
         late = self.begin("matmul", "-n", "32")
         self.wait_for_work(late)
@@ -140,7 +147,7 @@ class Trace(harness.TestCase):
         wait_until(lambda: self.launches(pid) > before + 64, "work that is traced")
 
     def test_one_at_a_time(self):
-        pid = self.begin("n_body", "-n", "256")
+        pid = self.begin_pauses()
         tracing = self.in_background()
         done = self.funnel("trace", "--seconds", "1", "--summary")
         self.assertEqual(done.returncode, 1)
@@ -152,7 +159,7 @@ class Trace(harness.TestCase):
 
     def test_front_end_that_is_killed(self):
         """The servers do not go on for the rest of its ten minutes."""
-        pid = self.begin("n_body", "-n", "256")
+        pid = self.begin_pauses()
         tracing = self.in_background()
         tracing.kill()
         tracing.wait()
@@ -161,19 +168,19 @@ class Trace(harness.TestCase):
         self.assertTrue(self.slices(self.trace_kernels(pid), "kernel", pid))
 
     def test_interrupted(self):
-        pid = self.begin("n_body", "-n", "256")
+        pid = self.begin_pauses()
         tracing = self.in_background()
         self.wait_for_work(pid)
         self.end(tracing)
         self.assertTrue(self.slices(self.events(), "kernel", pid))
 
     def test_summary(self):
-        pid = self.begin("n_body", "-n", "256")
+        pid = self.begin_pauses()
         self.trace_kernels(pid)
         done = self.funnel("trace", "--seconds", "5", "--summary")
         self.assertIn(f"Program {pid}: ", done.stdout)
         row = done.stdout.splitlines()[3].split()
-        self.assertEqual((row[1], row[-1]), ("100.0%", "n_body"))
+        self.assertEqual((row[1], row[-1]), ("100.0%", "pause"))
         self.assertGreater(int(row[0]), 0)
         self.assertGreater(float(row[2]), 0)
         self.assertLess(float(row[2]), 60000)  # ms
@@ -222,7 +229,7 @@ class Trace(harness.TestCase):
         done = self.funnel("trace", "--summary")
         self.assertEqual(done.returncode, 1)
         self.assertIn("No server of yours runs", done.stderr)
-        self.begin("n_body", "-n", "256")
+        self.begin_pauses()
         done = self.funnel("trace", "--seconds", "1", "-o", "/nonexistent/x")
         self.assertEqual(done.returncode, 1)
         self.assertIn("cannot write /nonexistent/x", done.stderr)
