@@ -14,7 +14,7 @@ static const struct subcommand *const tables[] = {
 
 #define TABLE_COUNT (sizeof(tables) / sizeof(*tables))
 
-static const struct subcommand *find(const char *name)
+static const struct subcommand *find_subcommand(const char *name)
 {
     for (size_t i = 0; i < TABLE_COUNT; i++)
         for (const struct subcommand *row = tables[i]; row->name; row++)
@@ -39,7 +39,7 @@ static void print_help(FILE *out)
 
 static int help_on(const char *name)
 {
-    const struct subcommand *row = find(name);
+    const struct subcommand *row = find_subcommand(name);
 
     if (!row) {
         fprintf(stderr, "funnel: there is no command \"%s\"; funnel help lists them\n", name);
@@ -60,7 +60,7 @@ static bool wants_help(int argc, char **argv)
 
 static int dispatch(int argc, char **argv)
 {
-    cli_current = find(argv[0]);
+    cli_current = find_subcommand(argv[0]);
     if (!cli_current)
         return help_on(argv[0]);
     if (wants_help(argc, argv))

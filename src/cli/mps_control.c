@@ -259,7 +259,7 @@ static int run_shell(const struct paths *paths)
 
 /* ---- options ---- */
 
-static int refuse(const char *message)
+static int refuse_usage(const char *message)
 {
     fprintf(stderr, "%s\n", message);
     return 1;
@@ -325,7 +325,7 @@ static int run_words(const struct paths *paths, char **words)
     for (; *words; words++)
         if (strpbrk(*words, " \t\r\n") ||
             !text_format(line + strlen(line), sizeof(line) - strlen(line), "%s ", *words))
-            return refuse("A word of a command is too long, or has blanks in it");
+            return refuse_usage("A word of a command is too long, or has blanks in it");
     if (answer_help(line, &status))
         return status;
     if (command_connect(paths, &fd, reason)) {
@@ -335,7 +335,7 @@ static int run_words(const struct paths *paths, char **words)
     status = command_send_line(fd, line);
     if (!status)
         status = print_answer(fd);
-    return status < 0 ? refuse("The connection to the MPS control daemon was lost") : status;
+    return status < 0 ? refuse_usage("The connection to the MPS control daemon was lost") : status;
 }
 
 static int quit_daemon(const struct paths *paths)
@@ -371,19 +371,19 @@ int main(int argc, char **argv)
         return 1;
     error = options.daemon ? paths_resolve(&paths) : paths_find_daemon(&paths);
     if (error)
-        return refuse(paths_error_text(error));
+        return refuse_usage(paths_error_text(error));
     if (i < argc && (options.daemon || options.quit))
-        return refuse("A command goes with none of -d, -f and -q");
+        return refuse_usage("A command goes with none of -d, -f and -q");
     if (options.daemon && options.quit)
-        return refuse("-q goes neither with -d nor with -f");
+        return refuse_usage("-q goes neither with -d nor with -f");
     if (options.daemon)
         return become_daemon(&paths, &options);
     if (options.multiuser)
-        return refuse("-multiuser-server goes with -d or -f");
+        return refuse_usage("-multiuser-server goes with -d or -f");
     if (options.static_partitioning)
-        return refuse("-S goes with -d or -f");
+        return refuse_usage("-S goes with -d or -f");
     if (options.config)
-        return refuse("-a goes with -d or -f");
+        return refuse_usage("-a goes with -d or -f");
     if (i < argc)
         return run_words(&paths, argv + i);
     return options.quit ? quit_daemon(&paths) : run_shell(&paths);

@@ -50,7 +50,7 @@ static void describe_briefly(const struct writer *writer, const struct command_d
     say(writer, "      %s", command->help);
 }
 
-static void describe(const struct writer *writer, const struct command_description *command)
+static void describe_command(const struct writer *writer, const struct command_description *command)
 {
     say(writer, "Usage: %s%s%s", command->name, *command->grammar ? " " : "", command->grammar);
     say(writer, "%s", command->help);
@@ -85,7 +85,7 @@ static unsigned describe_named(const struct writer *writer, const char *name)
 
     for (const struct command_description *command = command_descriptions; command->name; command++)
         if (!strcmp(command->name, name)) {
-            describe(writer, command);
+            describe_command(writer, command);
             return 1;
         }
     for (const struct command_description *command = command_descriptions; command->name; command++)

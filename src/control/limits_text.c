@@ -7,7 +7,7 @@
 #include "client_class.h"
 #include "text.h"
 
-static void append(char *text, size_t capacity, const char *more)
+static void append_text(char *text, size_t capacity, const char *more)
 {
     size_t used = strlen(text);
 
@@ -34,7 +34,7 @@ static void append_memory(char *text, const char *what, uint64_t limit, unsigned
         return;
     text_format(part, sizeof(part), ", %s %llu MiB of device %u", what,
                 (unsigned long long)(limit >> 20), device);
-    append(text, LIMITS_TEXT_MAX, part);
+    append_text(text, LIMITS_TEXT_MAX, part);
 }
 
 void limits_describe(const struct server_limits *limits, unsigned device_count,
@@ -43,22 +43,22 @@ void limits_describe(const struct server_limits *limits, unsigned device_count,
     char part[64];
 
     describe_share(limits, ret_text, LIMITS_TEXT_MAX);
-    append(ret_text, LIMITS_TEXT_MAX,
-           limits->priority ? ", below normal priority" : ", normal priority");
+    append_text(ret_text, LIMITS_TEXT_MAX,
+                limits->priority ? ", below normal priority" : ", normal priority");
     if (limits->class == CLASS_CRITICAL || limits->class == CLASS_BATCH) {
         text_format(part, sizeof(part), ", class %s", client_class_name(limits->class));
-        append(ret_text, LIMITS_TEXT_MAX, part);
+        append_text(ret_text, LIMITS_TEXT_MAX, part);
     }
     for (unsigned i = 0; i < device_count && i < SERVER_MAX_DEVICES; i++) {
         append_memory(ret_text, "at most", limits->memory_limit[i], i);
         append_memory(ret_text, "a soft limit of", limits->memory_soft[i], i);
     }
     if (limits->may_borrow)
-        append(ret_text, LIMITS_TEXT_MAX, ", may borrow SMs of others that rest");
+        append_text(ret_text, LIMITS_TEXT_MAX, ", may borrow SMs of others that rest");
     if (limits->oversubscribe)
-        append(ret_text, LIMITS_TEXT_MAX, ", memory that makes room for others");
+        append_text(ret_text, LIMITS_TEXT_MAX, ", memory that makes room for others");
     if (limits->totals_show_limit)
-        append(ret_text, LIMITS_TEXT_MAX, ", totals that show the limit");
+        append_text(ret_text, LIMITS_TEXT_MAX, ", totals that show the limit");
 }
 
 static void append_named(char *text, const char *what, const char *name, size_t size)
@@ -68,7 +68,7 @@ static void append_named(char *text, const char *what, const char *name, size_t 
     if (!*name || !text_ended(name, size))
         return;
     text_format(part, sizeof(part), ", %s %s", what, name);
-    append(text, IDENTITY_TEXT_MAX, part);
+    append_text(text, IDENTITY_TEXT_MAX, part);
 }
 
 void identity_describe(const struct server_identity *identity, char ret_text[IDENTITY_TEXT_MAX])
@@ -76,7 +76,7 @@ void identity_describe(const struct server_identity *identity, char ret_text[IDE
     text_format(ret_text, IDENTITY_TEXT_MAX, "user %u", identity->uid);
     append_named(ret_text, "group", identity->group, sizeof(identity->group));
     append_named(ret_text, "namespace", identity->space, sizeof(identity->space));
-    append(ret_text, IDENTITY_TEXT_MAX, ": ");
+    append_text(ret_text, IDENTITY_TEXT_MAX, ": ");
     if (text_ended(identity->command, sizeof(identity->command)))
-        append(ret_text, IDENTITY_TEXT_MAX, identity->command);
+        append_text(ret_text, IDENTITY_TEXT_MAX, identity->command);
 }

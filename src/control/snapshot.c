@@ -15,7 +15,7 @@
 #define ROWS_MAX (1u << 16)
 
 /* Appends one row to an array that doubles: 0, -ENOMEM or -E2BIG. */
-static int append(void **rows, unsigned *count, const void *row, size_t size)
+static int append_row(void **rows, unsigned *count, const void *row, size_t size)
 {
     bool full = (*count & (*count - 1)) == 0;
 
@@ -36,7 +36,8 @@ static int append_client(struct snapshot *snapshot, const struct command_client 
 {
     if (snapshot->server_count == 0)
         return -EPROTO;
-    return append((void **)&snapshot->clients, &snapshot->client_count, client, sizeof(*client));
+    return append_row((void **)&snapshot->clients, &snapshot->client_count, client,
+                      sizeof(*client));
 }
 
 static int take_part(struct snapshot *snapshot, int kind, const union command_any *part)
@@ -46,16 +47,16 @@ static int take_part(struct snapshot *snapshot, int kind, const union command_an
         snapshot->daemon = part->daemon;
         return 0;
     case COMMAND_SERVER:
-        return append((void **)&snapshot->servers, &snapshot->server_count, &part->server,
-                      sizeof(part->server));
+        return append_row((void **)&snapshot->servers, &snapshot->server_count, &part->server,
+                          sizeof(part->server));
     case COMMAND_CLIENT:
         return append_client(snapshot, &part->client);
     case COMMAND_LIMIT:
-        return append((void **)&snapshot->limits, &snapshot->limit_count, &part->limit,
-                      sizeof(part->limit));
+        return append_row((void **)&snapshot->limits, &snapshot->limit_count, &part->limit,
+                          sizeof(part->limit));
     case COMMAND_QUOTA:
-        return append((void **)&snapshot->quotas, &snapshot->quota_count, &part->quota,
-                      sizeof(part->quota));
+        return append_row((void **)&snapshot->quotas, &snapshot->quota_count, &part->quota,
+                          sizeof(part->quota));
     case COMMAND_DONE:
         return part->done.status ? -EIO : 0;
     }

@@ -30,7 +30,7 @@ static struct hot *hot_of(struct hot *list, unsigned *count, const struct trace_
     return &list[(*count)++];
 }
 
-static void add(struct hot *hot, const struct trace_entry *entry)
+static void add_entry(struct hot *hot, const struct trace_entry *entry)
 {
     uint64_t took = entry->record.end_ns - entry->record.begin_ns;
 
@@ -94,7 +94,7 @@ int trace_print_summary(const struct trace_data *data)
         return cli_fail("out of memory");
     for (unsigned i = 0; i < data->count; i++)
         if (trace_is_work(&data->entries[i]))
-            add(hot_of(list, &count, &data->entries[i]), &data->entries[i]);
+            add_entry(hot_of(list, &count, &data->entries[i]), &data->entries[i]);
     add_up_clients(list, count);
     qsort(list, count, sizeof(*list), compare);
     for (unsigned i = 0; i < count; i++) {

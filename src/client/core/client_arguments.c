@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* `size` is the alignment, too. */
-static void append(struct client_arguments *arguments, const void *value, size_t size)
+static void append_bytes(struct client_arguments *arguments, const void *value, size_t size)
 {
     size_t at = (arguments->size + size - 1) / size * size;
 
@@ -27,13 +27,13 @@ static void append_value(struct client_arguments *arguments, const char *form, v
 
     if (!strncmp(form, "%z", 2) || !strncmp(form, "%#ll", 4)) {
         wide = va_arg(*values, uint64_t);
-        append(arguments, &wide, sizeof(wide));
+        append_bytes(arguments, &wide, sizeof(wide));
     } else if (!strncmp(form, "%g", 2)) {
         real = (float)va_arg(*values, double);
-        append(arguments, &real, sizeof(real));
+        append_bytes(arguments, &real, sizeof(real));
     } else if (*form == '%') {
         narrow = va_arg(*values, unsigned);
-        append(arguments, &narrow, sizeof(narrow));
+        append_bytes(arguments, &narrow, sizeof(narrow));
     } else {
         arguments->is_partial = true;
     }
@@ -47,7 +47,7 @@ static void append_pointer(struct client_arguments *arguments, const char *name,
         arguments->event = value;
     else if (!strncmp(name, "f=", strlen("f=")))
         arguments->function = value;
-    append(arguments, &value, sizeof(value));
+    append_bytes(arguments, &value, sizeof(value));
 }
 
 void client_arguments_pack(struct client_arguments *arguments, const char *format, va_list given)

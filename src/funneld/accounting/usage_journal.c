@@ -42,7 +42,7 @@ static void rotate(const char *path)
     }
 }
 
-static int append(const struct daemon *daemon, struct evbuffer *line)
+static int append_line(const struct daemon *daemon, struct evbuffer *line)
 {
     char path[PATH_MAX];
     struct stat status;
@@ -62,7 +62,7 @@ static unsigned lost; /* clients that are in no line and no sum */
 static int append_and_report(void *context, struct evbuffer *line)
 {
     const struct daemon *daemon = context;
-    int error = append(daemon, line);
+    int error = append_line(daemon, line);
 
     if (error && !is_failing)
         journal("The use of a client cannot be written to " FILE_NAME " (%s), and waits",

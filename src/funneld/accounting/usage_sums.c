@@ -38,7 +38,7 @@ static bool has_devices(const struct usage_sum *sum, const struct server_ready *
     return true;
 }
 
-static struct usage_sum *find(const struct usage_line *line)
+static struct usage_sum *find_sum(const struct usage_line *line)
 {
     list_for_each (struct usage_sum, sum, &sums, link)
         if (sum->who.uid == line->who->owner && has_devices(sum, line->ready))
@@ -71,7 +71,7 @@ static void usage_sum_free(struct usage_sum *sum)
 
 bool usage_sums_add(const struct usage_line *line)
 {
-    struct usage_sum *sum = find(line);
+    struct usage_sum *sum = find_sum(line);
 
     if (!sum)
         sum = usage_sum_create(line);

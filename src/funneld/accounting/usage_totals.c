@@ -17,8 +17,8 @@ struct usage_totals *usage_totals(void)
 }
 
 /* The one of these three, or NULL. */
-static struct usage_total *find(struct usage_totals *totals, const char *server, uid_t uid,
-                                const char *group)
+static struct usage_total *find_total(struct usage_totals *totals, const char *server, uid_t uid,
+                                      const char *group)
 {
     for (unsigned i = 0; i < totals->count; i++) {
         struct usage_total *total = &totals->total[i];
@@ -39,8 +39,8 @@ static unsigned count_of(const struct usage_totals *totals, uid_t owner)
 }
 
 /* The last one is everyone's. */
-static struct usage_total *add(struct usage_totals *totals, const char *server, uid_t uid,
-                               uid_t owner, const char *group)
+static struct usage_total *add_total(struct usage_totals *totals, const char *server, uid_t uid,
+                                     uid_t owner, const char *group)
 {
     bool is_last = totals->count >= USAGE_TOTALS_MAX - 1;
     struct usage_total *total = &totals->total[is_last ? USAGE_TOTALS_MAX - 1 : totals->count];
@@ -60,14 +60,14 @@ struct usage_total *usage_totals_find(struct usage_totals *totals, const char *s
     struct usage_total *total;
 
     memcpy(own, group, sizeof(own) - 1);
-    total = find(totals, server, uid, own);
+    total = find_total(totals, server, uid, own);
     if (total)
         return total;
     uid_t owner = user_owner(uid);
     if (count_of(totals, owner) < USAGE_TOTALS_OF_OWNER_MAX)
-        return add(totals, server, uid, owner, own);
-    total = find(totals, OTHERS, owner, OTHERS);
-    return total ? total : add(totals, OTHERS, owner, owner, OTHERS);
+        return add_total(totals, server, uid, owner, own);
+    total = find_total(totals, OTHERS, owner, OTHERS);
+    return total ? total : add_total(totals, OTHERS, owner, owner, OTHERS);
 }
 
 /* Sums are modulo 2^64, so UINT64_MAX times is once less. */

@@ -46,12 +46,6 @@ static const struct command *find_command(const struct daemon *daemon, const cha
     return NULL;
 }
 
-static void refuse(struct console *console, const char *message)
-{
-    console_print(console, "%s", message);
-    console_done(console, COMMAND_REJECTED);
-}
-
 /* A command of v3 is two words. */
 static const struct command *find_command_v3(const struct daemon *daemon, char *words[], int count)
 {
@@ -79,9 +73,10 @@ static void run_words(struct console *console, char *words[], int count)
         console_done(console, COMMAND_REJECTED);
     } else if (grammar_parse(command->name, command->grammar, words + 1, count - 1, &values,
                              reason)) {
-        refuse(console, reason);
+        console_answer(console, COMMAND_REJECTED, reason);
     } else if (command->who == OPERATORS && !console_is_operator(console)) {
-        refuse(console, "Permission denied: this command is for root and the daemon's own user");
+        console_answer(console, COMMAND_REJECTED,
+                       "Permission denied: this command is for root and the daemon's own user");
     } else {
         settings_begin(console, command->name, words + 1, count - 1, &values);
         command->run(console, &values);
@@ -97,7 +92,7 @@ void commands_run(struct console *console, char *line)
     journal("Cmd:%.500s", line);
     count = grammar_split(line, words);
     if (count < 0)
-        refuse(console, "Too many words");
+        console_answer(console, COMMAND_REJECTED, "Too many words");
     else if (count == 0)
         console_done(console, COMMAND_OK);
     else

@@ -11,13 +11,6 @@
 #include "list_view.h"
 #include "text.h"
 
-static void answer(struct console *console, int status, const char *message)
-{
-    if (*message)
-        console_print(console, "%s", message);
-    console_done(console, status);
-}
-
 /* ---- feature ---- */
 
 static const char *const feature_titles[] = {"feature", "state", "module", "covers", NULL};
@@ -51,17 +44,18 @@ static bool is_memacct(const struct grammar_values *values)
 void run_feature_enable(struct console *console, const struct grammar_values *values)
 {
     if (is_memacct(values))
-        answer(console, COMMAND_OK, "");
+        console_answer(console, COMMAND_OK, "");
     else
-        answer(console, COMMAND_FAILED, "context-share is not supported");
+        console_answer(console, COMMAND_FAILED, "context-share is not supported");
 }
 
 void run_feature_disable(struct console *console, const struct grammar_values *values)
 {
     if (is_memacct(values))
-        answer(console, COMMAND_FAILED, "Servers always account for the memory of their clients");
+        console_answer(console, COMMAND_FAILED,
+                       "Servers always account for the memory of their clients");
     else
-        answer(console, COMMAND_OK, "");
+        console_answer(console, COMMAND_OK, "");
 }
 
 /* ---- memacct ---- */
@@ -153,15 +147,16 @@ void run_memacct_set(struct console *console, const struct grammar_values *value
 {
     console->daemon->audits = values->yes;
     console->daemon->audits_by_order = true;
-    answer(console, COMMAND_OK, "");
+    console_answer(console, COMMAND_OK, "");
 }
 
 /* ---- context-share ---- */
 
 void run_context_share_describe(struct console *console, const struct grammar_values *values)
 {
-    answer(console, COMMAND_FAILED,
-           "context-share is not supported: all clients of a server share its context anyway");
+    console_answer(
+        console, COMMAND_FAILED,
+        "context-share is not supported: all clients of a server share its context anyway");
 }
 
 void run_context_share_set(struct console *console, const struct grammar_values *values)

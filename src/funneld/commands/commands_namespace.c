@@ -11,12 +11,6 @@
 #include "status_query.h"
 #include "text.h"
 
-static void answer(struct console *console, int status, const char *message)
-{
-    console_print(console, "%s", message);
-    console_done(console, status);
-}
-
 /* The namespace, or NULL with the command answered. */
 static struct mps_namespace *namespace_named(struct console *console,
                                              const struct grammar_values *values)
@@ -39,9 +33,9 @@ void run_namespace_create(struct console *console, const struct grammar_values *
     if (!service)
         return;
     if (console->daemon->quitting) {
-        answer(console, COMMAND_FAILED, "The daemon is quitting");
+        console_answer(console, COMMAND_FAILED, "The daemon is quitting");
     } else if (namespace_create(service, values->space, reason)) {
-        answer(console, COMMAND_FAILED, reason);
+        console_answer(console, COMMAND_FAILED, reason);
     } else {
         console_print(console, "Namespace '%s' created; its clients set CUDA_MPS_PIPE_DIRECTORY=%s",
                       values->space, service_namespace(service, values->space)->directory);
@@ -56,7 +50,7 @@ void run_namespace_set(struct console *console, const struct grammar_values *val
     if (!space)
         return;
     if (!(values->given & ~(1ull << GRAMMAR_NAME | 1ull << GRAMMAR_NAMESPACE))) {
-        answer(console, COMMAND_REJECTED, "Nothing to set, see -h");
+        console_answer(console, COMMAND_REJECTED, "Nothing to set, see -h");
         return;
     }
     namespace_set(space, values);
@@ -140,7 +134,7 @@ void run_namespace_delete(struct console *console, const struct grammar_values *
     if (!namespace_named(console, values))
         return;
     if (!strcmp(values->space, NAMESPACE_DEFAULT)) {
-        answer(console, COMMAND_FAILED, "The default namespace goes with its server only");
+        console_answer(console, COMMAND_FAILED, "The default namespace goes with its server only");
         return;
     }
     deleting = calloc(1, sizeof(*deleting));
@@ -151,5 +145,5 @@ void run_namespace_delete(struct console *console, const struct grammar_values *
             return;
     }
     free(deleting);
-    answer(console, COMMAND_FAILED, "Out of memory");
+    console_answer(console, COMMAND_FAILED, "Out of memory");
 }

@@ -14,12 +14,6 @@
 #include "service.h"
 #include "text.h"
 
-static void answer(struct console *console, int status, const char *message)
-{
-    console_print(console, "%s", message);
-    console_done(console, status);
-}
-
 static bool is_created(const struct daemon *daemon, const struct service *service,
                        const struct static_partition *partition)
 {
@@ -76,7 +70,7 @@ static void query_clients(struct console *console, const struct grammar_values *
             return;
     }
     free(command);
-    answer(console, COMMAND_FAILED, "Out of memory");
+    console_answer(console, COMMAND_FAILED, "Out of memory");
 }
 
 /* ---- create ---- */
@@ -131,7 +125,7 @@ static void add(struct console *console, struct service *service,
     if (partition)
         static_partitions_remove(partitions, partition);
     if (error == -ENOMEM)
-        answer(console, COMMAND_FAILED, "There cannot be more SM partitions");
+        console_answer(console, COMMAND_FAILED, "There cannot be more SM partitions");
     else if (error == -ENODEV) {
         console_print(console,
                       "Server '%s' has not just one device that is called %s; see device "

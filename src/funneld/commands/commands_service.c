@@ -14,12 +14,6 @@
 #include "text.h"
 #include "timeslice.h"
 
-static void answer(struct console *console, int status, const char *message)
-{
-    console_print(console, "%s", message);
-    console_done(console, status);
-}
-
 /* Locality domains are two halves of a device; they are not supported. */
 static bool wants_locality(const struct grammar_values *values)
 {
@@ -87,14 +81,14 @@ void run_server_create(struct console *console, const struct grammar_values *val
     struct service *service;
 
     if (!*values->name && !grammar_given(values, GRAMMAR_UID))
-        answer(console, COMMAND_REJECTED, "A server needs a name, or --uid=UID");
+        console_answer(console, COMMAND_REJECTED, "A server needs a name, or --uid=UID");
     else if (wants_locality(values))
-        answer(console, COMMAND_FAILED, "Locality domains are not supported");
+        console_answer(console, COMMAND_FAILED, "Locality domains are not supported");
     else if (daemon->quitting)
-        answer(console, COMMAND_FAILED, "The daemon is quitting");
+        console_answer(console, COMMAND_FAILED, "The daemon is quitting");
     else if (service_create(daemon, values->name, owner_of(console, values), values->devices,
                             &service, reason))
-        answer(console, COMMAND_FAILED, reason);
+        console_answer(console, COMMAND_FAILED, reason);
     else {
         console_print(console, "Server '%s' created; its clients set CUDA_MPS_PIPE_DIRECTORY=%s",
                       service->name, service_namespace(service, NAMESPACE_DEFAULT)->directory);
@@ -125,11 +119,11 @@ void run_server_set(struct console *console, const struct grammar_values *values
     if (!service)
         return;
     if (!(values->given & ~(1ull << GRAMMAR_NAME)))
-        answer(console, COMMAND_REJECTED, "Nothing to set, see -h");
+        console_answer(console, COMMAND_REJECTED, "Nothing to set, see -h");
     else if (wants_locality(values))
-        answer(console, COMMAND_FAILED, "Locality domains are not supported");
+        console_answer(console, COMMAND_FAILED, "Locality domains are not supported");
     else if (grammar_given(values, GRAMMAR_UID) && set_owner(service, values->uid, reason))
-        answer(console, COMMAND_FAILED, reason);
+        console_answer(console, COMMAND_FAILED, reason);
     else {
         if (grammar_given(values, GRAMMAR_TIMESLICE))
             service->timeslice_percent = values->timeslice_percent;
@@ -207,5 +201,5 @@ void run_server_delete(struct console *console, const struct grammar_values *val
             return;
     }
     free(deleting);
-    answer(console, COMMAND_FAILED, "Out of memory");
+    console_answer(console, COMMAND_FAILED, "Out of memory");
 }

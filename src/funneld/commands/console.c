@@ -87,6 +87,13 @@ void console_done(struct console *console, int status)
         connection_listen(&console->connection, true);
 }
 
+void console_answer(struct console *console, int status, const char *message)
+{
+    if (*message)
+        console_print(console, "%s", message);
+    console_done(console, status);
+}
+
 bool console_is_operator(const struct console *console)
 {
     return console->uid == 0 || console->uid == console->daemon->uid;

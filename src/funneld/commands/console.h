@@ -53,6 +53,9 @@ void console_print(struct console *console, const char *format, ...)
 /* A structured part of the answer. */
 void console_send(struct console *console, const void *message, size_t size);
 
+/* The whole answer: one line, or none for "". Ends it as console_done() does. */
+void console_answer(struct console *console, int status, const char *message);
+
 /* Ends the answer; frees the console if its front end has died meanwhile. */
 void console_done(struct console *console, int status);
 

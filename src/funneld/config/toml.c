@@ -48,8 +48,8 @@ struct toml *toml_find(const struct toml *table, const char *key, size_t length)
 }
 
 /* Appends a child, which takes `key` (NULL in arrays) also when there is no memory. */
-static struct toml *add(struct toml_reader *reader, struct toml *parent, struct toml_buffer *key,
-                        enum toml_type type, enum toml_origin origin)
+static struct toml *add_value(struct toml_reader *reader, struct toml *parent,
+                              struct toml_buffer *key, enum toml_type type, enum toml_origin origin)
 {
     struct toml *child = calloc(1, sizeof(*child));
 
@@ -253,7 +253,7 @@ static int read_value(struct toml_reader *reader, struct toml *parent, struct to
 {
     char letter = *reader->at;
     enum toml_type type = letter == '[' ? TOML_ARRAY : letter == '{' ? TOML_TABLE : TOML_STRING;
-    struct toml *value = add(reader, parent, key, type, TOML_CLOSED);
+    struct toml *value = add_value(reader, parent, key, type, TOML_CLOSED);
 
     if (!value)
         return -ENOMEM;
@@ -277,7 +277,7 @@ static int enter_dotted(struct toml_reader *reader, struct toml **table, struct 
                    ? 0
                    : fail_twice(reader, there);
     }
-    *table = add(reader, *table, part, TOML_TABLE, TOML_DOTTED);
+    *table = add_value(reader, *table, part, TOML_TABLE, TOML_DOTTED);
     return *table ? 0 : -ENOMEM;
 }
 
@@ -319,7 +319,7 @@ static int enter_table(struct toml_reader *reader, struct toml **table, struct t
     struct toml *there = toml_find(*table, part->text, part->length);
 
     if (!there) {
-        *table = add(reader, *table, part, TOML_TABLE, TOML_IMPLIED);
+        *table = add_value(reader, *table, part, TOML_TABLE, TOML_IMPLIED);
         return *table ? 0 : -ENOMEM;
     }
     free(part->text);
@@ -335,7 +335,7 @@ static int begin_table(struct toml_reader *reader, struct toml **table, struct t
     struct toml *there = toml_find(*table, name->text, name->length);
 
     if (!there) {
-        *table = add(reader, *table, name, TOML_TABLE, TOML_BY_HEADER);
+        *table = add_value(reader, *table, name, TOML_TABLE, TOML_BY_HEADER);
         return *table ? 0 : -ENOMEM;
     }
     free(name->text);
@@ -357,8 +357,8 @@ static int begin_element(struct toml_reader *reader, struct toml **table, struct
     if (array && (array->type != TOML_ARRAY || array->origin == TOML_CLOSED))
         return fail_twice(reader, array);
     if (!array)
-        array = add(reader, *table, name, TOML_ARRAY, TOML_BY_HEADER);
-    *table = array ? add(reader, array, NULL, TOML_TABLE, TOML_BY_HEADER) : NULL;
+        array = add_value(reader, *table, name, TOML_ARRAY, TOML_BY_HEADER);
+    *table = array ? add_value(reader, array, NULL, TOML_TABLE, TOML_BY_HEADER) : NULL;
     return *table ? 0 : -ENOMEM;
 }
 

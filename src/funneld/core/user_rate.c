@@ -2,7 +2,7 @@
 /* See user_rate.h. */
 #include "user_rate.h"
 
-static struct rate_user *find(struct user_rate *rate, uid_t uid)
+static struct rate_user *find_user(struct user_rate *rate, uid_t uid)
 {
     struct rate_user *oldest = &rate->users[0];
 
@@ -20,7 +20,7 @@ static struct rate_user *find(struct user_rate *rate, uid_t uid)
 
 uint64_t user_rate_charge(struct user_rate *rate, uid_t uid, uint64_t now)
 {
-    struct rate_user *user = find(rate, uid);
+    struct rate_user *user = find_user(rate, uid);
     uint64_t burst = rate->burst * rate->interval_ns;
 
     if (user->due < now)
@@ -35,6 +35,6 @@ bool user_rate_take(struct user_rate *rate, uid_t uid, uint64_t now)
     bool waits = user_rate_charge(rate, uid, now) != 0;
 
     if (waits)
-        find(rate, uid)->due -= rate->interval_ns;
+        find_user(rate, uid)->due -= rate->interval_ns;
     return !waits;
 }

@@ -20,7 +20,7 @@ struct target {
     uint32_t id;
 };
 
-static void refuse(struct http_request *request, int status)
+static void refuse_order(struct http_request *request, int status)
 {
     http_answer(request, status, "text/plain", NULL);
 }
@@ -64,12 +64,12 @@ void http_order_terminate(struct http_request *request)
     struct target target;
 
     if (!read_target(request, &target)) {
-        refuse(request, 400);
+        refuse_order(request, 400);
         return;
     }
     struct server_process *process = server_process_by_pid(request->context, target.server);
     if (!process) {
-        refuse(request, 404);
+        refuse_order(request, 404);
         return;
     }
     journal_with(LOG_ABOUT(target.pid), "Client %d (id %u) is terminated from the status page",
@@ -146,14 +146,14 @@ static void on_status(struct status_query *query, void *context)
     struct limit_change change;
 
     if (!read_target(request, &target) || !read_change(request, &change)) {
-        refuse(request, 400);
+        refuse_order(request, 400);
         return;
     }
     const struct server_status_row *row = find_client(query, &target);
     struct server_process *process = server_process_by_pid(request->context, target.server);
 
     if (!row || !process) {
-        refuse(request, 404);
+        refuse_order(request, 404);
         return;
     }
     struct server_set_limits order = {
@@ -171,7 +171,7 @@ void http_order_limit(struct http_request *request)
     struct limit_change change;
 
     if (!read_target(request, &target) || !read_change(request, &change))
-        refuse(request, 400);
+        refuse_order(request, 400);
     else if (status_query_start(request->context, NULL, NULL, on_status, request))
-        refuse(request, 503);
+        refuse_order(request, 503);
 }

@@ -102,7 +102,7 @@ static void on_sent(struct bufferevent *stream, void *context)
 
 /* ---- the request ---- */
 
-static void refuse(struct http_connection *connection, int status)
+static void refuse_request(struct http_connection *connection, int status)
 {
     connection->is_read = true;
     http_answer(&connection->request, status, "text/plain", NULL);
@@ -130,7 +130,7 @@ static void take_request(struct http_connection *connection)
     if (*connection->server->path)
         *request->host = '\0';
     if (!may_wait(connection)) {
-        refuse(connection, 503);
+        refuse_request(connection, 503);
         return;
     }
     connection->is_read = true;
@@ -148,14 +148,14 @@ static void on_readable(struct bufferevent *stream, void *context)
         return;
     if (stop.pos < 0 || stop.pos >= (ev_ssize_t)REQUEST_BYTES_MAX) {
         if (evbuffer_get_length(input) >= REQUEST_BYTES_MAX)
-            refuse(connection, 431);
+            refuse_request(connection, 431);
         return;
     }
     evbuffer_remove(input, text, (size_t)stop.pos);
     text[stop.pos] = '\0';
     int status = http_parse(text, (size_t)stop.pos, &connection->request);
     if (status)
-        refuse(connection, status);
+        refuse_request(connection, status);
     else
         take_request(connection);
 }

@@ -8,7 +8,7 @@
 #include "client_class.h"
 #include "text.h"
 
-static struct limit_rule *find(struct limit_rules *rules, const char *group, uid_t uid)
+static struct limit_rule *find_rule(struct limit_rules *rules, const char *group, uid_t uid)
 {
     for (unsigned i = 0; i < rules->count; i++) {
         struct limit_rule *rule = &rules->rule[i];
@@ -19,7 +19,7 @@ static struct limit_rule *find(struct limit_rules *rules, const char *group, uid
     return NULL;
 }
 
-static struct limit_rule *add(struct limit_rules *rules, const char *group, uid_t uid)
+static struct limit_rule *add_rule(struct limit_rules *rules, const char *group, uid_t uid)
 {
     struct limit_rule *rule;
 
@@ -58,10 +58,10 @@ static void merge(struct limit_change *known, const struct limit_change *change)
 int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
                     const struct limit_change *change)
 {
-    struct limit_rule *rule = find(rules, group, uid);
+    struct limit_rule *rule = find_rule(rules, group, uid);
 
     if (!rule)
-        rule = add(rules, group, uid);
+        rule = add_rule(rules, group, uid);
     if (!rule)
         return -ENOSPC;
     merge(&rule->change, change);
@@ -83,15 +83,15 @@ static void take_stricter(struct server_limits *limits, const struct server_limi
 
 bool limit_rules_have_group(const struct limit_rules *rules, const char *group)
 {
-    return find((struct limit_rules *)rules, group, 0) != NULL;
+    return find_rule((struct limit_rules *)rules, group, 0) != NULL;
 }
 
 void limit_rules_apply(const struct limit_rules *rules, const struct server_identity *identity,
                        const struct server_ready *ready, struct server_limits *limits)
 {
-    const struct limit_rule *user = find((struct limit_rules *)rules, "", identity->uid);
+    const struct limit_rule *user = find_rule((struct limit_rules *)rules, "", identity->uid);
     const struct limit_rule *group =
-        *identity->group ? find((struct limit_rules *)rules, identity->group, 0) : NULL;
+        *identity->group ? find_rule((struct limit_rules *)rules, identity->group, 0) : NULL;
 
     if (user)
         limit_change_apply(&user->change, ready, limits);
@@ -106,7 +106,7 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
 void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct server_ready *ready,
                        const struct server_limits *limits_of_server, struct server_limits *limits)
 {
-    const struct limit_rule *user = find((struct limit_rules *)rules, "", uid);
+    const struct limit_rule *user = find_rule((struct limit_rules *)rules, "", uid);
     struct server_limits bound = *limits_of_server;
 
     if (user)
@@ -123,9 +123,9 @@ uint32_t limit_rules_class(const struct limit_rules *rules, const struct server_
                            uint32_t of_space, uint32_t asked)
 {
     struct limit_rules *all = (struct limit_rules *)rules;
-    uint32_t of_user = class_of_rule(find(all, "", identity->uid));
+    uint32_t of_user = class_of_rule(find_rule(all, "", identity->uid));
     uint32_t of_group =
-        *identity->group ? class_of_rule(find(all, identity->group, 0)) : CLASS_UNSET;
+        *identity->group ? class_of_rule(find_rule(all, identity->group, 0)) : CLASS_UNSET;
     uint32_t set = of_space > of_user ? of_space : of_user;
 
     return client_class_bound(asked, of_group > set ? of_group : set);

@@ -19,7 +19,7 @@ struct claim_table {
 /* Zeros are free places. The main thread's, like all of the daemon. */
 static struct claim_table tables[USERS_MAX];
 
-static struct claim_table *find(uid_t uid)
+static struct claim_table *find_table(uid_t uid)
 {
     struct claim_table *oldest = &tables[0];
 
@@ -49,7 +49,7 @@ static int renew(struct claim_table *table, uid_t uid)
 int claim_table_of(uid_t uid)
 {
     static uint64_t starts;
-    struct claim_table *table = find(uid);
+    struct claim_table *table = find_table(uid);
 
     if (!table->used || table->uid != uid) {
         int error = renew(table, uid);

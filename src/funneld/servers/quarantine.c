@@ -14,7 +14,8 @@ static bool is_of(const struct quarantined *entry, const struct client_program *
 }
 
 /* The program's entry, or the one to write it into. */
-static struct quarantined *find(struct quarantine *quarantine, const struct client_program *program)
+static struct quarantined *find_program(struct quarantine *quarantine,
+                                        const struct client_program *program)
 {
     struct quarantined *oldest = &quarantine->entries[0];
 
@@ -34,7 +35,7 @@ bool quarantine_add_fault(struct quarantine *quarantine, const struct client_pro
 {
     bool was_in = quarantine_has(quarantine, program, now);
 
-    *find(quarantine, program) =
+    *find_program(quarantine, program) =
         (struct quarantined){.program = *program, .until = now + QUARANTINE_LASTS_NS};
     return !was_in;
 }

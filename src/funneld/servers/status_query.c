@@ -68,7 +68,7 @@ static void on_end(void *context, int status, const struct server_status_end *to
     finish_one(report->query);
 }
 
-static void describe(const struct server_process *server, struct command_server *description)
+static void describe_server(const struct server_process *server, struct command_server *description)
 {
     *description = (struct command_server){
         .header = {COMMAND_MAGIC, COMMAND_SERVER},
@@ -165,7 +165,7 @@ int status_query_start(struct daemon *daemon,
         query->report_count++;
         query->outstanding++;
         report->query = query;
-        describe(server, &report->server);
+        describe_server(server, &report->server);
         describe_standby(server, &report->server);
         send_request(report, server);
     }
