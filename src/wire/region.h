@@ -58,13 +58,14 @@ _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed")
  * hangs up. ASKED -> WANTED: server, work is not done in time; the client asks again later.
  * WANTED, ASKED, GRANTED -> REFUSED: client, which stays. NONE, ASKED -> REFUSED: server, for a
  * move that no operator wants. ASKED -> NONE: server, the move is not wanted any more. REFUSED ->
- * NONE: server. */
+ * NONE: server. NONE, WANTED -> SETTLED and back: server, the client stands still. */
 enum leave_state {
     LEAVE_NONE = 0,
     LEAVE_WANTED = 1,
     LEAVE_ASKED = 2,
     LEAVE_GRANTED = 3,
     LEAVE_REFUSED = 4, /* with the enum move_obstacle in the bits above */
+    LEAVE_SETTLED = 5, /* the server: all that it has read is done, and it reads nothing now */
 };
 
 #define LEAVE_OBSTACLE_SHIFT 8

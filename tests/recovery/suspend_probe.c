@@ -207,6 +207,30 @@ static CUresult hold_handle(uint64_t mebibytes, unsigned unused)
     return cuMemCreate(&handle, mebibytes << 20, &prop, 0);
 }
 
+/* So many launches that nobody waits for. */
+static CUresult rush(uint64_t launches, unsigned unused)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    while (launches-- && !result) {
+        uint32_t add = (uint32_t)launches;
+        void *parameters[] = {&held.device, &held.count, &add};
+
+        for (uint32_t i = 0; i < held.count; i++)
+            held.shadow[i] = held.shadow[i] * 5 + add;
+        result = cuLaunchKernel(program.step, (held.count + THREADS - 1) / THREADS, 1, 1, THREADS,
+                                1, 1, 0, program.streams[0], parameters, NULL);
+    }
+    return result;
+}
+
+static CUresult check_held_after(uint64_t unused, unsigned also_unused)
+{
+    CUresult result = cuStreamSynchronize(program.streams[0]);
+
+    return result ? result : check(&held);
+}
+
 static CUresult share(uint64_t unused, unsigned also_unused)
 {
     CUipcMemHandle handle;
@@ -217,8 +241,9 @@ static CUresult share(uint64_t unused, unsigned also_unused)
 static const struct {
     const char *word;
     CUresult (*act)(uint64_t first, unsigned second);
-} acts[] = {{"work", work},   {"hold", hold},        {"more", hold_more},    {"check", check_held},
-            {"share", share}, {"array", hold_array}, {"handle", hold_handle}};
+} acts[] = {{"work", work},          {"hold", hold},   {"more", hold_more},
+            {"check", check_held},   {"share", share}, {"array", hold_array},
+            {"handle", hold_handle}, {"rush", rush},   {"finish", check_held_after}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

@@ -275,6 +275,10 @@ class Criu(test_suspend.MovedMemory):
         with open(self.said) as said:
             return said.read().splitlines()
 
+    def client_log(self):
+        with open(self.folder_of_dump + "/log") as log:
+            return log.read()
+
     def await_answers(self, count):
         wait_until(lambda: len(self.answers()) >= count, "an answer")
 
@@ -296,7 +300,8 @@ class Criu(test_suspend.MovedMemory):
         restored = self.criu("restore", "-d", "-D", images, "--ext-unix-sk")
         self.assertEqual(restored.returncode, 0, restored.stderr)
         self.ask_all("check", "work 4 40", "check")
-        self.assertEqual({answer.split()[1] for answer in self.answers()}, {FINE}, self.logs())
+        self.assertEqual({answer.split()[1] for answer in self.answers()}, {FINE},
+                         self.client_log() + self.logs())
 
 
 def hash_bytes(data):

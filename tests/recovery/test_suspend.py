@@ -308,6 +308,20 @@ class Suspend(MovedMemory):
         for word in words:
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
 
+    def test_launches_that_nobody_waits_for(self):
+        """The program has not seen their end when its server ends."""
+        probe, other = self.random_probe(), self.probes(1)[0]
+        self.assertEqual(probe.ask("hold 1 7"), FINE)
+        for order in (("suspend", "--to", self.directory()),
+                      ("checkpoint", "--detach"), ("checkpoint", "--stop")):
+            self.assertEqual(probe.ask("rush 40"), FINE)
+            place = [self.directory() + "/checkpoint"] if order[0] == "checkpoint" else []
+            self.fine(*order, probe.process.pid, *place)
+            self.assertEqual(probe.ask("rush 5"), FINE)
+            self.kill_server()
+            self.assertEqual(other.ask("round"), FINE)
+            self.assertEqual(self.check_resumed(probe, "finish"), FINE, probe.said() + self.logs())
+
     def test_a_resumed_program_does_not_go_back_to_its_file(self):
         probe = self.random_probe()
         self.assertEqual(probe.ask("hold 8 1"), FINE)
@@ -375,9 +389,9 @@ class Suspend(MovedMemory):
             self.assertEqual(other.ask("round"), FINE)
             self.assertEqual(self.check_resumed(probe), FINE, probe.said() + self.logs())
 
-    def check_resumed(self, probe):
+    def check_resumed(self, probe, word="check"):
         answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
+        asker = threading.Thread(target=lambda: answers.append(probe.ask(word)))
         asker.start()
         wait_until(lambda: answers or (self.row(probe) or {}).get("suspended"), "an answer")
         if not answers:

@@ -55,5 +55,5 @@ bool process_is_restored_since(uint64_t time_ns)
 
     if (machine_ns() < time_ns)
         return true;
-    return per_second > 0 && started_ticks() / (uint64_t)per_second > time_ns / NS_PER_SEC;
+    return per_second > 0 && started_ticks() * (NS_PER_SEC / (uint64_t)per_second) > time_ns;
 }

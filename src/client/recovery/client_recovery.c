@@ -171,7 +171,8 @@ static void end_move(void)
 static CUresult try_to_move(CUresult error)
 {
     bool gone = error == CUDA_ERROR_MPS_RPC_FAILURE && !channel_sticky_error(&client->channel);
-    struct recovery_snapshot snapshot = {.error = error};
+    struct recovery_snapshot snapshot = {
+        .error = error, .is_settled = channel_leave(&client->channel) == LEAVE_SETTLED};
 
     if (recovery.off || (!gone && !recovery_is_possible(error)) || client_is_broken() ||
         !call_close(CLOSE_TIMEOUT_NS))

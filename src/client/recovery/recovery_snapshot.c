@@ -23,13 +23,19 @@ static void add_obstacle(struct recovery_snapshot *snapshot, enum move_obstacle 
         snapshot->obstacle = obstacle;
 }
 
+/* What the server had read, it says, or said before it ended. */
+static bool is_work_done(const struct recovery_snapshot *snapshot)
+{
+    return snapshot->is_planned || snapshot->is_settled;
+}
+
 static void check_object(void *context, uint64_t handle, void *object)
 {
     struct recovery_snapshot *snapshot = context;
 
     switch (handle_type(handle)) {
     case WIRE_STREAM:
-        if (!snapshot->is_planned && stream_lost_work(object, snapshot->read))
+        if (!is_work_done(snapshot) && stream_lost_work(object, snapshot->read))
             add_obstacle(snapshot, OBSTACLE_WORK);
         break;
     case WIRE_MODULE:
@@ -150,7 +156,7 @@ static void check_lasting(struct recovery_snapshot *snapshot)
 void recovery_snapshot_check(struct recovery_snapshot *snapshot, struct recovery_asked *asked)
 {
     check_lasting(snapshot);
-    if ((!snapshot->is_planned && !fence_orphans_passed()) ||
+    if ((!is_work_done(snapshot) && !fence_orphans_passed()) ||
         cuda_error_is_fatal(snapshot->deferred))
         add_obstacle(snapshot, OBSTACLE_WORK);
     if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, &snapshot->slots) ||

@@ -20,6 +20,7 @@ struct recovery_snapshot {
     CUresult error, deferred;
     enum move_obstacle obstacle;
     bool is_planned; /* the last server has done all work that it has read, and reads no more */
+    bool is_settled; /* LEAVE_SETTLED: the server had nothing in flight */
 };
 
 /* Whether work was lost, so that nothing else has to be found out: a server that runs on for a

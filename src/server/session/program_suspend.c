@@ -277,7 +277,6 @@ static bool return_to_device(struct session *session)
 /* The client keeps its claim to its addresses. The main thread ends the session. */
 static void prepare_detachment(struct session *session)
 {
-    channel_server_make_exact(session->channel);
     session->life->leaves = true;
 }
 
@@ -298,8 +297,26 @@ static void follow_other_order(struct session *session)
     suspend->result = result;
 }
 
+/* A client whose server ends meanwhile knows then that it had nothing in flight. In the middle of a
+ * command it has. */
+static void settle(struct session *session)
+{
+    if (suspend_of(session)->is_in_call)
+        return;
+    channel_server_make_exact(session->channel);
+    if (!channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_SETTLED))
+        channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_SETTLED);
+}
+
+static void unsettle(struct session *session)
+{
+    channel_server_leave_change(session->channel, LEAVE_SETTLED,
+                                session->life->leave_ordered ? LEAVE_WANTED : LEAVE_NONE);
+}
+
 static void stay_out(struct session *session)
 {
+    settle(session);
     for (;;) {
         await_resume(session);
         if (session->stop)
@@ -307,8 +324,9 @@ static void stay_out(struct session *session)
         if (program_suspend_has_other_order(session))
             follow_other_order(session);
         else if (return_to_device(session))
-            return;
+            break;
     }
+    unsettle(session);
 }
 
 static enum suspend_result lock_client(const struct session *session)
