@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs public CUDA programs natively, on the software GPU and through Funnel, and compares.
 
-The programs are NVIDIA's cuda-samples, which the user fetches (samples.list names them):
+The programs are NVIDIA's cuda-samples, which the user fetches and builds as their README says
+(samples.list names those that run):
 
-    git clone https://github.com/NVIDIA/cuda-samples
-    tests/programs/run.py --samples cuda-samples --device cuda --clients 1,4
+    tests/programs/run.py --samples cuda-samples --built cuda-samples/build --device cuda
 
 With --device cuda each program runs alone on the GPU first ("native"), with --device soft on the
 software GPU without Funnel ("direct"), and then through Funnel, as often at once as --clients says.
@@ -15,12 +15,12 @@ import argparse
 import concurrent.futures
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-import build
 import report
 import runner
 
@@ -47,27 +47,20 @@ def why_skipped(sample, device):
     """What this machine lacks for the program, or None."""
     if device == "soft" and {"cubin", "library"} & set(sample.needs):
         return "machine code for a real GPU"
-    if "mpi" in sample.needs and not build.shutil.which("mpicxx"):
-        return "no mpicxx"
+    if "mpi" in sample.needs and not shutil.which("mpirun"):
+        return "no mpirun"
     return None
 
 
-def build_all(samples, options):
-    """The samples that could be built; the others get a result that says why not."""
-    def build_one(sample):
+def find_built(samples, options):
+    """The samples that can run; the others get a result that says why not."""
+    for sample in samples:
+        program = options.built / "Samples" / sample.folder / sample.name
         reason = why_skipped(sample, options.device)
         if reason:
             sample.runs["build"] = runner.Result("skipped", 0, reason)
-            return
-        try:
-            build.build_sample(sample, options.samples, options.work, options.architecture,
-                               options.device == "cuda" or options.machine_code)
-        except build.BuildError as error:
-            sample.runs["build"] = runner.Result("not built", 0, str(error))
-            print(f"not built  {sample.name}: {error}", flush=True)
-
-    with concurrent.futures.ThreadPoolExecutor(options.build_jobs) as pool:
-        list(pool.map(build_one, samples))
+        elif not program.is_file():
+            sample.runs["build"] = runner.Result("not built", 0, f"{program} does not exist")
     return [sample for sample in samples if "build" not in sample.runs]
 
 
@@ -95,18 +88,14 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=pathlib.Path, required=True,
                         help="the folder that NVIDIA's cuda-samples were fetched to")
+    parser.add_argument("--built", type=pathlib.Path,
+                        help="the folder that they were built in; build/ in that one by default")
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
                         help="Funnel's build folder")
-    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/tmp/funnel-programs"),
-                        help="folder for the compiled programs, which later runs use again")
     parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--architecture", default="90", help="compute capability to compile for")
-    parser.add_argument("--machine-code", action="store_true",
-                        help="compile for the GPU itself, too, even if it is the software GPU")
     parser.add_argument("--clients", default="1", help="copies at once through Funnel, e.g. 1,4")
     parser.add_argument("--first-only", action="store_true", help="do not run through Funnel")
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
-    parser.add_argument("--build-jobs", type=int, default=2, help="compilers at a time")
     parser.add_argument("--shares", type=runner.share_list, default=[],
                         help="shares of the multiprocessors to run in as well, in percent: 10,25")
     parser.add_argument("--timeout", type=int, default=60, help="seconds for each run")
@@ -114,25 +103,27 @@ def parse_arguments():
                         help="seconds after which no further run starts")
     parser.add_argument("--only", help="only programs whose name matches this expression")
     parser.add_argument("--skip", help="no programs whose name matches this expression")
-    parser.add_argument("--compile", action="store_true", help="build the programs, run nothing")
     parser.add_argument("--tsv", type=pathlib.Path, help="file for the results, tab-separated")
     parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
     options = parser.parse_args()
     options.clients = [int(number) for number in options.clients.split(",")]
     options.build = options.build.resolve()
+    options.built = (options.built or options.samples / "build").resolve()
     return options
 
 
 def main():
     options = parse_arguments()
     samples = list(read_list(HERE / "samples.list", options.only, options.skip))
-    if not options.compile and not (options.build / "bin/funnel").exists():
+    if not (options.build / "bin/funnel").exists():
         print(f"{options.build}/bin/funnel is missing: build first", file=sys.stderr)
         return 1
-    built = build_all(samples, options)
+    built = find_built(samples, options)
+    if not built:
+        print(f"{options.built} has none of the samples: build them as their README says",
+              file=sys.stderr)
+        return 1
     options.deadline = time.monotonic() + options.limit
-    if options.compile:
-        return 1 if any(s.runs["build"].verdict == "not built" for s in samples if s.runs) else 0
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
         ways = list(runner.ways(options, pathlib.Path(scratch)))
         try:

@@ -5,12 +5,11 @@ import dataclasses
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
-
-import build
 
 WAIVED = 2  # NVIDIA's samples exit with this status where the device lacks what they show
 TELLING = re.compile(r"error|fail|mismatch|waiv|not support|illegal|unable|invalid|corrupt", re.I)
@@ -30,6 +29,17 @@ def telling_line(output):
     lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if TELLING.search(line)]
     return (telling or lines[-1:] or ["no output"])[0][:200]
+
+
+def prepare_folder(sample, options, folder):
+    """Fills the folder that a run starts in: the sample's files, and links to what its build has made.
+    The files are copies, because some samples write beside what they read, and the copies of a
+    program that run at once would overwrite each other's results."""
+    shutil.copytree(options.samples / "Samples" / sample.folder, folder, dirs_exist_ok=True)
+    for path in (options.built / "Samples" / sample.folder).iterdir():
+        link = folder / path.name
+        if path.is_file() and not link.exists():
+            link.symlink_to(path)
 
 
 def end_group(child):
@@ -101,10 +111,9 @@ class Way:
 
     def run_once(self, sample):
         with tempfile.TemporaryDirectory(prefix="funnel-program-") as folder:
-            program = build.prepare_folder(sample, self.options.samples, self.options.work,
-                                           pathlib.Path(folder))
+            prepare_folder(sample, self.options, pathlib.Path(folder))
             ranks = ["mpirun", "--allow-run-as-root", "-n", "2"] if "mpi" in sample.needs else []
-            command = [*ranks, *self.words, f"./{program.name}", *sample.arguments]
+            command = [*ranks, *self.words, f"./{sample.name}", *sample.arguments]
             return run_command(command, folder, self.environment, self.timeout(sample))
 
 
