@@ -49,8 +49,6 @@ RUNTIME_FAULTS = ["fault"]
 # none, and the runtime does in a child of fork; Funnel must not. Beside NVIDIA's driver, glibc ends a
 # program that waits for a thread whose stack is managed memory, since the kernel refuses the futex.
 NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired", "managed_threads stack"}
-# Litmus tests of a device's memory, which takes long: more copies at once show nothing else.
-LITMUS = {"memory_atomics", "memory_order"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}
 # Kernels of these print. Of copies that run at once each gets all of its lines, and perhaps lines of
@@ -156,7 +154,7 @@ class Runner:
             return list(pool.map(lambda _: self.call([], program.command), range(clients)))
 
     def copies_of(self, program):
-        if program.alone or program.stem in LITMUS:
+        if program.alone:
             return [1]
         if program.stem in COPIES:
             return sorted({*self.options.clients, COPIES[program.stem]})
@@ -265,6 +263,7 @@ def parse_arguments():
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
     parser.add_argument("--only", help="only programs whose name contains this")
+    parser.add_argument("--without", default="", help="not these programs, e.g. prints,talks")
     parser.add_argument("--long", action="store_true", help="more rounds of what repeats itself")
     parser.add_argument("--compile", action="store_true", help="build the programs, run nothing")
     options = parser.parse_args()
@@ -277,7 +276,8 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     programs = [program for program in all_programs(options.build, options.only, options.long)
-                if not options.only or options.only in program.name]
+                if (not options.only or options.only in program.name) and
+                program.stem not in options.without.split(",")]
     if options.compile:
         return 1 if any((p.reason or "").startswith("nvcc failed") for p in programs) else 0
     if not (options.build / "bin/funnel").exists():
