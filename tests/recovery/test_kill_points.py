@@ -110,7 +110,8 @@ class KillPoints(test_suspend.MovedMemory):
         else:
             answer = self.answer()
         if answer == GONE and self.round[2] == "server":
-            self.assertIn("cannot be moved to another", self.program.said(), self.why())
+            self.assertIn("only its server had its memory", self.program.said(), self.why())
+            self.assertIn(self.round[1], ("suspend", "evict"), self.why())
         elif answer == GONE:
             self.assertEqual(self.round[2], "program", self.why())
         else:
