@@ -50,6 +50,7 @@ static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64
                                   "    ld.param.u64 %n, [cycles];\n"
                                   "    mov.u64 %begin, %clock64;\n"
                                   "again:\n"
+                                  "    nanosleep.u32 10000;\n"
                                   "    mov.u64 %now, %clock64;\n"
                                   "    sub.u64 %now, %now, %begin;\n"
                                   "    setp.lt.u64 %p, %now, %n;\n"
