@@ -123,7 +123,8 @@ def on_client(data, descriptor):
     limits = data[24 + wire.IDENTITY.size:][:wire.LIMITS.size]
     pid, uid = struct.unpack_from("<iI", identity)
     share, priority, *rest = wire.LIMITS.unpack(limits)
-    memory, soft, program_class = rest[:wire.DEVICES], rest[-wire.DEVICES:], rest[wire.DEVICES + 5]
+    soft_at = wire.DEVICES + 9
+    memory, soft, program_class = rest[:wire.DEVICES], rest[soft_at:], rest[wire.DEVICES + 5]
     connection = socket.socket(fileno=descriptor)
     clients[connection] = (pid, number, limits)
     log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2], soft=soft[:2],

@@ -11,6 +11,7 @@
  *               RESULT RIGHT
  *     endless   a kernel that never ends; says "launched" once it runs and waits for it: RESULT,
  *               result of the next call
+ *     busy      the same with a kernel that never sleeps
  *     queued    the same with thousands of kernels queued behind it
  *     fault     a kernel that writes where nothing is: RESULT, result of the next call
  *
@@ -28,6 +29,7 @@
 #define LATENCIES_MAX (1u << 20)
 #define QUEUED_KERNELS 5000
 #define FLOOD_DEPTH 4
+#define PAUSE_NS 50000u
 
 static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                                   ".visible .entry spin(.param .u64 nanoseconds)\n"
@@ -46,16 +48,17 @@ static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64
                                   "    @%p bra again;\n"
                                   "    ret;\n"
                                   "}\n"
-                                  ".visible .entry endless(.param .u64 word)\n"
+                                  ".visible .entry endless(.param .u64 word, .param .u32 pause)\n"
                                   "{\n"
                                   "    .reg .u64 %a;\n"
-                                  "    .reg .u32 %v;\n"
+                                  "    .reg .u32 %v, %t;\n"
                                   "    .reg .pred %p;\n"
                                   "    ld.param.u64 %a, [word];\n"
+                                  "    ld.param.u32 %t, [pause];\n"
                                   "    cvta.to.global.u64 %a, %a;\n"
                                   "    st.volatile.global.u32 [%a+4], 1;\n"
                                   "again:\n"
-                                  "    nanosleep.u32 50000;\n"
+                                  "    nanosleep.u32 %t;\n"
                                   "    ld.volatile.global.u32 %v, [%a];\n"
                                   "    setp.eq.u32 %p, %v, 0;\n"
                                   "    @%p bra again;\n"
@@ -117,9 +120,10 @@ static CUresult launch_step(uint32_t before)
     return cuLaunchKernel(step, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL);
 }
 
-static CUresult launch_endless(void)
+/* With pauses it leaves the CPUs of a software GPU to others. */
+static CUresult launch_endless(uint32_t pause)
 {
-    void *parameters[] = {&word};
+    void *parameters[] = {&word, &pause};
 
     return cuLaunchKernel(endless, 1, 1, 1, 1, 1, 1, 0, stream, parameters, NULL);
 }
@@ -222,9 +226,9 @@ static CUresult await_begin(void)
     return result;
 }
 
-static void run_endless(bool queued)
+static void run_endless(uint32_t pause, bool queued)
 {
-    CUresult result = launch_endless();
+    CUresult result = launch_endless(pause);
     CUdeviceptr piece;
 
     if (result == CUDA_SUCCESS)
@@ -243,7 +247,7 @@ static void run_fault(void)
     CUdeviceptr piece;
 
     word = 0x1000;
-    result = launch_endless();
+    result = launch_endless(PAUSE_NS);
     if (result == CUDA_SUCCESS)
         result = cuStreamSynchronize(stream);
     printf("%d %d\n", result, cuMemAlloc_v2(&piece, 1 << 20));
@@ -283,8 +287,10 @@ static void play(const char *role)
         run_order();
     else if (!strcmp(role, "fault"))
         run_fault();
+    else if (!strcmp(role, "endless"))
+        run_endless(PAUSE_NS, false);
     else
-        run_endless(!strcmp(role, "queued"));
+        run_endless(0, !strcmp(role, "queued"));
 }
 
 int main(int argc, char **argv)
@@ -292,7 +298,7 @@ int main(int argc, char **argv)
     char line[16];
 
     if (argc != 3) {
-        fprintf(stderr, "usage: limits_load steady|small|flood|order|endless|queued|fault "
+        fprintf(stderr, "usage: limits_load steady|small|flood|order|endless|busy|queued|fault "
                         "SECONDS\n");
         return 2;
     }

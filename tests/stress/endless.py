@@ -16,7 +16,7 @@ import harness
 IDLE_S = 1.0
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 # `queued`: more launches behind the kernel than a stream takes.
-ROLES = ("endless", "queued")
+ROLES = ("busy", "queued")
 
 
 def cpu_seconds(pid):
