@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "daemon_lines.h"
 #include "fd.h"
+#include "process_stat.h"
 #include "snapshot.h"
 #include "text.h"
 
@@ -181,7 +182,7 @@ static int check_devices(const char *path, const struct command_server *server,
 static bool is_same_process(const struct command_client *client,
                             const struct checkpoint_manifest *manifest)
 {
-    uint64_t started = checkpoint_start_of(client->seen_pid);
+    uint64_t started = process_stat_read(client->seen_pid).started;
 
     return !started || !manifest->started || started == manifest->started;
 }

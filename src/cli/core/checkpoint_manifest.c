@@ -16,6 +16,7 @@
 #include "fd.h"
 #include "gpu_uuid.h"
 #include "hash.h"
+#include "process_stat.h"
 #include "text.h"
 
 #define TEXT_MAX 16384
@@ -27,27 +28,6 @@ static const char *const states[] = {"running", "suspended", "detached"};
 const char *checkpoint_state_name(enum checkpoint_state state)
 {
     return states[state];
-}
-
-uint64_t checkpoint_start_of(int pid)
-{
-    char path[64], line[1024];
-    unsigned long long started = 0;
-
-    text_format(path, sizeof(path), "/proc/%d/stat", pid);
-    FILE *file = pid > 0 ? fopen(path, "re") : NULL;
-    if (!file)
-        return 0;
-    const char *after = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-    /* Field 22; the name, which may have blanks, is the second. */
-    if (!after || sscanf(after + 1,
-                         " %*c"                                     /* 3 */
-                         " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s" /* 13 */
-                         " %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-                         &started) != 1)
-        started = 0;
-    fclose(file);
-    return started;
 }
 
 /* ---- of a client ---- */
@@ -69,7 +49,7 @@ void checkpoint_manifest_fill(struct checkpoint_manifest *manifest, const struct
 
     manifest->pid = client->row.identity.pid;
     manifest->id = (int32_t)client->row.id;
-    manifest->started = checkpoint_start_of(client->seen_pid);
+    manifest->started = process_stat_read(client->seen_pid).started;
     text_copy(manifest->release, sizeof(manifest->release), FUNNEL_VERSION);
     text_copy(manifest->command, sizeof(manifest->command), client->row.identity.command);
     strftime(manifest->created, sizeof(manifest->created), "%Y-%m-%dT%H:%M:%SZ",

@@ -39,7 +39,4 @@ int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *m
 /* 0, or 1 after an error message, in which `path` names the directory. */
 int checkpoint_manifest_read(const char *path, struct checkpoint_manifest *ret_manifest);
 
-/* When the process started, as in the manifest; 0 = not known. */
-uint64_t checkpoint_start_of(int pid);
-
 const char *checkpoint_state_name(enum checkpoint_state state);

@@ -16,5 +16,8 @@ struct process_stat {
 /* /proc/PID/stat; all zero where there is no such process, or it cannot be read. */
 struct process_stat process_stat_read(pid_t pid);
 
+/* Of the calling process, also where /proc is that of another PID namespace. */
+struct process_stat process_stat_own(void);
+
 /* Whether the process of a pidfd has ended; it need not have been reaped. */
 bool process_has_ended(int process_fd);

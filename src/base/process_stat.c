@@ -10,13 +10,12 @@
 #include "fd.h"
 #include "text.h"
 
-struct process_stat process_stat_read(pid_t pid)
+static struct process_stat read_stat(const char *path)
 {
-    char path[40], text[1024];
+    char text[1024];
     struct process_stat stat;
     unsigned long long started;
 
-    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
     _cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
     text[size > 0 ? size : 0] = '\0';
@@ -29,6 +28,19 @@ struct process_stat process_stat_read(pid_t pid)
         return (struct process_stat){.state = 0};
     stat.started = started;
     return stat;
+}
+
+struct process_stat process_stat_read(pid_t pid)
+{
+    char path[40];
+
+    text_format(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    return read_stat(path);
+}
+
+struct process_stat process_stat_own(void)
+{
+    return read_stat("/proc/self/stat");
 }
 
 bool process_has_ended(int process_fd)

@@ -18,6 +18,7 @@ static void test_own(void **state)
     assert_int_equal(stat.state, 'R');
     assert_int_not_equal(stat.started, 0);
     assert_int_equal(process_stat_read(getpid()).started, stat.started);
+    assert_int_equal(process_stat_own().started, stat.started);
 }
 
 /* The kernel writes the name as it is, so it can look like the end of the name. */
