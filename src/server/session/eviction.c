@@ -85,8 +85,7 @@ static bool is_away(const struct session *session)
 
 static bool is_under_orders(const struct session *session)
 {
-    return atomic_load_explicit(&session->life->suspend.wanted, memory_order_acquire) ||
-           is_away(session);
+    return program_suspend_is_wanted(session) || is_away(session);
 }
 
 /* At some time. */
@@ -317,11 +316,6 @@ static bool is_time(struct room_wait *wait)
     return true;
 }
 
-static bool is_ordered(const struct session *session)
-{
-    return atomic_load_explicit(&session->life->suspend.wanted, memory_order_acquire);
-}
-
 static bool goes_on(const struct room_wait *wait)
 {
     const struct session *session = wait->session;
@@ -329,7 +323,7 @@ static bool goes_on(const struct room_wait *wait)
     if (session->stop || !eviction_takes_part(session))
         return false;
     if (wait->returns)
-        return !is_ordered(session);
+        return !program_suspend_is_wanted(session);
     return !wait->in_vain && clock_ns() < wait->deadline;
 }
 
@@ -356,7 +350,7 @@ static CUresult wait_for_room(struct room_wait *wait, memory_attempt *attempt, v
 
     enter_line(wait);
     while (result == CUDA_ERROR_OUT_OF_MEMORY && goes_on(wait)) {
-        if (!wait->returns && is_ordered(wait->session))
+        if (!wait->returns && program_suspend_is_wanted(wait->session))
             give_way(wait);
         if (is_first(wait) && is_time(wait))
             result = try_now(wait, attempt, context);

@@ -31,7 +31,7 @@ static struct program_suspend *suspend_of(const struct session *session)
     return &session->life->suspend;
 }
 
-static bool is_wanted(const struct session *session)
+bool program_suspend_is_wanted(const struct session *session)
 {
     return atomic_load_explicit(&suspend_of(session)->wanted, memory_order_acquire);
 }
@@ -39,7 +39,8 @@ static bool is_wanted(const struct session *session)
 /* Without rest: the copies of the memory follow. */
 static bool become_idle(struct session *session, uint64_t window_ns)
 {
-    const struct idle_wait wait = {.deadline = clock_ns() + window_ns, .is_wanted = is_wanted};
+    const struct idle_wait wait = {.deadline = clock_ns() + window_ns,
+                                   .is_wanted = program_suspend_is_wanted};
 
     return session_await_idle(session, &wait);
 }
@@ -110,7 +111,7 @@ bool program_suspend_has_other_order(const struct session *session)
 {
     const struct program_suspend *suspend = suspend_of(session);
 
-    return is_wanted(session) &&
+    return program_suspend_is_wanted(session) &&
            (suspend->kind == SERVER_SUSPEND_LOCK) != (suspend->followed == SERVER_SUSPEND_LOCK);
 }
 
@@ -217,7 +218,7 @@ static void await_resume(struct session *session)
     session_set_at_rest(session, true);
     do
         await_change(session);
-    while (is_wanted(session) && !is_called(session) && !session->stop &&
+    while (program_suspend_is_wanted(session) && !is_called(session) && !session->stop &&
            !program_suspend_has_other_order(session));
     session_set_at_rest(session, false);
 }
@@ -372,7 +373,8 @@ void program_suspend_follow(struct session *session)
         stay_out(session);
         return;
     }
-    if (!is_wanted(session) || refuses_others(session) || !reach_idle_point(session))
+    if (!program_suspend_is_wanted(session) || refuses_others(session) ||
+        !reach_idle_point(session))
         return;
     int kind = suspend->kind;
     enum suspend_result result =

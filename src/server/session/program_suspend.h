@@ -53,9 +53,9 @@ struct program_suspend {
 
 void suspend_file_close(struct suspend_file *file);
 
-/* The main thread: begins what the daemon has ordered, and answers when it is done. */
-/* `envelope` is the caller's. It is -1, or the end of a socket with two descriptors of a file for
- * the contents. One is to write; the other is only to read, and the client gets it. */
+/* The main thread: begins what the daemon has ordered, and answers when it is done. `envelope` is
+ * the caller's. It is -1, or the end of a socket with two descriptors of a file for the contents.
+ * One is to write; the other is only to read, and the client gets it. */
 void program_suspend_order(struct server *server, const struct server_suspend_client *order,
                            int envelope);
 
@@ -69,6 +69,9 @@ void program_suspend_follow(struct session *session);
 
 /* The same in the middle of a command that has changed nothing yet, and that waits. */
 void program_suspend_follow_in_call(struct session *session);
+
+/* Any thread: whether an order wants it to stand still, or it does. */
+bool program_suspend_is_wanted(const struct session *session);
 
 /* Any thread: whether it stands still with its memory on the devices; and whether an order says to
  * do that, or no longer. */

@@ -19,11 +19,6 @@ static struct program_suspend *suspend_of(const struct session *session)
     return &session->life->suspend;
 }
 
-static bool is_wanted(const struct session *session)
-{
-    return atomic_load_explicit(&suspend_of(session)->wanted, memory_order_acquire);
-}
-
 static bool is_detached(const struct session *session)
 {
     return suspend_of(session)->followed == SERVER_SUSPEND_DETACH;
@@ -71,14 +66,13 @@ void program_suspend_withdraw_locked(struct session *session)
         set_wanted_locked(session, false);
 }
 
-/* Sets it for all clients that the order is about. */
-static void set_all(struct server *server, int32_t pid, uint32_t id, bool wanted)
+static void resume_all(struct server *server, int32_t pid, uint32_t id)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each (struct session, session, &server->sessions, link)
         if (order_is_about(session, pid, id) && session->phase == SESSION_SERVING)
-            set_wanted_locked(session, wanted);
+            set_wanted_locked(session, false);
 }
 
 static void order_all(struct server *server, const struct server_suspend_client *order)
@@ -110,7 +104,7 @@ static int progress_of(struct session *session, bool *ret_done)
         return suspend->result == SUSPEND_BUSY ? SUSPEND_OK : suspend->result;
     if (session->phase != SESSION_SERVING || session->stop)
         return SUSPEND_OK;
-    if (!is_wanted(session))
+    if (!program_suspend_is_wanted(session))
         return suspend->result;
     *ret_done = false;
     remind(session);
@@ -166,7 +160,7 @@ static bool poll_resume(const struct pending_order *order, bool is_late, int *re
         if (!order_is_about(session, order->pid, order->id) || !suspend_of(session)->out ||
             session->stop)
             continue;
-        if (!is_wanted(session) && !is_late)
+        if (!program_suspend_is_wanted(session) && !is_late)
             return false;
         *ret_status = suspend_of(session)->result;
     }
@@ -181,7 +175,7 @@ static bool is_locking(int kind)
 /* A suspended program can become an evicted or a locked one, and the other way round. */
 static bool is_as_ordered(const struct session *session, const struct server_suspend_client *order)
 {
-    if (is_wanted(session) != (order->suspend != 0))
+    if (program_suspend_is_wanted(session) != (order->suspend != 0))
         return false;
     if (order->suspend && suspend_of(session)->out &&
         program_suspend_is_locked(session) != is_locking((int)order->suspend))
@@ -266,5 +260,5 @@ void program_suspend_order(struct server *server, const struct server_suspend_cl
     else if (order->suspend)
         order_all(server, order);
     else
-        set_all(server, order->pid, order->id, false);
+        resume_all(server, order->pid, order->id);
 }
