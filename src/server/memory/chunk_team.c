@@ -161,7 +161,7 @@ static unsigned team_size(const struct chunk_order *order)
     uint64_t size = 0;
 
     for (unsigned i = 0; i < order->count && size < SWAP_BUFFERS; i++)
-        size += (order->regions[i].size + SWAP_FILE_CHUNK - 1) / SWAP_FILE_CHUNK;
+        size += swap_file_chunks(order->regions[i].size);
     if (size > SWAP_BUFFERS)
         size = SWAP_BUFFERS;
     return size > cpus_available() ? cpus_available() : (unsigned)size;

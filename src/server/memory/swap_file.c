@@ -93,7 +93,7 @@ uint64_t swap_file_hash(const uint64_t *hashes, uint64_t count)
 int swap_file_begin(int fd, unsigned entries, uint64_t contents, uint64_t *ret_offset)
 {
     uint64_t size = sizeof(struct head) + entries * sizeof(struct swap_entry);
-    uint64_t offset = (size + SWAP_FILE_CHUNK - 1) / SWAP_FILE_CHUNK * SWAP_FILE_CHUNK;
+    uint64_t offset = swap_file_chunks(size) * SWAP_FILE_CHUNK;
 
     if (ftruncate(fd, 0) || ftruncate(fd, (off_t)(offset + contents)))
         return -errno;

@@ -19,6 +19,12 @@
 
 #define SWAP_FILE_CHUNK (2ull << 20)
 
+/* The chunks that so many bytes take; the last may be shorter. */
+static inline uint64_t swap_file_chunks(uint64_t size)
+{
+    return (size + SWAP_FILE_CHUNK - 1) / SWAP_FILE_CHUNK;
+}
+
 struct swap_entry {
     uint64_t address, size, offset, hash;
     uint64_t flags; /* SWAP_RETURNS */

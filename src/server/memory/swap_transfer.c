@@ -29,11 +29,6 @@ static CUresult fail_file(struct transfer *transfer, int error)
     return CUDA_ERROR_OPERATING_SYSTEM;
 }
 
-static uint64_t chunk_count(uint64_t size)
-{
-    return (size + SWAP_FILE_CHUNK - 1) / SWAP_FILE_CHUNK;
-}
-
 /* ---- what is to be moved ---- */
 
 static bool is_part(const struct transfer *transfer, const struct granule *granule)
@@ -49,7 +44,7 @@ static CUresult count_granule(struct session *session, struct granule *granule, 
         return CUDA_SUCCESS;
     transfer->count++;
     transfer->bytes += granule->size;
-    transfer->chunks += chunk_count(granule->size);
+    transfer->chunks += swap_file_chunks(granule->size);
     return CUDA_SUCCESS;
 }
 
@@ -73,7 +68,7 @@ static CUresult add_granule(struct session *session, struct granule *granule, vo
         session_device(session, granule->part), granule->address, granule->size, fd, entry.offset,
         transfer->hashes + transfer->chunks};
     transfer->offset += granule->size;
-    transfer->chunks += chunk_count(granule->size);
+    transfer->chunks += swap_file_chunks(granule->size);
     return CUDA_SUCCESS;
 }
 
@@ -111,7 +106,7 @@ static CUresult move_all(struct session *session, struct transfer *transfer)
 
 static uint64_t hash_of(const struct chunk_region *region)
 {
-    return swap_file_hash(region->hashes, chunk_count(region->size));
+    return swap_file_hash(region->hashes, swap_file_chunks(region->size));
 }
 
 /* ---- into a file ---- */

@@ -61,7 +61,8 @@ static bool lock_some(struct server *server)
     if (!device || device_enter(device) != CUDA_SUCCESS ||
         !swap_lock_ahead(server, device, bytes < most ? bytes : most))
         return false;
-    const struct timespec pause = {.tv_nsec = (long)((clock_ns() - began) % NS_PER_SEC)};
+    uint64_t ns = clock_ns() - began;
+    const struct timespec pause = {(time_t)(ns / NS_PER_SEC), (long)(ns % NS_PER_SEC)};
     nanosleep(&pause, NULL);
     return true;
 }
