@@ -341,7 +341,7 @@ static bool worker_round_locked(struct worker *worker)
 }
 
 /* Blocks that all sleep leave the CPU to others. */
-#define NAP_NS 50000
+#define SLEEP_NS 50000
 
 static bool all_sleep_locked(const struct worker *worker)
 {
@@ -352,12 +352,12 @@ static bool all_sleep_locked(const struct worker *worker)
     return worker->sleepers > 0 && worker->sleepers >= blocks;
 }
 
-static void nap_locked(struct worker *worker)
+static void sleep_locked(struct worker *worker)
 {
-    const struct timespec nap = {.tv_nsec = NAP_NS};
+    const struct timespec pause = {.tv_nsec = SLEEP_NS};
     worker->sleepers = 0;
     pthread_mutex_unlock(&worker->engine->lock);
-    nanosleep(&nap, NULL);
+    nanosleep(&pause, NULL);
     pthread_mutex_lock(&worker->engine->lock);
 }
 
@@ -384,7 +384,7 @@ static void *worker_main(void *argument)
         if (worker_round_locked(worker) || engine->wakes != known || finished ||
             engine->any_aborted) {
             if (all_sleep_locked(worker))
-                nap_locked(worker);
+                sleep_locked(worker);
             continue;
         }
         if (engine->stopping)
