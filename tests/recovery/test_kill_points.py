@@ -23,7 +23,6 @@ VICTIMS = ("program", "server", "daemon", "front end", "nobody")
 ORDERS = ("suspend", "suspend --to", "checkpoint", "checkpoint --stop", "checkpoint --detach",
           "evict")
 IN_POOL = ("suspend", "evict")
-IN_FILE = ("suspend --to", "checkpoint --stop")
 LONGEST = 0.4  # seconds from an order to the kill
 
 
@@ -76,8 +75,7 @@ class KillPoints(test_suspend.MovedMemory):
     def kill_in_order(self, order, victim):
         """Half of the kills come while the memory returns."""
         process = self.front_end(*self.words(order))
-        self.returns = self.dice.random() < 0.5
-        if self.returns:
+        if self.dice.random() < 0.5:
             process.wait(TIMEOUT)
             process = self.front_end("resume", str(self.program.process.pid))
         try:
@@ -114,7 +112,7 @@ class KillPoints(test_suspend.MovedMemory):
             answer = self.answer()
         if answer == GONE and self.round[2] == "server":
             self.assertIn("only its server had its memory", self.program.said(), self.why())
-            self.assertIn(self.round[1], self.orders_that_lose(), self.why())
+            self.assertIn(self.round[1], IN_POOL, self.why())
         elif answer == GONE:
             self.assertEqual(self.round[2], "program", self.why())
         else:
@@ -124,10 +122,6 @@ class KillPoints(test_suspend.MovedMemory):
         self.lost += 1
         self.program.end()
         self.program = self.new_program()
-
-    def orders_that_lose(self):
-        """While memory returns from a file, the client has neither for a moment (swapping.md)."""
-        return IN_POOL + IN_FILE if self.returns else IN_POOL
 
     def answer(self):
         """An order that goes on may suspend it at any time."""

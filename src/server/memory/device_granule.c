@@ -62,11 +62,16 @@ static void fill_inbox(struct granule *granule, int fd)
         revocable_fini(&granule->kept);
 }
 
+static CUresult export_memory(const struct granule *granule, int *ret_fd)
+{
+    return driver.cuMemExportToShareableHandle(ret_fd, granule->handle,
+                                               CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+}
+
 static CUresult export_to_inbox(struct granule *granule)
 {
     _cleanup_fd_ int fd = -1;
-    CUresult result = driver.cuMemExportToShareableHandle(
-        &fd, granule->handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    CUresult result = export_memory(granule, &fd);
 
     if (result == CUDA_SUCCESS)
         fill_inbox(granule, fd);
@@ -489,8 +494,22 @@ CUresult device_granule_restore(struct session *session, struct granule *granule
     return CUDA_SUCCESS;
 }
 
+/* Behind what the inbox has. Where descriptors run out the memory ends with this server. */
+static void lend_memory(struct session *session, struct granule *granule)
+{
+    _cleanup_fd_ int fd = -1;
+
+    if (device_granule_may_export(session, granule) && export_memory(granule, &fd) == CUDA_SUCCESS)
+        revocable_fill(&granule->kept, fd);
+}
+
+/* The file's entry is the first, so it is the one that is taken out. */
 void device_granule_keep_again(struct session *session, struct granule *granule)
 {
-    if (granule->kept.inbox >= 0 && device_granule_may_export(session, granule))
-        export_to_inbox(granule);
+    if (granule->kept.inbox < 0)
+        return;
+    bool has_file = revocable_is_filled(granule->kept.inbox);
+    lend_memory(session, granule);
+    if (has_file)
+        device_granule_revoke(granule);
 }

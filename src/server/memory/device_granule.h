@@ -42,7 +42,9 @@ void device_granule_withdraw_saved(struct session *session, struct granule *gran
 /* Gives it new memory. CUDA_ERROR_OUT_OF_MEMORY, or what the driver says. */
 CUresult device_granule_restore(struct session *session, struct granule *granule);
 
-/* Once the contents are there: the client's inbox gets a descriptor, if it may have one. */
+/* Once the contents are there: the client's inbox gets a descriptor, if it may have one. What it
+ * has of a file is taken out behind that, so that a kill in between loses nothing. It is old as
+ * soon as the client goes on. */
 void device_granule_keep_again(struct session *session, struct granule *granule);
 
 /* The session ends: releases the spare memory of exchanges. */

@@ -199,10 +199,8 @@ static CUresult withdraw_restored(struct session *session, struct granule *granu
     return withdraw_memory(session, granule, NULL);
 }
 
-/* What the client has of the file is old as soon as it goes on. */
 static CUresult finish_return(struct session *session, struct granule *granule, void *context)
 {
-    device_granule_revoke(granule);
     swap_forget(session, granule);
     device_granule_keep_again(session, granule);
     return CUDA_SUCCESS;
