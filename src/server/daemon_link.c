@@ -24,6 +24,7 @@
 #include "sock.h"
 #include "stall.h"
 #include "swap.h"
+#include "swapping.h"
 #include "text.h"
 #include "trace.h"
 #include "window.h"
@@ -45,15 +46,14 @@ static void send_row(struct server *server, const struct session *session, uint3
         row.sm_granted[i] = sm_share_granted(server, &session->limits, i);
     }
     row.suspended = program_suspend_state(session);
-    row.evicted = session->life->suspend.out && session->life->suspend.evict;
+    row.evicted = session->swapping->order.out && session->swapping->order.evict;
     row.memory_refused = memory_refusals(session);
     row.quota_refused = session->quotas.refused;
     for (unsigned i = 0; i < QUOTA_HELD_COUNT; i++)
         row.held[i] = quota_held(session, i);
     accounting_usage(session, &row.usage);
-    eviction_usage(session, &row.usage);
-    row.waits_for_room = session->life->eviction.in_line > 0;
-    row.obstacle = (uint32_t)session->life->eviction.obstacle;
+    row.waits_for_room = session->swapping->eviction.in_line > 0;
+    row.obstacle = (uint32_t)session->swapping->eviction.obstacle;
     const char *call = stall_call(session, &row.call_ms);
     text_copy(row.call, sizeof(row.call), call ? call : "");
     daemon_report_send(server, &row);

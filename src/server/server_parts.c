@@ -6,7 +6,6 @@
 #include "array.h"
 #include "copy.h"
 #include "device_printf.h"
-#include "eviction.h"
 #include "feature.h"
 #include "graph.h"
 #include "ipc_share.h"
@@ -18,6 +17,7 @@
 #include "server_reference.h"
 #include "sm_share.h"
 #include "stream.h"
+#include "swapping.h"
 #include "switch.h"
 
 /* The software GPU needs no populated pages, unless a switch asks for them. */
@@ -33,11 +33,7 @@ static int init_memory(struct server *server)
         .populates = populates(server),
     };
 
-    int error = server_memory_init(server, &options);
-
-    if (!error)
-        server_eviction_init(server);
-    return error;
+    return server_memory_init(server, &options);
 }
 
 /* The software GPU has no exclusive calls, unless FUNNEL_SOFT_STALLS asks for them. */
@@ -106,6 +102,7 @@ static const struct {
     {server_graphs_init, server_graphs_fini},
     {server_references_init, server_references_fini},
     {server_accounting_init, server_accounting_fini},
+    {server_swapping_init, server_swapping_fini},
 };
 
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))

@@ -106,6 +106,21 @@ void accounting_stalled(struct session *session, const struct session *offender,
                 offender->identity.pid);
 }
 
+void accounting_note_eviction(struct session *session)
+{
+    counter_add(&session->accounting->evictions, 1);
+}
+
+void accounting_note_swapped_out(struct session *session, uint64_t bytes)
+{
+    counter_add(&session->accounting->swapped_out, bytes);
+}
+
+void accounting_note_swapped_in(struct session *session, uint64_t bytes)
+{
+    counter_add(&session->accounting->swapped_in, bytes);
+}
+
 static void read_sampled(const struct session_accounting *accounting, struct server_usage *usage)
 {
     uint64_t taken = counter_get(&accounting->taken_bytes);
@@ -138,5 +153,8 @@ void accounting_usage(const struct session *session, struct server_usage *ret_us
     ret_usage->copied_within = bytes[COPY_WITHIN];
     ret_usage->stalls = counter_get(&accounting->stalls);
     ret_usage->stalled_ms = counter_get(&accounting->stalled_ms);
+    ret_usage->evictions = counter_get(&accounting->evictions);
+    ret_usage->swapped_out = counter_get(&accounting->swapped_out);
+    ret_usage->swapped_in = counter_get(&accounting->swapped_in);
     text_copy(ret_usage->stall_cause, sizeof(ret_usage->stall_cause), accounting->stall_cause);
 }

@@ -37,3 +37,9 @@ void accounting_usage(const struct session *session, struct server_usage *ret_us
  * `begins`: the client did not wait before. */
 void accounting_stalled(struct session *session, const struct session *offender, const char *call,
                         uint64_t ms, bool begins);
+
+/* The session's thread: the client's memory has left its devices for another client; so many bytes
+ * have left, or come back, whoever wanted that. */
+void accounting_note_eviction(struct session *session);
+void accounting_note_swapped_out(struct session *session, uint64_t bytes);
+void accounting_note_swapped_in(struct session *session, uint64_t bytes);

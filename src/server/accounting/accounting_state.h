@@ -37,6 +37,8 @@ struct session_accounting {
     /* The main thread's to write. */
     counter_t stalls, stalled_ms;
     char stall_cause[sizeof(((struct server_usage *)NULL)->stall_cause)];
+    /* The session's thread's to write. */
+    counter_t evictions, swapped_out, swapped_in;
 
     /* The sampling thread's alone. */
     struct client_sample last, now;

@@ -52,6 +52,7 @@ struct server {
     struct server_references *references;
     struct server_accounting *accounting;
     struct server_life *life;
+    struct server_swapping *swapping;
 };
 
 /* Begins a server that has no devices, sessions or parts yet. */

@@ -93,6 +93,7 @@ struct session {
     struct session_graphs *graphs;
     struct session_accounting *accounting;
     struct session_life *life;
+    struct session_swapping *swapping;
 };
 
 /* Begins a session without socket, thread or parts. 0 or -ENOMEM. */

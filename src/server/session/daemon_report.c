@@ -85,12 +85,6 @@ void daemon_report_client_attached(struct server *server, const struct session *
     send_attached(server, session->id);
 }
 
-static void read_usage(const struct session *session, struct server_usage *ret_usage)
-{
-    accounting_usage(session, ret_usage);
-    eviction_usage(session, ret_usage);
-}
-
 static void describe_client(const struct server *server, const struct session *session,
                             enum server_message kind, CUresult status,
                             struct server_client_gone *ret_gone)
@@ -101,7 +95,7 @@ static void describe_client(const struct server *server, const struct session *s
     ret_gone->id = session->id;
     ret_gone->status = (int32_t)status;
     ret_gone->memory_refused = memory_refusals(session);
-    read_usage(session, &ret_gone->usage);
+    accounting_usage(session, &ret_gone->usage);
     for (unsigned i = 0; i < server->devices.count; i++)
         memory_usage(session, i, &used, &ret_gone->memory_peak[i]);
 }
@@ -172,7 +166,7 @@ static bool has_worked(const struct session *session)
     struct server_usage usage;
     uint64_t work = 1;
 
-    read_usage(session, &usage);
+    accounting_usage(session, &usage);
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         work += usage.gpu_ns[i];
     work += usage.launches + usage.copies;

@@ -7,7 +7,6 @@
 
 #include <stdatomic.h>
 
-#include "eviction.h"
 #include "loader.h"
 #include "loop.h"
 #include "server.h"
@@ -21,8 +20,16 @@ struct trace;
 struct worker_pool;
 struct claims;
 
+/* What a subsystem keeps of a session. `init`: 0 or a negative error number. `fini` also gets
+ * sessions whose part is NULL because it was not created. */
+struct session_part {
+    int (*init)(struct session *session);
+    void (*fini)(struct session *session);
+};
+
 struct server_life {
     void (*serve)(struct session *session); /* runs a client's commands, on the session's thread */
+    const struct session_part *upper_part;  /* NULL: none; swapping.h registers it */
     enum driver_kind driver_kind;
     unsigned clients_max;
     unsigned cpus;
@@ -53,8 +60,7 @@ struct server_life {
     struct sensor_watch *sensors;  /* NULL: none; sensor_watch.h */
     struct worker_pool *pool;      /* NULL: none; worker_pool.h */
     struct trace *trace;           /* NULL: none; written under the server's lock: trace.h */
-    struct server_eviction eviction;
-    bool stall_logged; /* the log says that clients wait for another: stall.h */
+    bool stall_logged;             /* the log says that clients wait for another: stall.h */
 };
 
 /* Creates the server's life without loop and descriptors: 0 or -ENOMEM. `serve` runs the commands

@@ -31,12 +31,8 @@
 #include "window.h"
 #include "window_claim.h"
 
-/* The part of each subsystem. `fini` also gets sessions whose part is NULL because it was not
- * created. */
-static const struct {
-    int (*init)(struct session *session);
-    void (*fini)(struct session *session);
-} parts[] = {
+/* The part of each subsystem. */
+static const struct session_part parts[] = {
     {session_blobs_init, session_blobs_fini},
     {session_ipc_init, session_ipc_fini},
     {session_memory_init, session_memory_fini},
@@ -81,8 +77,8 @@ static int init_parts(struct session *session)
     session->life = calloc(1, sizeof(*session->life));
     if (!session->life)
         return -1;
-    program_suspend_init(&session->life->suspend);
-    session_eviction_init(session);
+    if (!error && session->server->life->upper_part)
+        error = session->server->life->upper_part->init(session);
     return error;
 }
 
@@ -125,11 +121,12 @@ void session_destroy(struct session *session)
         return;
     if (session->life) {
         watch_destroy(session->life->hang_up);
-        program_suspend_fini(&session->life->suspend);
         give_claim_up(session);
         windows_put_back(server_windows(session->server), session->window);
     }
     channel_server_destroy(session->channel);
+    if (session->server->life->upper_part)
+        session->server->life->upper_part->fini(session);
     for (unsigned i = PART_COUNT; i-- > 0;)
         parts[i].fini(session);
     free(session->life);

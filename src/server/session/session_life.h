@@ -3,8 +3,6 @@
 #pragma once
 
 #include "channel.h"
-#include "eviction.h"
-#include "program_suspend.h"
 #include "session.h"
 
 struct session_trace;
@@ -37,9 +35,6 @@ struct session_life {
     uint64_t reported_work; /* at the last report to the daemon; 0 = never */
     struct session_call call;
     uint32_t leave_request; /* session_leave.h: the daemon's order, to be answered */
-
-    struct program_suspend suspend;
-    struct session_eviction eviction;
 
     /* The session's thread's. */
     struct trace_file *profile;    /* profile.h; NULL = no profiler */

@@ -9,6 +9,7 @@
 
 #include "lending.h"
 #include "profile.h"
+#include "program_suspend.h"
 #include "run_message.h"
 #include "session_leave.h"
 #include "session_life.h"

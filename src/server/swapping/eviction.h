@@ -31,8 +31,6 @@ struct session_eviction {
     atomic_uint in_line;  /* how often: it waits for memory; any thread may read */
     atomic_int obstacle;  /* enum suspend_result: why it did not leave when asked; the same */
     uint64_t obstacle_until;
-    atomic_uint_fast64_t count;   /* evictions for others so far: any thread may read */
-    atomic_uint_fast64_t out, in; /* bytes that have left and come back so far: the same */
 };
 
 void server_eviction_init(struct server *server);
@@ -57,9 +55,6 @@ void eviction_note_return(struct session *session, uint64_t bytes);
 /* The session's thread: how an order for another client has ended. */
 void eviction_has_left(struct session *session);
 void eviction_has_refused(struct session *session, int result);
-
-/* From any thread: fills the figures of evictions in. */
-void eviction_usage(const struct session *session, struct server_usage *usage);
 
 /* The watchdog: which clients are idle. */
 void eviction_watch(struct server *server);

@@ -11,12 +11,13 @@
 #include "sock.h"
 #include "suspend_result.h"
 #include "swap_file.h"
+#include "swapping.h"
 
 #define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
 
 static struct program_suspend *suspend_of(const struct session *session)
 {
-    return &session->life->suspend;
+    return &session->swapping->order;
 }
 
 static bool is_detached(const struct session *session)

@@ -16,6 +16,7 @@
 #include "suspend_result.h"
 #include "swap.h"
 #include "swap_transfer.h"
+#include "swapping.h"
 
 #define WINDOW_NS_MIN (100 * NS_PER_MS)
 #define WINDOW_NS_MAX (2 * NS_PER_SEC)
@@ -28,7 +29,7 @@
 
 static struct program_suspend *suspend_of(const struct session *session)
 {
-    return &session->life->suspend;
+    return &session->swapping->order;
 }
 
 bool program_suspend_is_wanted(const struct session *session)

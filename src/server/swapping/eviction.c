@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "accounting.h"
 #include "cleanup.h"
 #include "client_class.h"
 #include "clock.h"
@@ -16,6 +17,7 @@
 #include "session_life.h"
 #include "suspend_result.h"
 #include "swap.h"
+#include "swapping.h"
 
 #define PAUSE_NS (2 * NS_PER_MS)
 
@@ -39,7 +41,7 @@ struct room_wait {
 
 static struct server_eviction *eviction_of(const struct server *server)
 {
-    return &server->life->eviction;
+    return &server->swapping->eviction;
 }
 
 void server_eviction_init(struct server *server)
@@ -51,7 +53,7 @@ void server_eviction_init(struct server *server)
 
 void session_eviction_init(struct session *session)
 {
-    session->life->eviction.stay.since = clock_ns();
+    session->swapping->eviction.stay.since = clock_ns();
 }
 
 bool eviction_takes_part(const struct session *session)
@@ -80,7 +82,7 @@ static uint64_t bytes_of(const struct session *session)
 
 static bool is_away(const struct session *session)
 {
-    return session->life->suspend.out;
+    return session->swapping->order.out;
 }
 
 static bool is_under_orders(const struct session *session)
@@ -92,7 +94,7 @@ static bool is_under_orders(const struct session *session)
 static bool could_leave(const struct session *session, const struct room_wait *wait,
                         unsigned device, uint64_t now)
 {
-    const struct session_eviction *eviction = &session->life->eviction;
+    const struct session_eviction *eviction = &session->swapping->eviction;
 
     return session != wait->session && session->phase == SESSION_SERVING && !session->stop &&
            eviction_takes_part(session) && session->limits.class != CLASS_CRITICAL &&
@@ -102,20 +104,21 @@ static bool could_leave(const struct session *session, const struct room_wait *w
 /* The thread of a client that waits for memory runs no command. */
 static bool is_idle(const struct session *session)
 {
-    return session->life->eviction.in_line || session->life->eviction.idle_since;
+    return session->swapping->eviction.in_line || session->swapping->eviction.idle_since;
 }
 
 static uint64_t quantum_of(const struct session *session, uint64_t bytes)
 {
-    return memory_stay_quantum(&eviction_of(session->server)->pace, &session->life->eviction.stay,
-                               bytes, is_idle(session), quota(QUOTA_STAY_SECONDS) * NS_PER_SEC);
+    return memory_stay_quantum(&eviction_of(session->server)->pace,
+                               &session->swapping->eviction.stay, bytes, is_idle(session),
+                               quota(QUOTA_STAY_SECONDS) * NS_PER_SEC);
 }
 
 /* A client that waits for memory gains nothing by its quantum, and a critical one waits for none.
  */
 static bool may_leave_now(const struct session *session, const struct room_wait *wait, uint64_t now)
 {
-    const struct session_eviction *eviction = &session->life->eviction;
+    const struct session_eviction *eviction = &session->swapping->eviction;
     unsigned class = wait->session->limits.class;
 
     if (class == CLASS_BATCH && session->limits.class != CLASS_BATCH && !is_idle(session))
@@ -126,7 +129,7 @@ static bool may_leave_now(const struct session *session, const struct room_wait 
 
 static struct resident resident_of(const struct session *session, unsigned device, uint64_t now)
 {
-    const struct session_eviction *eviction = &session->life->eviction;
+    const struct session_eviction *eviction = &session->swapping->eviction;
     uint64_t since = eviction->idle_since ? eviction->idle_since : eviction->stay.since;
 
     return (struct resident){.class = session->limits.class,
@@ -177,7 +180,7 @@ static uint64_t count_locked(const struct room_wait *wait, unsigned device, uint
 static void repeat_orders_locked(const struct room_wait *wait)
 {
     list_for_each (struct session, session, &wait->session->server->sessions, link)
-        if (session->life->eviction.ordered_for == wait->session->id)
+        if (session->swapping->eviction.ordered_for == wait->session->id)
             program_suspend_repeat_locked(session);
 }
 
@@ -189,7 +192,7 @@ static void order_locked(const struct room_wait *wait, unsigned device, uint64_t
         struct session *session = choose_locked(wait, device, missing - leaving, now);
         if (!session)
             return;
-        session->life->eviction.ordered_for = wait->session->id;
+        session->swapping->eviction.ordered_for = wait->session->id;
         leaving += bytes_on(session, device);
         program_suspend_evict_locked(session);
     }
@@ -199,9 +202,9 @@ static void order_locked(const struct room_wait *wait, unsigned device, uint64_t
 static void withdraw_orders_locked(const struct room_wait *wait)
 {
     list_for_each (struct session, session, &wait->session->server->sessions, link) {
-        if (session->life->eviction.ordered_for != wait->session->id)
+        if (session->swapping->eviction.ordered_for != wait->session->id)
             continue;
-        session->life->eviction.ordered_for = 0;
+        session->swapping->eviction.ordered_for = 0;
         program_suspend_withdraw_locked(session);
     }
 }
@@ -214,7 +217,7 @@ static void enter_line(struct room_wait *wait)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_append(&eviction_of(server)->line, &wait->link);
-    wait->session->life->eviction.in_line++;
+    wait->session->swapping->eviction.in_line++;
 }
 
 static void leave_line(struct room_wait *wait)
@@ -222,7 +225,7 @@ static void leave_line(struct room_wait *wait)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&wait->session->server->lock);
 
     list_remove(&wait->link);
-    wait->session->life->eviction.in_line--;
+    wait->session->swapping->eviction.in_line--;
     withdraw_orders_locked(wait);
 }
 
@@ -367,7 +370,7 @@ static void note_arrival(struct session *session)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
-    session->life->eviction.stay.since = clock_ns();
+    session->swapping->eviction.stay.since = clock_ns();
 }
 
 static void log_refusal(const struct room_wait *wait, uint64_t size)
@@ -432,7 +435,7 @@ static void note_return(struct session *session, const struct return_attempt *at
     struct server_eviction *eviction = eviction_of(session->server);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
-    if (memory_stay_returns(&eviction->pace, &session->life->eviction.stay, attempt->bytes,
+    if (memory_stay_returns(&eviction->pace, &session->swapping->eviction.stay, attempt->bytes,
                             attempt->ns, called_at, quantum_of(session, attempt->bytes)))
         log_line("Programs that share device memory stay on the device for %u times as long as at "
                  "first",
@@ -460,22 +463,13 @@ int eviction_return(struct session *session)
 
 void eviction_note_leaving(struct session *session, uint64_t bytes)
 {
-    session->life->eviction.out += bytes;
-    session->life->eviction.obstacle = SUSPEND_OK;
+    accounting_note_swapped_out(session, bytes);
+    session->swapping->eviction.obstacle = SUSPEND_OK;
 }
 
 void eviction_note_return(struct session *session, uint64_t bytes)
 {
-    session->life->eviction.in += bytes;
-}
-
-void eviction_usage(const struct session *session, struct server_usage *usage)
-{
-    const struct session_eviction *eviction = &session->life->eviction;
-
-    usage->evictions = eviction->count;
-    usage->swapped_out = eviction->out;
-    usage->swapped_in = eviction->in;
+    accounting_note_swapped_in(session, bytes);
 }
 
 void eviction_has_left(struct session *session)
@@ -483,15 +477,15 @@ void eviction_has_left(struct session *session)
     struct server_eviction *eviction = eviction_of(session->server);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
-    session->life->eviction.stay.left_at = clock_ns();
-    session->life->eviction.ordered_for = 0;
-    session->life->eviction.count++;
+    session->swapping->eviction.stay.left_at = clock_ns();
+    session->swapping->eviction.ordered_for = 0;
+    accounting_note_eviction(session);
     eviction->freed++;
 }
 
 void eviction_has_refused(struct session *session, int result)
 {
-    struct session_eviction *eviction = &session->life->eviction;
+    struct session_eviction *eviction = &session->swapping->eviction;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     eviction->ordered_for = 0;
@@ -511,7 +505,7 @@ void eviction_watch(struct server *server)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     list_for_each (struct session, session, &server->sessions, link) {
-        uint64_t *since = &session->life->eviction.idle_since;
+        uint64_t *since = &session->swapping->eviction.idle_since;
         if (!eviction_takes_part(session) || session->phase != SESSION_SERVING)
             continue;
         if (is_at_work(session))

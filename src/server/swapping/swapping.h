@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs whose memory can leave their devices: by an order of the operator (program_suspend.h),
+ * or because others need room (eviction.h).
+ */
+#pragma once
+
+#include "eviction.h"
+#include "program_suspend.h"
+#include "server.h"
+#include "session.h"
+
+/* Of one server. */
+struct server_swapping {
+    struct server_eviction eviction;
+};
+
+/* Of one session. */
+struct session_swapping {
+    struct program_suspend order;
+    struct session_eviction eviction;
+};
+
+/* Registers the part of each session, too: 0 or -ENOMEM. */
+int server_swapping_init(struct server *server);
+void server_swapping_fini(struct server *server);
