@@ -266,26 +266,26 @@ static uint64_t submission_of(const struct profiler_work *work)
     return told ? cupti_clock_at(at) : 0;
 }
 
+/* The fields that the records of all kinds of work share, though not where. */
+#define WORK_FIELDS(work)                                                             \
+    .start = cupti_clock_at((work)->begin_ns), .end = cupti_clock_at((work)->end_ns), \
+    .device = (work)->device, .context = (work)->context, .stream = (work)->stream,   \
+    .correlation = (work)->correlation, .graph = graph_of(work)
+
 static void append_kernel(const struct profiler_work *work)
 {
     struct cupti_kernel record = {
         .kind = cupti_kind_is_on(CUPTI_KIND_CONCURRENT_KERNEL) ? CUPTI_KIND_CONCURRENT_KERNEL
                                                                : CUPTI_KIND_KERNEL,
         .registers = (uint16_t)work->registers,
-        .start = cupti_clock_at(work->begin_ns),
-        .end = cupti_clock_at(work->end_ns),
-        .device = work->device,
-        .context = work->context,
-        .stream = work->stream,
+        WORK_FIELDS(work),
         .static_shared = (int32_t)work->static_shared,
         .dynamic_shared = (int32_t)work->dynamic_shared,
         .shared_executed = work->static_shared + work->dynamic_shared,
         .local_per_thread = work->local_per_thread,
-        .correlation = work->correlation,
         .grid_id = ++kernels,
         .submitted = submission_of(work),
         .graph_node = cupti_graph_node_of(work),
-        .graph = graph_of(work),
         .name = cupti_intern(work->name),
     };
 
@@ -350,18 +350,12 @@ static void append_peer_copy(const struct profiler_work *work)
         .source_kind = CUPTI_MEMORY_DEVICE,
         .destination_kind = CUPTI_MEMORY_DEVICE,
         .bytes = work->bytes,
-        .start = cupti_clock_at(work->begin_ns),
-        .end = cupti_clock_at(work->end_ns),
-        .device = work->device,
-        .context = work->context,
-        .stream = work->stream,
+        WORK_FIELDS(work),
         .source_device = work->from_place.device,
         .source_context = work->from_place.context,
         .destination_device = work->to_place.device,
         .destination_context = work->to_place.context,
-        .correlation = work->correlation,
         .graph_node = cupti_graph_node_of(work),
-        .graph = graph_of(work),
     };
 
     if (cupti_kind_is_on(CUPTI_KIND_MEMCPY2))
@@ -376,14 +370,8 @@ static void append_copy(const struct profiler_work *work)
         .source_kind = memory_kind(work->from),
         .destination_kind = memory_kind(work->to),
         .bytes = work->bytes,
-        .start = cupti_clock_at(work->begin_ns),
-        .end = cupti_clock_at(work->end_ns),
-        .device = work->device,
-        .context = work->context,
-        .stream = work->stream,
-        .correlation = work->correlation,
+        WORK_FIELDS(work),
         .graph_node = cupti_graph_node_of(work),
-        .graph = graph_of(work),
         .copy_count = 1,
     };
 
@@ -397,15 +385,9 @@ static void append_memset(const struct profiler_work *work)
         .kind = CUPTI_KIND_MEMSET,
         .value = work->value,
         .bytes = work->bytes,
-        .start = cupti_clock_at(work->begin_ns),
-        .end = cupti_clock_at(work->end_ns),
-        .device = work->device,
-        .context = work->context,
-        .stream = work->stream,
-        .correlation = work->correlation,
+        WORK_FIELDS(work),
         .memory_kind = CUPTI_MEMORY_DEVICE,
         .graph_node = cupti_graph_node_of(work),
-        .graph = graph_of(work),
     };
 
     if (cupti_kind_is_on(CUPTI_KIND_MEMSET))
@@ -416,13 +398,7 @@ static void append_graph(const struct profiler_work *work)
 {
     const struct cupti_graph record = {
         .kind = CUPTI_KIND_GRAPH_TRACE,
-        .correlation = work->correlation,
-        .start = cupti_clock_at(work->begin_ns),
-        .end = cupti_clock_at(work->end_ns),
-        .device = work->device,
-        .context = work->context,
-        .stream = work->stream,
-        .graph = graph_of(work),
+        WORK_FIELDS(work),
         .end_device = work->device,
         .end_context = work->context,
     };
