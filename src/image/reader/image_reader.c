@@ -10,7 +10,7 @@
 #include "log.h"
 
 /* Bytes of private memory: a part of an image that is expanded, and its variables. */
-#define MEMORY_MAX (256ull << 20)
+#define MEMORY_MAX (512ull << 20)
 
 struct image_reader {
     struct image_process *process;
