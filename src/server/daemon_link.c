@@ -23,6 +23,7 @@
 #include "sm_share.h"
 #include "sock.h"
 #include "stall.h"
+#include "suspend_order.h"
 #include "swap.h"
 #include "swapping.h"
 #include "text.h"
@@ -90,10 +91,9 @@ static void answer_status(struct server *server, uint32_t request)
 static bool poll_termination(const struct pending_order *order, bool is_late, int *ret_status)
 {
     *ret_status = CUDA_SUCCESS;
-    list_for_each (struct session, session, &order->server->sessions, link) {
-        if (order_is_about(session, order->pid, order->id) && session->phase != SESSION_DONE)
+    order_for_each (order, session, order->server)
+        if (session->phase != SESSION_DONE)
             *ret_status = CUDA_ERROR_LAUNCH_TIMEOUT;
-    }
     if (*ret_status != CUDA_SUCCESS && is_late)
         log_with(
             LOG_EVENT(order->pid, CUDA_ERROR_MPS_CLIENT_TERMINATED),
@@ -119,9 +119,7 @@ static void terminate_clients(struct server *server, const struct server_termina
 {
     CUresult status = CUDA_ERROR_INVALID_CONTEXT;
 
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id))
-            continue;
+    order_for_each (order, session, server) {
         session_log_event(session, CUDA_ERROR_MPS_CLIENT_TERMINATED,
                           " is terminated by the daemon");
         session_fail(session, CUDA_ERROR_MPS_CLIENT_TERMINATED);
@@ -138,9 +136,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
     struct server_limits limits;
     char text[LIMITS_TEXT_MAX];
 
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id))
-            continue;
+    order_for_each (order, session, server) {
         session_limits_set(&session->limits, &order->limits);
         session_kick(session);
         limits = session_limits_get(&session->limits);
@@ -225,7 +221,7 @@ static void dispatch_message(struct server *server, const union server_any *orde
         move_one(server, &order->move_client);
         break;
     case SERVER_SUSPEND_CLIENT:
-        program_suspend_order(server, &order->suspend_client, *fd);
+        suspend_order_begin(server, &order->suspend_client, *fd);
         break;
     case SERVER_TRACE:
         if (!order->trace.seconds)

@@ -144,10 +144,11 @@ static enum suspend_result result_of(struct session *session, CUresult result,
     return SUSPEND_FAILED;
 }
 
-enum suspend_result swap_checkpoint(struct session *session, const struct swap_saving *saving)
+enum suspend_result swap_checkpoint(struct session *session, int file)
 {
+    const struct swap_saving saving = {.writable = file, .readable = -1};
     int error;
-    CUresult result = swap_save(session, saving, &error);
+    CUresult result = swap_save(session, &saving, &error);
 
     return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
 }
@@ -155,7 +156,7 @@ enum suspend_result swap_checkpoint(struct session *session, const struct swap_s
 enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving)
 {
     int error;
-    CUresult result = swap_save_copies(session, saving, &error);
+    CUresult result = swap_save(session, saving, &error);
 
     if (result == CUDA_SUCCESS)
         swap_for_each(session, true, withdraw_saved, NULL);

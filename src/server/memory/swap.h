@@ -28,7 +28,7 @@ struct swap_saving;
 enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving);
 
 /* Writes the contents to the file. The memory stays. */
-enum suspend_result swap_checkpoint(struct session *session, const struct swap_saving *saving);
+enum suspend_result swap_checkpoint(struct session *session, int file);
 
 /* The same back: SUSPEND_NO_MEMORY, SUSPEND_FAILED; SUSPEND_FILE_FAILED, SUSPEND_FILE_DAMAGED.
  * Limits are not asked. */

@@ -160,17 +160,7 @@ CUresult swap_save(struct session *session, const struct swap_saving *saving, in
     struct transfer transfer = begin_saving(saving);
     CUresult result = save(session, &transfer);
 
-    end_tables(&transfer);
-    *ret_error = transfer.error;
-    return result;
-}
-
-CUresult swap_save_copies(struct session *session, const struct swap_saving *saving, int *ret_error)
-{
-    struct transfer transfer = begin_saving(saving);
-    CUresult result = save(session, &transfer);
-
-    if (result == CUDA_SUCCESS) {
+    if (result == CUDA_SUCCESS && saving->readable >= 0) {
         struct saved saved = {transfer.entries, saving->readable};
         result = swap_for_each(session, false, give_copy, &saved);
     }

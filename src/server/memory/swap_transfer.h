@@ -11,17 +11,15 @@
 #include "session.h"
 
 struct swap_saving {
-    int writable, readable; /* of the file: the caller's */
-    bool returns;           /* SWAP_RETURNS */
+    int writable; /* of the file: the caller's, as the next one */
+    int readable; /* -1: the granules get no copies */
+    bool returns; /* SWAP_RETURNS */
 };
 
-/* Writes the contents of each granule with memory of its device. */
+/* Writes the contents of each granule with memory of its device. With a descriptor to read, each
+ * granule also gets its copy, with a duplicate of the descriptor. Granules that have got one keep
+ * it when that fails for a later one. */
 CUresult swap_save(struct session *session, const struct swap_saving *saving, int *ret_error);
-
-/* The same, and gives each granule its copy, with a duplicate of `readable`. Granules that have got
- * one keep it when that fails for a later one. */
-CUresult swap_save_copies(struct session *session, const struct swap_saving *saving,
-                          int *ret_error);
 
 /* Fills the memory of each granule whose copy is in a file. -EBADMSG if the contents are not those
  * that were saved. */

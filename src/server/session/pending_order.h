@@ -20,3 +20,9 @@ bool pending_order_start(const struct pending_order *order);
 
 /* Whether an order with these numbers is about the session. */
 bool order_is_about(const struct session *session, int32_t pid, uint32_t id);
+
+/* Visits each session of the server that an order is about: any structure with `pid` and `id`. */
+#define order_for_each(order, session, server)                         \
+    list_for_each (struct session, session, &(server)->sessions, link) \
+        if (!order_is_about(session, (order)->pid, (order)->id)) {     \
+        } else

@@ -15,6 +15,7 @@
 #include "quota.h"
 #include "server_life.h"
 #include "session_life.h"
+#include "suspend_order.h"
 #include "suspend_result.h"
 #include "swap.h"
 #include "swapping.h"
@@ -181,7 +182,7 @@ static void repeat_orders_locked(const struct room_wait *wait)
 {
     list_for_each (struct session, session, &wait->session->server->sessions, link)
         if (session->swapping->eviction.ordered_for == wait->session->id)
-            program_suspend_repeat_locked(session);
+            suspend_order_repeat_locked(session);
 }
 
 static void order_locked(const struct room_wait *wait, unsigned device, uint64_t missing)
@@ -194,7 +195,7 @@ static void order_locked(const struct room_wait *wait, unsigned device, uint64_t
             return;
         session->swapping->eviction.ordered_for = wait->session->id;
         leaving += bytes_on(session, device);
-        program_suspend_evict_locked(session);
+        suspend_order_evict_locked(session);
     }
 }
 
@@ -205,7 +206,7 @@ static void withdraw_orders_locked(const struct room_wait *wait)
         if (session->swapping->eviction.ordered_for != wait->session->id)
             continue;
         session->swapping->eviction.ordered_for = 0;
-        program_suspend_withdraw_locked(session);
+        suspend_order_withdraw_locked(session);
     }
 }
 

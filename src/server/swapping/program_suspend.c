@@ -137,7 +137,7 @@ static enum suspend_result move_out(struct session *session)
 
     if (file->writable < 0)
         return swap_out(session);
-    return is_checkpoint(session) ? swap_checkpoint(session, &saving)
+    return is_checkpoint(session) ? swap_checkpoint(session, file->writable)
                                   : swap_out_to_file(session, &saving);
 }
 

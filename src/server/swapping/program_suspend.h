@@ -53,12 +53,6 @@ struct program_suspend {
 
 void suspend_file_close(struct suspend_file *file);
 
-/* The main thread: begins what the daemon has ordered, and answers when it is done. `envelope` is
- * the caller's. It is -1, or the end of a socket with two descriptors of a file for the contents.
- * One is to write; the other is only to read, and the client gets it. */
-void program_suspend_order(struct server *server, const struct server_suspend_client *order,
-                           int envelope);
-
 /* Of a new session; and of one whose thread has ended. */
 void program_suspend_init(struct program_suspend *suspend);
 void program_suspend_fini(struct program_suspend *suspend);
@@ -80,9 +74,3 @@ bool program_suspend_has_other_order(const struct session *session);
 
 /* Any thread: 0, 1 when the client is suspended, 2 when it is locked. */
 uint32_t program_suspend_state(const struct session *session);
-
-/* Any thread with the server's lock, of a client that runs: it shall leave for others. The second
- * reminds its thread, and the third takes the order back if it is not on its way. */
-void program_suspend_evict_locked(struct session *session);
-void program_suspend_repeat_locked(struct session *session);
-void program_suspend_withdraw_locked(struct session *session);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main thread's part of program_suspend.h: orders, how far they are, and their answers. */
+/* See suspend_order.h. */
+#include "suspend_order.h"
+
 #include "channel.h"
 #include "cleanup.h"
 #include "clock.h"
@@ -20,13 +22,18 @@ static struct program_suspend *suspend_of(const struct session *session)
     return &session->swapping->order;
 }
 
+static bool is_serving(const struct session *session)
+{
+    return session->phase == SESSION_SERVING;
+}
+
 static bool is_detached(const struct session *session)
 {
     return suspend_of(session)->followed == SERVER_SUSPEND_DETACH;
 }
 
 /* The thread sees the order before its next command. */
-void program_suspend_repeat_locked(struct session *session)
+void suspend_order_repeat_locked(struct session *session)
 {
     atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
     if (session->channel)
@@ -37,7 +44,7 @@ static void remind(struct session *session)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
-    program_suspend_repeat_locked(session);
+    suspend_order_repeat_locked(session);
 }
 
 static void set_wanted_locked(struct session *session, bool wanted)
@@ -48,10 +55,10 @@ static void set_wanted_locked(struct session *session, bool wanted)
         suspend->result = SUSPEND_BUSY;
     atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
     futex_wake(&suspend->wanted, 1);
-    program_suspend_repeat_locked(session);
+    suspend_order_repeat_locked(session);
 }
 
-void program_suspend_evict_locked(struct session *session)
+void suspend_order_evict_locked(struct session *session)
 {
     suspend_of(session)->evict = true;
     suspend_of(session)->for_others = true;
@@ -59,7 +66,7 @@ void program_suspend_evict_locked(struct session *session)
     set_wanted_locked(session, true);
 }
 
-void program_suspend_withdraw_locked(struct session *session)
+void suspend_order_withdraw_locked(struct session *session)
 {
     const struct program_suspend *suspend = suspend_of(session);
 
@@ -67,12 +74,12 @@ void program_suspend_withdraw_locked(struct session *session)
         set_wanted_locked(session, false);
 }
 
-static void resume_all(struct server *server, int32_t pid, uint32_t id)
+static void resume_all(struct server *server, const struct server_suspend_client *order)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
-    list_for_each (struct session, session, &server->sessions, link)
-        if (order_is_about(session, pid, id) && session->phase == SESSION_SERVING)
+    order_for_each (order, session, server)
+        if (is_serving(session))
             set_wanted_locked(session, false);
 }
 
@@ -80,8 +87,8 @@ static void order_all(struct server *server, const struct server_suspend_client 
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+    order_for_each (order, session, server) {
+        if (!is_serving(session))
             continue;
         suspend_of(session)->kind = (int)order->suspend;
         suspend_of(session)->evict = order->evict != 0;
@@ -103,7 +110,7 @@ static int progress_of(struct session *session, bool *ret_done)
     }
     if (suspend->out)
         return suspend->result == SUSPEND_BUSY ? SUSPEND_OK : suspend->result;
-    if (session->phase != SESSION_SERVING || session->stop)
+    if (!is_serving(session) || session->stop)
         return SUSPEND_OK;
     if (!program_suspend_is_wanted(session))
         return suspend->result;
@@ -114,8 +121,8 @@ static int progress_of(struct session *session, bool *ret_done)
 
 static bool is_leaving(const struct pending_order *order)
 {
-    list_for_each (struct session, session, &order->server->sessions, link)
-        if (order_is_about(session, order->pid, order->id) && suspend_of(session)->leaving)
+    order_for_each (order, session, order->server)
+        if (suspend_of(session)->leaving)
             return true;
     return false;
 }
@@ -126,9 +133,8 @@ static void give_up(const struct pending_order *order)
     struct server *server = order->server;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
-    list_for_each (struct session, session, &server->sessions, link)
-        if (order_is_about(session, order->pid, order->id) && session->phase == SESSION_SERVING &&
-            !program_suspend_is_locked(session))
+    order_for_each (order, session, server)
+        if (is_serving(session) && !program_suspend_is_locked(session))
             set_wanted_locked(session, false);
 }
 
@@ -137,9 +143,7 @@ static bool poll_suspend(const struct pending_order *order, bool is_late, int *r
     bool done = true, any = false;
 
     *ret_status = SUSPEND_OK;
-    list_for_each (struct session, session, &order->server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id))
-            continue;
+    order_for_each (order, session, order->server) {
         any = true;
         int result = progress_of(session, &done);
         if (result != SUSPEND_OK)
@@ -157,9 +161,8 @@ static bool poll_suspend(const struct pending_order *order, bool is_late, int *r
 static bool poll_resume(const struct pending_order *order, bool is_late, int *ret_status)
 {
     *ret_status = SUSPEND_OK;
-    list_for_each (struct session, session, &order->server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || !suspend_of(session)->out ||
-            session->stop)
+    order_for_each (order, session, order->server) {
+        if (!suspend_of(session)->out || session->stop)
             continue;
         if (!program_suspend_is_wanted(session) && !is_late)
             return false;
@@ -189,8 +192,8 @@ static int state_for(struct server *server, const struct server_suspend_client *
 {
     int state = SUSPEND_NO_CLIENT;
 
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+    order_for_each (order, session, server) {
+        if (!is_serving(session))
             continue;
         if (!is_as_ordered(session, order))
             return SUSPEND_OK;
@@ -219,8 +222,8 @@ static int give_file(struct server *server, const struct server_suspend_client *
     struct session *only = NULL;
     struct suspend_file file;
 
-    list_for_each (struct session, session, &server->sessions, link) {
-        if (!order_is_about(session, order->pid, order->id) || session->phase != SESSION_SERVING)
+    order_for_each (order, session, server) {
+        if (!is_serving(session))
             continue;
         if (only)
             return SUSPEND_SEVERAL;
@@ -241,8 +244,8 @@ static bool needs_file(const struct server_suspend_client *order)
     return order->suspend == SERVER_SUSPEND_SAVE || order->suspend == SERVER_SUSPEND_DETACH;
 }
 
-void program_suspend_order(struct server *server, const struct server_suspend_client *order,
-                           int envelope)
+void suspend_order_begin(struct server *server, const struct server_suspend_client *order,
+                         int envelope)
 {
     const struct pending_order pending = {.server = server,
                                           .request = order->header.request,
@@ -261,5 +264,5 @@ void program_suspend_order(struct server *server, const struct server_suspend_cl
     else if (order->suspend)
         order_all(server, order);
     else
-        resume_all(server, order->pid, order->id);
+        resume_all(server, order);
 }
