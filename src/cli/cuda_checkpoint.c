@@ -3,17 +3,15 @@
  * cuda-checkpoint: the options of NVIDIA's utility of that name, for programs of Funnel. A locked
  * program stands still with its memory on the GPU, a checkpointed one with it in host memory.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "command_client.h"
-#include "fd.h"
-#include "paths.h"
-#include "snapshot.h"
+#include "process_checkpoint.h"
 #include "text.h"
+
+#define LOCK_TIMEOUT_MS 30000 /* without --timeout */
 
 static const char usage[] =
     "Usage: cuda-checkpoint --toggle --pid PID\n"
@@ -30,7 +28,7 @@ static const char usage[] =
     "           checkpoint  move the GPU memory of a locked program to host memory\n"
     "           restore     move it back; the program stays locked\n"
     "           unlock      let a locked program go on\n"
-    "  --timeout MS       of lock: give up after so many milliseconds, and after 30 s without it\n"
+    "  --timeout MS       of lock: give up after so many milliseconds (30000); 0 = never\n"
     "  --get-restore-tid  print the thread that restores: the main thread, since Funnel needs "
     "none\n"
     "  --pid PID          the process\n"
@@ -42,162 +40,50 @@ static const char usage[] =
     "\n"
     "`funnel checkpoint` writes the memory to a directory.\n";
 
-enum state { RUNNING, LOCKED, CHECKPOINTED, UNKNOWN };
-
-static const char *const state_names[] = {"running", "locked", "checkpointed"};
-
 static int fail(const char *text)
 {
     fprintf(stderr, "cuda-checkpoint: %s\n", text);
     return 1;
 }
 
-/* ---- the daemon ---- */
-
-static int connect_daemon(int *ret_fd)
-{
-    char reason[COMMAND_REASON_MAX];
-    struct paths paths;
-    int error = paths_find_daemon(&paths);
-
-    if (error)
-        return fail(paths_error_text(error));
-    return command_connect(&paths, ret_fd, reason) ? fail(reason) : 0;
-}
-
-/* The status of the command, or -errno; `ret_text` is its last line. */
-static int receive_answer(int fd, int timeout_ms, char ret_text[COMMAND_TEXT_MAX])
-{
-    static union command_any message;
-    size_t length;
-    int kind;
-
-    *ret_text = '\0';
-    while ((kind = command_receive_within(fd, timeout_ms, &message, &length)) != COMMAND_DONE) {
-        if (kind < 0)
-            return kind;
-        if (kind == COMMAND_OUTPUT)
-            text_copy(ret_text, COMMAND_TEXT_MAX, message.text.text);
-    }
-    return message.done.status;
-}
-
-/* 0; -ETIMEDOUT; or 1 after an error message. */
-static int order_within(const char *command, int pid, int timeout_ms)
-{
-    char line[64], text[COMMAND_TEXT_MAX];
-    _cleanup_fd_ int fd = -1;
-
-    text_format(line, sizeof(line), "%s %d", command, pid);
-    if (connect_daemon(&fd))
-        return 1;
-    int status = command_send_line(fd, line);
-    if (!status)
-        status = receive_answer(fd, timeout_ms, text);
-    if (status > 0)
-        return fail(text);
-    return !status || status == -ETIMEDOUT ? status : fail(strerror(-status));
-}
-
-static int order(const char *command, int pid)
-{
-    return order_within(command, pid, -1);
-}
-
-static enum state state_in(const struct snapshot *snapshot, int pid)
-{
-    for (unsigned i = 0; i < snapshot->client_count; i++) {
-        const struct command_client *client = &snapshot->clients[i];
-
-        if (client->seen_pid != pid && client->row.identity.pid != pid)
-            continue;
-        if (client->row.evicted)
-            return RUNNING;
-        return client->row.suspended == 2 ? LOCKED : client->row.suspended ? CHECKPOINTED : RUNNING;
-    }
-    return UNKNOWN;
-}
-
-static int read_state(int pid, enum state *ret_state)
-{
-    struct snapshot snapshot;
-    _cleanup_fd_ int fd = -1;
-
-    if (connect_daemon(&fd))
-        return 1;
-    int error = snapshot_read(fd, &snapshot);
-    if (error)
-        return fail(strerror(-error));
-    *ret_state = state_in(&snapshot, pid);
-    snapshot_fini(&snapshot);
-    return *ret_state == UNKNOWN ? fail("the process is no program of this daemon") : 0;
-}
-
 /* ---- actions ---- */
 
-/* The order that was too late is taken back. */
-static int lock_program(int pid, int timeout_ms)
+static int run_action(const struct paths *daemon, int pid, const char *name, unsigned timeout_ms)
 {
-    int status = order_within("lock", pid, timeout_ms ? timeout_ms : -1);
+    static const char *const names[] = {"lock", "checkpoint", "restore", "unlock"};
+    char reason[PROCESS_REASON_MAX];
 
-    if (status != -ETIMEDOUT)
-        return status;
-    order("resume", pid);
-    return fail("the program has not become idle within the timeout, and goes on");
+    for (int i = PROCESS_LOCK; i <= PROCESS_UNLOCK; i++)
+        if (!strcmp(name, names[i]))
+            return process_act(daemon, pid, i, timeout_ms, reason) ? fail(reason) : 0;
+    return fail("--action takes lock, checkpoint, restore or unlock");
 }
 
-static const struct action {
-    const char *name, *command;
-    enum state from;
-} actions[] = {{"lock", "lock", RUNNING},
-               {"checkpoint", "suspend", LOCKED},
-               {"restore", "lock", CHECKPOINTED},
-               {"unlock", "resume", LOCKED}};
-
-static int run_action(const char *name, int pid, int timeout_ms)
+static int toggle(const struct paths *daemon, int pid)
 {
-    const struct action *action = actions;
-    enum state state;
-    char text[128];
+    char reason[PROCESS_REASON_MAX];
 
-    while (strcmp(action->name, name))
-        if (++action == actions + sizeof(actions) / sizeof(*actions))
-            return fail("--action takes lock, checkpoint, restore or unlock");
-    if (read_state(pid, &state))
-        return 1;
-    if (state != action->from) {
-        text_format(text, sizeof(text), "%s takes a program that is %s; this one is %s", name,
-                    state_names[action->from], state_names[state]);
-        return fail(text);
-    }
-    return state == RUNNING ? lock_program(pid, timeout_ms) : order(action->command, pid);
+    return process_toggle(daemon, pid, reason) ? fail(reason) : 0;
 }
 
-static int toggle(int pid)
+static int print_state(const struct paths *daemon, int pid)
 {
-    enum state state;
+    char reason[PROCESS_REASON_MAX];
+    struct process process;
 
-    if (read_state(pid, &state))
-        return 1;
-    return order(state == CHECKPOINTED ? "resume" : "suspend", pid);
-}
-
-static int print_state(int pid)
-{
-    enum state state;
-
-    if (read_state(pid, &state))
-        return 1;
-    puts(state_names[state]);
+    if (process_find(daemon, pid, &process, reason))
+        return fail(reason);
+    puts(process_state_name(process.state));
     return 0;
 }
 
-static int print_thread(int pid)
+static int print_thread(const struct paths *daemon, int pid)
 {
-    enum state state;
+    char reason[PROCESS_REASON_MAX];
+    struct process process;
 
-    if (read_state(pid, &state))
-        return 1;
+    if (process_find(daemon, pid, &process, reason))
+        return fail(reason);
     printf("%d\n", pid);
     return 0;
 }
@@ -205,7 +91,7 @@ static int print_thread(int pid)
 /* ---- the command line ---- */
 
 struct choice {
-    int (*run)(int pid);
+    int (*run)(const struct paths *daemon, int pid);
     const char *action;
     uint64_t pid, timeout_ms;
 };
@@ -245,6 +131,18 @@ static int take_option(struct choice *choice, int option, const char *value)
     }
 }
 
+static int run(const struct choice *choice)
+{
+    struct paths daemon;
+    int error = paths_find_daemon(&daemon);
+
+    if (error)
+        return fail(paths_error_text(error));
+    return choice->action
+               ? run_action(&daemon, (int)choice->pid, choice->action, (unsigned)choice->timeout_ms)
+               : choice->run(&daemon, (int)choice->pid);
+}
+
 int main(int argc, char **argv)
 {
     static const struct option known[] = {{"toggle", no_argument, NULL, 't'},
@@ -255,7 +153,7 @@ int main(int argc, char **argv)
                                           {"timeout", required_argument, NULL, 'o'},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
-    struct choice choice = {0};
+    struct choice choice = {.timeout_ms = LOCK_TIMEOUT_MS};
     int option;
 
     opterr = 0;
@@ -267,6 +165,5 @@ int main(int argc, char **argv)
     }
     if (optind < argc || !choice.pid || !choice.run == !choice.action)
         return wrong_usage("name one action and --pid");
-    return choice.action ? run_action(choice.action, (int)choice.pid, (int)choice.timeout_ms)
-                         : choice.run((int)choice.pid);
+    return run(&choice);
 }

@@ -203,6 +203,16 @@ static CUresult decide_locked(void)
     return CUDA_ERROR_UNKNOWN;
 }
 
+bool client_may_use_daemons(void)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&decide_lock);
+
+    if (stays_away())
+        return false;
+    client_log_open();
+    return true;
+}
+
 CUresult client_decide(void)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&decide_lock);

@@ -2,7 +2,13 @@
 /* Which driver this process uses: Funnel's server, or the real driver when no daemon listens. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "cuda_result.h"
+
+/* Whether this process uses a daemon if there is one. Opens the log for calls that need no
+ * decision. */
+bool client_may_use_daemons(void);
 
 /* Decides between funnel and passthrough if that is still open: CUDA_SUCCESS, or why neither can
  * be used. From any thread; waits for the server, and for NVIDIA's driver behind that. */

@@ -152,7 +152,7 @@ static size_t least_size(uint32_t kind)
     case COMMAND_TRACE:
         return sizeof(struct command_trace);
     case COMMAND_DONE:
-        return sizeof(struct command_done);
+        return offsetof(struct command_done, reason); /* of daemons that do not give one */
     }
     return SIZE_MAX;
 }
@@ -172,6 +172,8 @@ static int receive(int fd, int timeout_ms, union command_any *ret_message, size_
     if ((size_t)got < sizeof(struct command_header) || ret_message->header.magic != COMMAND_MAGIC ||
         (size_t)got < least_size(ret_message->header.kind))
         return -EPROTO;
+    if (ret_message->header.kind == COMMAND_DONE && (size_t)got < sizeof(struct command_done))
+        ret_message->done.reason = 0;
     *ret_length = (size_t)got - sizeof(struct command_header);
     if (ret_message->header.kind == COMMAND_OUTPUT && *ret_length < COMMAND_TEXT_MAX)
         ret_message->text.text[*ret_length] = '\0';

@@ -153,6 +153,7 @@ enum command_status {
 struct command_done {
     struct command_header header;
     int32_t status; /* enum command_status */
+    int32_t reason; /* of suspend and its like that have failed: enum suspend_result; 0 = none */
 };
 
 /* Large enough for any message. */

@@ -445,6 +445,32 @@ typedef struct CUtensorMap_st {
     _Alignas(128) cuuint64_t opaque[16];
 } CUtensorMap;
 
+typedef struct CUcheckpointLockArgs_st {
+    unsigned timeoutMs;
+    unsigned reserved0;
+    uint64_t reserved1[7];
+} CUcheckpointLockArgs;
+
+typedef struct CUcheckpointCheckpointArgs_st {
+    uint64_t reserved[8];
+} CUcheckpointCheckpointArgs;
+
+typedef struct CUcheckpointGpuPair_st {
+    CUuuid oldUuid;
+    CUuuid newUuid;
+} CUcheckpointGpuPair;
+
+typedef struct CUcheckpointRestoreArgs_st {
+    CUcheckpointGpuPair *gpuPairs;
+    unsigned gpuPairsCount;
+    char reserved[52 - sizeof(CUcheckpointGpuPair *)];
+    uint64_t reserved1;
+} CUcheckpointRestoreArgs;
+
+typedef struct CUcheckpointUnlockArgs_st {
+    uint64_t reserved[8];
+} CUcheckpointUnlockArgs;
+
 typedef struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st {
     unsigned long long p2pToken;
     unsigned int vaSpaceToken;
@@ -499,10 +525,6 @@ typedef CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_v1 CUDA_EXTERNAL_SEMAPHORE_SIGNAL_
 typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1;
 typedef CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_v1 CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
 typedef struct CUasyncNotificationInfo_st CUasyncNotificationInfo;
-typedef struct CUcheckpointLockArgs_st CUcheckpointLockArgs;
-typedef struct CUcheckpointCheckpointArgs_st CUcheckpointCheckpointArgs;
-typedef struct CUcheckpointRestoreArgs_st CUcheckpointRestoreArgs;
-typedef struct CUcheckpointUnlockArgs_st CUcheckpointUnlockArgs;
 typedef struct CUmemDecompressParams_st CUmemDecompressParams;
 
 /* Functions of the program that the driver calls back. */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of programs: the directory, what goes on, and what comes back after the end of the
 server. Run as: test_checkpoint.py BUILD [--device cuda]."""
+import json
 import os
 import shutil
 import signal
@@ -228,6 +229,106 @@ class CudaCheckpoint(test_suspend.MovedMemory):
         self.is_in(probe, "locked")
         self.fine("checkpoint", "--detach", probe.process.pid, place + "2")
         self.assertEqual(probe.ask("check"), FINE, self.logs())
+
+
+class Calls(test_suspend.MovedMemory):
+    """cuCheckpointProcess*() of another process, which has not called cuInit."""
+    OK, INVALID_VALUE, OUT_OF_MEMORY, ILLEGAL_STATE, NOT_READY, NOT_SUPPORTED = 0, 1, 2, 401, 600, 801
+    RUNNING, LOCKED, CHECKPOINTED = 0, 1, 2
+
+    def tool(self):
+        return self.probe(program=os.path.join(test_recovery.BUILD, "tests/recovery/checkpoint_tool"))
+
+    def call(self, tool, *words):
+        tool.tell(" ".join(map(str, words)))
+        said = tool.process.stdout.readline().split()
+        self.assertEqual(said[0], words[0])
+        return int(said[1]), int(said[2])
+
+    def gives(self, result, tool, *words):
+        self.assertEqual(self.call(tool, *words)[0], result, tool.said() + self.logs())
+
+    def is_in(self, state, tool, pid):
+        self.assertEqual(self.call(tool, "state", pid), (self.OK, state))
+
+    def wrong(self, tool, pid, *calls):
+        for name in calls:
+            self.gives(self.ILLEGAL_STATE, tool, name, pid)
+
+    def test_each_call(self):
+        probe, tool = self.random_probe(), self.tool()
+        pid = probe.process.pid
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        used, _ = self.memory(probe)
+        self.assertEqual(self.call(tool, "thread", pid), (self.OK, pid))
+        for timeout_ms in (0, 60000):
+            self.is_in(self.RUNNING, tool, pid)
+            self.wrong(tool, pid, "checkpoint", "restore", "unlock")
+            self.gives(self.OK, tool, "lock", pid, timeout_ms)
+            self.is_in(self.LOCKED, tool, pid)
+            self.wrong(tool, pid, "lock", "restore")
+            self.assertEqual(self.memory(probe), (used, 0))
+            self.gives(self.INVALID_VALUE, tool, "checkpoint", pid, 1)
+            self.gives(self.OK, tool, "checkpoint", pid)
+            self.is_in(self.CHECKPOINTED, tool, pid)
+            self.wrong(tool, pid, "lock", "checkpoint", "unlock")
+            self.assertEqual(self.memory(probe), (0, used))
+            self.gives(self.OK, tool, "restore", pid)
+            self.is_in(self.LOCKED, tool, pid)
+            self.assertEqual(self.memory(probe), (used, 0))
+            self.gives(self.OK, tool, "unlock", pid)
+            self.assertEqual(probe.ask("check"), FINE, self.logs())
+        self.assertEqual(len(json.loads(self.funnel("ps", "--json").stdout)), 1)
+
+    def test_a_program_checkpoints_itself(self):
+        tool = self.tool()
+        self.gives(self.OK, tool, "fill", 77)
+        for name, state in (("lock", self.LOCKED), ("checkpoint", self.CHECKPOINTED),
+                            ("restore", self.LOCKED), ("unlock", self.RUNNING)):
+            self.gives(self.OK, tool, name, 0)
+            self.is_in(state, tool, 0)
+        self.gives(self.OK, tool, "check", 77)
+
+    def test_the_devices_of_a_restore(self):
+        tool = self.tool()
+        self.gives(self.OK, tool, "fill", 77)
+        self.gives(self.OK, tool, "lock", 0)
+        self.gives(self.OK, tool, "checkpoint", 0)
+        self.gives(self.NOT_SUPPORTED, tool, "restore", 0, 2)
+        self.gives(self.INVALID_VALUE, tool, "restore", 0, 3)
+        self.is_in(self.CHECKPOINTED, tool, 0)
+        self.gives(self.OK, tool, "restore", 0, 1)
+        self.gives(self.OK, tool, "unlock", 0)
+        self.gives(self.OK, tool, "check", 77)
+
+    def test_what_cannot_be_locked_or_checkpointed(self):
+        probe, tool = self.probes(1)[0], self.tool()
+        pid = probe.process.pid
+        for name in ("state", "thread", "lock", "checkpoint", "restore", "unlock"):
+            self.gives(self.INVALID_VALUE, tool, name, 1)
+            self.gives(self.INVALID_VALUE, tool, name, -1)
+        self.assertEqual(probe.ask("hold"), FINE)
+        self.gives(self.NOT_READY, tool, "lock", pid, 300)
+        self.is_in(self.RUNNING, tool, pid)
+        self.assertEqual(probe.ask("release"), FINE)
+        self.assertEqual(probe.ask("synchronize"), FINE)
+        self.fine("limit", "--quota", "swap-memory=0")
+        self.gives(self.OK, tool, "lock", pid)
+        self.gives(self.OUT_OF_MEMORY, tool, "checkpoint", pid)
+        self.is_in(self.LOCKED, tool, pid)
+        self.gives(self.OK, tool, "unlock", pid)
+        self.assertEqual(probe.ask("round"), FINE)
+
+    def test_a_program_that_shares_memory(self):
+        probe, tool = self.random_probe(), self.tool()
+        pid = probe.process.pid
+        self.assertEqual(probe.ask("hold 1 1"), FINE)
+        self.assertEqual(probe.ask("share"), FINE)
+        self.gives(self.OK, tool, "lock", pid)
+        self.gives(self.NOT_SUPPORTED, tool, "checkpoint", pid)
+        self.assertIn("CUDA IPC", tool.said())
+        self.gives(self.OK, tool, "unlock", pid)
+        self.assertEqual(probe.ask("check"), FINE)
 
 
 class Criu(test_suspend.MovedMemory):

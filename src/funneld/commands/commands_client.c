@@ -289,7 +289,7 @@ static void on_suspended(void *context, int status, const struct server_status_e
         console_print(console, "Client %d is not %s: %s", (int)suspension->client, suspension->done,
                       text ? text : "its server gave an unknown answer");
     free(suspension);
-    console_done(console, status != SUSPEND_OK);
+    console_done_because(console, status != SUSPEND_OK, status < 0 ? SUSPEND_FAILED : status);
 }
 
 static void refuse_suspension(struct suspension *suspension, const char *why)
@@ -298,7 +298,7 @@ static void refuse_suspension(struct suspension *suspension, const char *why)
 
     console_print(console, "Client %d %s", (int)suspension->client, why);
     free(suspension);
-    console_done(console, COMMAND_FAILED);
+    console_done_because(console, COMMAND_FAILED, SUSPEND_NO_CLIENT);
 }
 
 static void on_suspension_status(struct status_query *query, void *context)

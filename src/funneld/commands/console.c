@@ -75,7 +75,12 @@ void console_print(struct console *console, const char *format, ...)
 
 void console_done(struct console *console, int status)
 {
-    struct command_done message = {{COMMAND_MAGIC, COMMAND_DONE}, status};
+    console_done_because(console, status, 0);
+}
+
+void console_done_because(struct console *console, int status, int reason)
+{
+    struct command_done message = {{COMMAND_MAGIC, COMMAND_DONE}, status, reason};
 
     console->busy = false;
     fd_close(&console->file);

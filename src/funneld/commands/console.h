@@ -59,6 +59,9 @@ void console_answer(struct console *console, int status, const char *message);
 /* Ends the answer; frees the console if its front end has died meanwhile. */
 void console_done(struct console *console, int status);
 
+/* The same with a reason for programs: enum suspend_result. */
+void console_done_because(struct console *console, int status, int reason);
+
 /* Whether it may see this server: with one server for all users every user may, but of its clients
  * only those of that user. */
 bool console_may_see(const struct console *console, const struct server_process *server);
