@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-#include "residency.h"
+#include "engine_state.h"
 
 static unsigned cpu_count(void)
 {
@@ -31,4 +31,9 @@ struct sg_engine_config config_complete(const struct sg_engine_config *given)
     config.shared_per_sm = or_else(config.shared_per_sm, 228 << 10);
     config.registers_per_sm = or_else(config.registers_per_sm, 65536);
     return config;
+}
+
+const struct sg_engine_config *engine_config(const struct sg_engine *engine)
+{
+    return &engine->config;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "block_state.h"
+#include "engine_config.h"
 #include "module.h"
 #include "residency.h"
 

@@ -3,6 +3,7 @@
  */
 #include "residency.h"
 
+#include "engine_config.h"
 #include "lanes.h"
 
 /* A block's part of an SM: registers and threads come by the warp, and one KiB of shared memory

@@ -19,9 +19,6 @@ struct share {
     unsigned registers;
 };
 
-/* engine.c: what an SM has. */
-const struct sg_engine_config *engine_config(const struct sg_engine *engine);
-
 /* Of one cluster of the grid: all its blocks go to one SM. */
 struct share share_of_grid(const struct grid *grid);
 
