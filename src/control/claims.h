@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clients' windows of addresses: a table in shared memory that outlives a server, so
- * that the next one can tell who comes back. The daemon makes one for each user whose servers it
- * starts (funneld/servers/claim_table.h) and gives it to each of them; only servers read and write
- * it (server/session/window_claim.h). A client never sees it.
+ * The clients' windows of addresses: a table in shared memory that outlives a server, so that the
+ * next one can tell who comes back. The daemon makes one for each user whose servers it starts
+ * (funneld/servers/claim_table.h) and gives it to each of them. Servers read and write it, and the
+ * daemon for servers that have died (window_claim.h). A client never sees it.
  */
 #pragma once
 

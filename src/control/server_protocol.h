@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 11
+#define SERVER_PROTOCOL_VERSION 12
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -285,6 +285,7 @@ struct server_client_attached {
     struct server_header header;
     uint32_t id; /* as it came in CLIENT, like every other */
     uint32_t reserved;
+    uint64_t window_base; /* of the client's addresses; 0 = it has left them */
 };
 
 /* The use of a client since it attached. Times are nanoseconds; how exact they are stands in

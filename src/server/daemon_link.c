@@ -177,7 +177,7 @@ static void take_claims(struct server *server, int fd)
     server->life->claims = claims;
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->life->attached && session->window)
-            window_claim_set(claims, &session->life->hello, session->window->base,
+            window_claim_set(claims, session->life->hello.token, session->window->base,
                              session->identity.pid);
     }
 }

@@ -105,7 +105,7 @@ def on_resume():
     send(wire.READY, ready())
     if how == "liar":
         for number in (0, 4242, 0xFFFFFFFF):
-            send(wire.CLIENT_ATTACHED, struct.pack("<II", number, 0))
+            send(wire.CLIENT_ATTACHED, struct.pack("<IIQ", number, 0, 0))
             send(wire.CLIENT_GONE, gone(number))
         for _ in range(2):
             send(wire.RESUMED, resumed(0xFFFFFFFF, (4242, 4243)))
@@ -113,7 +113,7 @@ def on_resume():
         send(wire.RESUMED, wire.RESUMED_BODY.pack(0, 0, *[0] * wire.CLIENTS))
     else:
         for _, number, _ in clients.values():
-            send(wire.CLIENT_ATTACHED, struct.pack("<II", number, 0))
+            send(wire.CLIENT_ATTACHED, struct.pack("<IIQ", number, 0, 0))
         send(wire.RESUMED, resumed())
 
 
@@ -137,7 +137,7 @@ def on_client(data, descriptor):
         connection.send(wire.WELCOME.pack(wire.WELCOME_MAGIC, 0, b""))
     except OSError:
         pass
-    send(wire.CLIENT_ATTACHED, struct.pack("<II", number, 0))
+    send(wire.CLIENT_ATTACHED, struct.pack("<IIQ", number, 0, 0))
     if how == "liar":
         lie(number)
     if how == "puppet" and os.fork() == 0:
@@ -241,7 +241,7 @@ def gone(number, status=0, text=b""):
 def lie(number):
     """Of clients that it was never given, and that one that it has has gone, for the first time."""
     for stranger in (0, number + 1, 4242, 0xFFFFFFFF):
-        send(wire.CLIENT_ATTACHED, struct.pack("<II", stranger, 0))
+        send(wire.CLIENT_ATTACHED, struct.pack("<IIQ", stranger, 0, 0))
         send(wire.CLIENT_USAGE, gone(stranger))
         for _ in range(100):
             send(wire.CLIENT_GONE, gone(stranger, 700, b"of a stranger"))

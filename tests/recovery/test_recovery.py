@@ -180,13 +180,44 @@ class Recovery(TestCase):
                 self.assertEqual(probe.ask("look"), FINE, probe.said())
                 self.assertEqual(probe.ask("round"), FINE)
 
-    def test_another_daemon_has_come(self):
-        """The next server of the user still knows whose window is whose."""
-        idle = self.probes(2)
+    def kill_daemon(self):
         with open(self.folder + "/pipe/nvidia-cuda-mps-control.pid") as file:
             os.kill(int(file.read()), signal.SIGKILL)
+
+    def next_daemon(self):
         wait_until(lambda: self.funnel("start", "--device", DEVICE).returncode == 0, "a daemon")
+
+    def known_probes(self, count):
+        """The daemon has heard of their windows."""
+        probes = self.probes(count)
+        wait_until(lambda: self.log("control").count("attached to server") == count, "their attach")
+        return probes
+
+    def test_another_daemon_has_come(self):
+        """The next server of the user still knows whose window is whose."""
+        idle = self.known_probes(2)
+        self.kill_daemon()
+        self.next_daemon()
         self.kill_server()
+        for probe in idle:
+            self.everything_works(probe)
+
+    def test_another_daemon_has_come_without_an_answer(self):
+        """The server ends before it has told the next daemon anything."""
+        idle = self.known_probes(2)
+        server, = self.server_pids()
+        self.stop(server)
+        self.kill_daemon()
+        self.next_daemon()
+        self.kill_server()
+        for probe in idle:
+            self.everything_works(probe)
+
+    def test_server_ends_between_two_daemons(self):
+        idle = self.known_probes(2)
+        self.kill_daemon()
+        self.kill_server()
+        self.next_daemon()
         for probe in idle:
             self.everything_works(probe)
 

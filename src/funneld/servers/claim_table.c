@@ -60,3 +60,13 @@ int claim_table_of(uid_t uid)
     table->used = ++starts;
     return table->fd;
 }
+
+struct claims *claim_table_map(uid_t uid)
+{
+    int fd = claim_table_of(uid);
+    void *address = NULL;
+
+    if (fd < 0 || shm_map(fd, sizeof(struct claims), NULL, 0, &address))
+        return NULL;
+    return address;
+}

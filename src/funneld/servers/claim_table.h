@@ -5,7 +5,12 @@
 
 #include <sys/types.h>
 
+struct claims;
+
 /* The table of that user's servers, as a descriptor that stays this file's, or -errno. With too
  * many users, the one who has not started a server for longest begins anew. Clients whose server
  * ended before that do not get their windows back. */
 int claim_table_of(uid_t uid);
+
+/* The same, mapped for the daemon's own entries: NULL when out of memory. The caller's to unmap. */
+struct claims *claim_table_map(uid_t uid);

@@ -126,6 +126,7 @@ struct client_record *client_record_add_saved(struct server_process *server, uns
                                      .given_ns = saved->given_ns,
                                      .ended = saved->ended,
                                      .attached = saved->attached,
+                                     .window_base = saved->window_base,
                                      .last = saved->last};
     record->has_limits = saved->has_limits;
     record->limits = saved->limits;

@@ -36,6 +36,7 @@ struct client_record {
     uint64_t given_ns;       /* clock_ns() when the server got it */
     int64_t ended;           /* wall clock, seconds; 0 = it has not */
     bool attached;           /* the server has said so */
+    uint64_t window_base;    /* of its addresses, as the server has said; 0 = not known */
     bool has_moved;          /* to another lane: its end here is not that of the program */
     bool is_returning;       /* from the spare lane: has been ordered, and is only once */
     bool is_of_job;          /* of several processes: stays with the others (hello.h) */

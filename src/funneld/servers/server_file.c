@@ -268,6 +268,7 @@ static void save_client(struct client_record *record, bool present)
         .id = record->id,
         .present = present,
         .attached = record->attached,
+        .window_base = record->window_base,
         .ended = record->ended,
         .given_ns = record->given_ns,
         .identity = record->identity,

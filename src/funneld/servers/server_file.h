@@ -47,8 +47,9 @@ struct saved_client {
     uint32_t id;
     uint32_t present; /* the client has not gone, or has not been accounted for */
     uint32_t attached;
-    int64_t ended;     /* wall clock, seconds: it has gone, and its line may be in usage.jsonl */
-    uint64_t given_ns; /* client_record.h */
+    uint64_t window_base; /* client_record.h */
+    int64_t ended;        /* wall clock, seconds: it has gone, and its line may be in usage.jsonl */
+    uint64_t given_ns;    /* client_record.h */
     struct server_identity identity;
     struct client_program program;
     struct server_client_gone last;

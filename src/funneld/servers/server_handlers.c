@@ -123,16 +123,18 @@ static void on_fault(struct server_process *server, const struct server_fault *f
         replacement_end_old(server);
 }
 
-static void on_attached(struct server_process *server, uint32_t id)
+static void on_attached(struct server_process *server,
+                        const struct server_client_attached *attached)
 {
-    struct client_record *record = find_client(server, id);
+    struct client_record *record = find_client(server, attached->id);
 
     if (!record || record->attached)
         return;
     record->attached = true;
+    record->window_base = attached->window_base;
     client_record_save(record);
     journal_with(LOG_ABOUT(record->identity.pid), "Client %d attached to server %d with id %u",
-                 record->identity.pid, (int)server->pid, id);
+                 record->identity.pid, (int)server->pid, attached->id);
 }
 
 static void on_usage(struct server_process *server, const struct server_client_gone *usage)
@@ -298,7 +300,7 @@ static void dispatch(void *owner, const void *data, size_t size)
         on_failed(server, &any->failed);
         break;
     case SERVER_CLIENT_ATTACHED:
-        on_attached(server, any->client_attached.id);
+        on_attached(server, &any->client_attached);
         break;
     case SERVER_CLIENT_GONE:
         on_gone(server, &any->client_gone);

@@ -26,6 +26,7 @@
 #include "service.h"
 #include "sock.h"
 #include "standby.h"
+#include "takeover.h"
 #include "text.h"
 #include "timeslice.h"
 #include "user_rate.h"
@@ -321,6 +322,8 @@ static void answer_of_taken_over(struct server_process *server, int wait_status)
 void server_process_lost(struct server_process *server)
 {
     server->stopping = true;
+    if (server->resuming)
+        takeover_enter_claims(server);
     if (replacement_find(server, replacement_is_wanted(server)))
         server->daemon->events->server_gone(server->daemon, server->name);
 }

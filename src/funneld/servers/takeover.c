@@ -12,14 +12,17 @@
 #include <unistd.h>
 
 #include "claim_table.h"
+#include "claims.h"
 #include "client_record.h"
 #include "clock.h"
 #include "fd.h"
 #include "journal.h"
 #include "process_stat.h"
 #include "server_handlers.h"
+#include "shm.h"
 #include "text.h"
 #include "usage_journal.h"
+#include "window_claim.h"
 
 /* ---- its process ---- */
 
@@ -150,6 +153,16 @@ static struct server_process *read_server(struct daemon *daemon, struct server_f
     return server;
 }
 
+void takeover_enter_claims(const struct server_process *server)
+{
+    struct claims *claims = claim_table_map(server->uid);
+
+    list_for_each (struct client_record, record, &server->records, link)
+        if (record->window_base)
+            window_claim_set(claims, record->token, record->window_base, record->identity.pid);
+    shm_unmap(claims, sizeof(*claims));
+}
+
 /* The server's last report says how much it has used. */
 static void give_up(struct server_process *server, int error)
 {
@@ -160,6 +173,7 @@ static void give_up(struct server_process *server, int error)
         journal("Server %d of %s cannot be taken over: %s. Its %u programs go on without limits of "
                 "the daemon, and it ends after them",
                 (int)server->pid, server->name, strerror(-error), server->handed_over);
+    takeover_enter_claims(server);
     server_process_free(server);
 }
 

@@ -16,3 +16,7 @@ void takeover_begin(struct daemon *daemon);
 
 /* The server has said which clients it has. */
 void takeover_resumed(struct server_process *server, const struct server_resumed *resumed);
+
+/* The server has ended, or is out of reach, before it has entered its clients' windows in the table
+ * of this daemon. The daemon enters those that it knows of, so that the clients can move. */
+void takeover_enter_claims(const struct server_process *server);

@@ -215,7 +215,7 @@ static uint32_t offer_window(struct session *session, struct window *window)
 {
     struct server_life *life = session->server->life;
 
-    window_claim_set(life->claims, &session->life->hello, window->base, session->identity.pid);
+    window_claim_set(life->claims, session->life->hello.token, window->base, session->identity.pid);
     /* A slow client must not count as a stalled call. */
     activity_set_stage(&session->activity, NULL);
     uint32_t verdict = send_offer(session, window) ? receive_verdict(session) : 0;
@@ -224,7 +224,7 @@ static uint32_t offer_window(struct session *session, struct window *window)
     if (verdict == ATTACH_OK)
         session->window = window;
     else
-        window_claim_drop(life->claims, &session->life->hello, window->base);
+        window_claim_drop(life->claims, session->life->hello.token, window->base);
     return verdict;
 }
 
@@ -263,7 +263,7 @@ static bool find_own_window(struct session *session, uint64_t base)
     struct windows *windows = server_windows(session->server);
     struct window *window = NULL;
 
-    if (!window_claim_is_proven(session->server->life->claims, &session->life->hello)) {
+    if (!window_claim_is_proven(session->server->life->claims, session->life->hello.token, base)) {
         refuse_client(
             session, CUDA_ERROR_MPS_CONNECTION_FAILED,
             "no earlier server of this daemon has given this client the window that it asks for");

@@ -13,6 +13,7 @@
 #include "session_life.h"
 #include "sock.h"
 #include "text.h"
+#include "window.h"
 
 void daemon_report_send(const struct server *server, const void *message)
 {
@@ -71,18 +72,19 @@ void daemon_report_failed(int control_fd, CUresult status, const char *text)
         sock_send(control_fd, &failed, sizeof(failed), NULL, 0);
 }
 
-static void send_attached(const struct server *server, uint32_t id)
+static void send_attached(const struct server *server, uint32_t id, uint64_t window_base)
 {
     struct server_client_attached attached;
 
     server_message_init(&attached, SERVER_CLIENT_ATTACHED, 0);
     attached.id = id;
+    attached.window_base = window_base;
     daemon_report_send(server, &attached);
 }
 
 void daemon_report_client_attached(struct server *server, const struct session *session)
 {
-    send_attached(server, session->id);
+    send_attached(server, session->id, session->window ? session->window->base : 0);
 }
 
 static void describe_client(const struct server *server, const struct session *session,
@@ -235,7 +237,7 @@ void daemon_report_all_clients(struct server *server)
 {
     list_for_each (struct unnoted, unnoted, &server->life->unnoted_gone, link) {
         if (unnoted->attached)
-            send_attached(server, unnoted->gone.id);
+            send_attached(server, unnoted->gone.id, 0);
         daemon_report_send(server, &unnoted->gone);
     }
     list_for_each (struct session, session, &server->sessions, link)

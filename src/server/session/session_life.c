@@ -112,7 +112,7 @@ static void give_claim_up(const struct session *session)
     const struct server *server = session->server;
 
     if (session->window && !server->faulted && !session->life->leaves)
-        window_claim_drop(server->life->claims, &session->life->hello, session->window->base);
+        window_claim_drop(server->life->claims, session->life->hello.token, session->window->base);
 }
 
 void session_destroy(struct session *session)

@@ -37,11 +37,11 @@ static bool is_same_token(const uint8_t *a, const uint8_t *b)
     return differences == 0;
 }
 
-static bool has_token(const struct hello *hello)
+static bool is_empty(const uint8_t token[HELLO_TOKEN_SIZE])
 {
     static const uint8_t none[HELLO_TOKEN_SIZE];
 
-    return !is_same_token(hello->token, none);
+    return is_same_token(token, none);
 }
 
 /* Pairs with set_state(), which stores the state after the rest. */
@@ -61,22 +61,24 @@ static void set_state(struct claim *claim, enum claim_state state)
     atomic_store_explicit(&claim->state, state, memory_order_release);
 }
 
-static struct claim *find_claim(struct claims *claims, const struct hello *hello, uint64_t base)
+static struct claim *find_claim(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZE],
+                                uint64_t base)
 {
-    if (!claims || !has_token(hello))
+    if (!claims || is_empty(token))
         return NULL;
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         struct claim *claim = &claims->claim[i];
 
-        if (is_set(claim) && claim->base == base && is_same_token(claim->token, hello->token))
+        if (is_set(claim) && claim->base == base && is_same_token(claim->token, token))
             return claim;
     }
     return NULL;
 }
 
-bool window_claim_is_proven(struct claims *claims, const struct hello *hello)
+bool window_claim_is_proven(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZE],
+                            uint64_t base)
 {
-    return find_claim(claims, hello, hello->window_base);
+    return find_claim(claims, token, base);
 }
 
 /* Clients that never return leave stale claims. */
@@ -113,16 +115,17 @@ static struct claim *take_free(struct claims *claims)
     return NULL;
 }
 
-void window_claim_set(struct claims *claims, const struct hello *hello, uint64_t base, int32_t pid)
+void window_claim_set(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZE], uint64_t base,
+                      int32_t pid)
 {
-    if (!claims || !has_token(hello) || find_claim(claims, hello, base))
+    if (!claims || is_empty(token) || find_claim(claims, token, base))
         return;
     struct claim *claim = take_free(claims);
     if (!claim)
         return;
     claim->pid = pid;
     claim->base = base;
-    memcpy(claim->token, hello->token, sizeof(claim->token));
+    memcpy(claim->token, token, sizeof(claim->token));
     set_state(claim, CLAIM_SET);
 }
 
@@ -131,17 +134,15 @@ void window_claims_copy(struct claims *claims, struct claims *earlier)
 {
     for (unsigned i = 0; earlier && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &earlier->claim[i];
-        struct hello hello = {.window_base = claim->base};
 
-        memcpy(hello.token, claim->token, sizeof(hello.token));
         if (is_set(claim) && !is_stale(claim))
-            window_claim_set(claims, &hello, claim->base, claim->pid);
+            window_claim_set(claims, claim->token, claim->base, claim->pid);
     }
 }
 
-void window_claim_drop(struct claims *claims, const struct hello *hello, uint64_t base)
+void window_claim_drop(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZE], uint64_t base)
 {
-    struct claim *claim = find_claim(claims, hello, base);
+    struct claim *claim = find_claim(claims, token, base);
 
     if (!claim || !take_place(claim, CLAIM_SET))
         return;

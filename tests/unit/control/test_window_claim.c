@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of windows: only who has the token gets the window again, also in the next table. */
+#include "window_claim.h"
+
+#include <unistd.h>
+
+#include "claims.h"
+#include "shm.h"
+#include "unit.h"
+
+#define BASE 0x100000000ull
+
+static const uint8_t own[HELLO_TOKEN_SIZE] = {1, 2, 3}, other[HELLO_TOKEN_SIZE] = {1, 2, 4},
+                     none[HELLO_TOKEN_SIZE];
+
+static struct claims *make_table(void)
+{
+    struct claims *claims = window_claims_open(-1);
+
+    assert_non_null(claims);
+    return claims;
+}
+
+static void test_tokens(void **state)
+{
+    struct claims *claims = make_table();
+
+    window_claim_set(claims, own, BASE, getpid());
+    assert_true(window_claim_is_proven(claims, own, BASE));
+    assert_false(window_claim_is_proven(claims, own, BASE + 1));
+    assert_false(window_claim_is_proven(claims, other, BASE));
+    assert_true(window_claim_exists(claims, BASE));
+    window_claim_drop(claims, other, BASE);
+    assert_true(window_claim_is_proven(claims, own, BASE));
+    window_claim_drop(claims, own, BASE);
+    assert_false(window_claim_is_proven(claims, own, BASE));
+    assert_false(window_claim_exists(claims, BASE));
+    shm_unmap(claims, sizeof(*claims));
+}
+
+static void test_no_token(void **state)
+{
+    struct claims *claims = make_table();
+
+    window_claim_set(claims, none, BASE, getpid());
+    assert_false(window_claim_exists(claims, BASE));
+    assert_false(window_claim_is_proven(claims, none, BASE));
+    shm_unmap(claims, sizeof(*claims));
+}
+
+/* Of two that know of a client, the daemon and its server, the second adds nothing. */
+static void test_next_table(void **state)
+{
+    struct claims *earlier = make_table(), *next = make_table();
+
+    window_claim_set(earlier, own, BASE, getpid());
+    window_claim_set(next, own, BASE, getpid());
+    window_claim_set(earlier, other, 2 * BASE, getpid());
+    window_claims_copy(next, earlier);
+    assert_true(window_claim_is_proven(next, other, 2 * BASE));
+    window_claim_drop(next, own, BASE);
+    assert_false(window_claim_is_proven(next, own, BASE));
+    shm_unmap(next, sizeof(*next));
+    shm_unmap(earlier, sizeof(*earlier));
+}
+
+/* Without memory for a table no window can be proven. */
+static void test_no_table(void **state)
+{
+    window_claim_set(NULL, own, BASE, getpid());
+    assert_false(window_claim_is_proven(NULL, own, BASE));
+    assert_false(window_claim_exists(NULL, BASE));
+    window_claim_drop(NULL, own, BASE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_no_token),
+        cmocka_unit_test(test_next_table),
+        cmocka_unit_test(test_no_table),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
