@@ -14,6 +14,8 @@
 
 enum nvtx_module {
     NVTX_MODULE_CORE = 1,
+    NVTX_MODULE_CUDA = 2,
+    NVTX_MODULE_CUDART = 4,
     NVTX_MODULE_CORE2 = 5,
 };
 
@@ -30,6 +32,32 @@ enum nvtx_core {
     NVTX_RANGE_PUSH_A,
     NVTX_RANGE_PUSH_W,
     NVTX_RANGE_POP,
+    NVTX_NAME_CATEGORY_A,
+    NVTX_NAME_CATEGORY_W,
+    NVTX_NAME_OS_THREAD_A,
+    NVTX_NAME_OS_THREAD_W,
+};
+
+/* Places in the table of the module NVTX_MODULE_CUDA. */
+enum nvtx_cuda {
+    NVTX_NAME_CU_DEVICE_A = 1,
+    NVTX_NAME_CU_DEVICE_W,
+    NVTX_NAME_CU_CONTEXT_A,
+    NVTX_NAME_CU_CONTEXT_W,
+    NVTX_NAME_CU_STREAM_A,
+    NVTX_NAME_CU_STREAM_W,
+    NVTX_NAME_CU_EVENT_A,
+    NVTX_NAME_CU_EVENT_W,
+};
+
+/* Places in the table of the module NVTX_MODULE_CUDART. */
+enum nvtx_cudart {
+    NVTX_NAME_CUDA_DEVICE_A = 1,
+    NVTX_NAME_CUDA_DEVICE_W,
+    NVTX_NAME_CUDA_STREAM_A,
+    NVTX_NAME_CUDA_STREAM_W,
+    NVTX_NAME_CUDA_EVENT_A,
+    NVTX_NAME_CUDA_EVENT_W,
 };
 
 /* Places in the table of the module NVTX_MODULE_CORE2. */
@@ -39,6 +67,8 @@ enum nvtx_core2 {
     NVTX_DOMAIN_RANGE_END,
     NVTX_DOMAIN_RANGE_PUSH_EX,
     NVTX_DOMAIN_RANGE_POP,
+    NVTX_DOMAIN_NAME_CATEGORY_A = 8,
+    NVTX_DOMAIN_NAME_CATEGORY_W = 9,
     NVTX_DOMAIN_REGISTER_STRING_A = 10,
     NVTX_DOMAIN_REGISTER_STRING_W = 11,
     NVTX_DOMAIN_CREATE_A = 12,
@@ -61,6 +91,17 @@ enum nvtx_message {
     NVTX_MESSAGE_UNICODE = 2,
     NVTX_MESSAGE_REGISTERED = 3,
 };
+
+enum nvtx_payload {
+    NVTX_PAYLOAD_UINT64 = 1,
+    NVTX_PAYLOAD_INT64,
+    NVTX_PAYLOAD_DOUBLE,
+    NVTX_PAYLOAD_UINT32,
+    NVTX_PAYLOAD_INT32,
+    NVTX_PAYLOAD_FLOAT,
+};
+
+#define NVTX_COLOR_ARGB 1
 
 /* The program's description of a mark or a range: nvtxEventAttributes_t. */
 struct nvtx_attributes {
@@ -91,11 +132,31 @@ enum nvtx_cbid {
     NVTX_CBID_RangePushW = 9,
     NVTX_CBID_RangePushEx = 10,
     NVTX_CBID_RangePop = 11,
+    NVTX_CBID_NameCategoryA = 12,
+    NVTX_CBID_NameCategoryW = 13,
+    NVTX_CBID_NameOsThreadA = 14,
+    NVTX_CBID_NameOsThreadW = 15,
+    NVTX_CBID_NameCuDeviceA = 16,
+    NVTX_CBID_NameCuDeviceW = 17,
+    NVTX_CBID_NameCuContextA = 18,
+    NVTX_CBID_NameCuContextW = 19,
+    NVTX_CBID_NameCuStreamA = 20,
+    NVTX_CBID_NameCuStreamW = 21,
+    NVTX_CBID_NameCuEventA = 22,
+    NVTX_CBID_NameCuEventW = 23,
+    NVTX_CBID_NameCudaDeviceA = 24,
+    NVTX_CBID_NameCudaDeviceW = 25,
+    NVTX_CBID_NameCudaStreamA = 26,
+    NVTX_CBID_NameCudaStreamW = 27,
+    NVTX_CBID_NameCudaEventA = 28,
+    NVTX_CBID_NameCudaEventW = 29,
     NVTX_CBID_DomainMarkEx = 30,
     NVTX_CBID_DomainRangeStartEx = 31,
     NVTX_CBID_DomainRangeEnd = 32,
     NVTX_CBID_DomainRangePushEx = 33,
     NVTX_CBID_DomainRangePop = 34,
+    NVTX_CBID_DomainNameCategoryA = 37,
+    NVTX_CBID_DomainNameCategoryW = 38,
     NVTX_CBID_DomainRegisterStringA = 39,
     NVTX_CBID_DomainRegisterStringW = 40,
     NVTX_CBID_DomainCreateA = 41,

@@ -78,7 +78,27 @@ enum profiler_mark_kind {
     PROFILER_POP,
     PROFILER_START, /* a range begins that any thread may end by its number */
     PROFILER_END,
-    PROFILER_NAME, /* a domain or a text gets a handle */
+    PROFILER_NAME,        /* a domain or a text gets a handle */
+    PROFILER_NAME_THREAD, /* an object, whose id or handle is the number, gets a name */
+    PROFILER_NAME_DEVICE,
+    PROFILER_NAME_CONTEXT,
+    PROFILER_NAME_STREAM,
+    PROFILER_NAME_OTHER, /* a category or an event gets a name */
+};
+
+enum profiler_payload {
+    PROFILER_NO_PAYLOAD,
+    PROFILER_UNSIGNED,
+    PROFILER_SIGNED,
+    PROFILER_DOUBLE,
+};
+
+/* What else the program says of a mark, or of a range that begins. */
+struct profiler_mark_data {
+    int has_color;
+    uint32_t color, category;
+    enum profiler_payload payload_kind;
+    uint64_t payload; /* the bits of it */
 };
 
 /* A call of NVTX. */
@@ -90,7 +110,8 @@ struct profiler_mark {
     const void *result;    /* its return value, or NULL */
     const char *domain;    /* name; NULL = the default one */
     const char *text;      /* of a mark or range that begins */
-    uint64_t number;       /* of a range of any thread */
+    uint64_t number;       /* of a range of any thread, or an object that gets a name */
+    const struct profiler_mark_data *data; /* NULL: there is none */
 };
 
 /* Called by the threads of the program. A hook may make calls of the driver, for which no hook is

@@ -38,13 +38,20 @@ enum cupti_kind {
     CUPTI_KIND_KERNEL = 3,
     CUPTI_KIND_DRIVER = 4,
     CUPTI_KIND_RUNTIME = 5,
+    CUPTI_KIND_DEVICE = 8,
+    CUPTI_KIND_CONTEXT = 9,
     CUPTI_KIND_CONCURRENT_KERNEL = 10,
     CUPTI_KIND_NAME = 11,
     CUPTI_KIND_MARKER = 12,
+    CUPTI_KIND_MARKER_DATA = 13,
     CUPTI_KIND_OVERHEAD = 17,
     CUPTI_KIND_MEMCPY2 = 22,
+    CUPTI_KIND_CUDA_EVENT = 36,
+    CUPTI_KIND_STREAM = 37,
     CUPTI_KIND_SYNCHRONIZATION = 38,
     CUPTI_KIND_EXTERNAL_CORRELATION = 39,
+    CUPTI_KIND_MEMORY2 = 49,
+    CUPTI_KIND_MEMORY_POOL = 50,
     CUPTI_KIND_GRAPH_TRACE = 51,
     CUPTI_KINDS = 64, /* more than there are */
 };
@@ -63,6 +70,33 @@ enum cupti_memory_kind {
     CUPTI_MEMORY_PAGEABLE = 1,
     CUPTI_MEMORY_PINNED = 2,
     CUPTI_MEMORY_DEVICE = 3,
+    CUPTI_MEMORY_MANAGED = 5,
+};
+
+enum cupti_memory_step {
+    CUPTI_MEMORY_ALLOCATED = 1,
+    CUPTI_MEMORY_RELEASED = 2,
+};
+
+enum cupti_pool_step {
+    CUPTI_POOL_CREATED = 1,
+    CUPTI_POOL_DESTROYED = 2,
+    CUPTI_POOL_TRIMMED = 3,
+};
+
+#define CUPTI_POOL_LOCAL 1u /* the pool is this process's own */
+
+enum cupti_stream_flag {
+    CUPTI_STREAM_DEFAULT = 1,
+    CUPTI_STREAM_NON_BLOCKING = 2,
+};
+
+#define CUPTI_COMPUTE_CUDA 1u
+
+enum cupti_value_kind { /* CUpti_MetricValueKind */
+                        CUPTI_VALUE_DOUBLE = 0,
+                        CUPTI_VALUE_UINT64 = 1,
+                        CUPTI_VALUE_INT64 = 4,
 };
 
 enum cupti_synchronization {
@@ -75,11 +109,16 @@ enum cupti_synchronization {
 #define CUPTI_INVALID_ID UINT32_MAX /* of a stream or event that does not apply */
 #define CUPTI_OVERHEAD_BUFFER_FLUSH (1u << 16)
 #define CUPTI_OBJECT_THREAD 2u
+#define CUPTI_OBJECT_DEVICE 3u
+#define CUPTI_OBJECT_CONTEXT 4u
+#define CUPTI_OBJECT_STREAM 5u
 #define CUPTI_CACHE_UNKNOWN 0u
 #define CUPTI_FLAG_ASYNC 1u
 #define CUPTI_FLAG_MARKER_INSTANTANEOUS 1u
 #define CUPTI_FLAG_MARKER_START 2u
 #define CUPTI_FLAG_MARKER_END 4u
+#define CUPTI_FLAG_COLOR_NONE 1u
+#define CUPTI_FLAG_COLOR_ARGB 2u
 
 /* Records: 8-byte aligned, as NVIDIA's; reserved members are 0. */
 #define CUPTI_RECORD __attribute__((packed, aligned(8)))
@@ -184,6 +223,74 @@ struct CUPTI_RECORD cupti_marker { /* CUpti_ActivityMarker2 */
     uint32_t id, object_kind;
     uint32_t process, thread, object_rest, pad;
     const char *name, *domain;
+};
+
+struct CUPTI_RECORD cupti_marker_data { /* CUpti_ActivityMarkerData2 */
+    uint32_t kind, flags, id, payload_kind;
+    uint64_t payload;
+    uint32_t color, category, domain, pad;
+};
+
+struct CUPTI_RECORD cupti_name { /* CUpti_ActivityName */
+    uint32_t kind, object_kind;
+    uint32_t object[3]; /* process and thread, or device, context and stream */
+    uint32_t pad;
+    const char *name;
+};
+
+struct CUPTI_RECORD cupti_event { /* CUpti_ActivityCudaEvent2 */
+    uint32_t kind, correlation, context, stream, event, pad, device, pad2;
+    void *reserved;
+    uint64_t device_time, number;
+};
+
+struct CUPTI_RECORD cupti_pool_facts { /* of CUpti_ActivityMemory4 */
+    uint32_t type, pad;
+    uint64_t address, threshold, size, used;
+};
+
+struct CUPTI_RECORD cupti_memory { /* CUpti_ActivityMemory4 */
+    uint32_t kind, step, memory_kind, correlation;
+    uint64_t address, bytes, time, caller;
+    uint32_t process, device, context, stream;
+    const char *name;
+    uint32_t is_async, pad;
+    struct cupti_pool_facts pool;
+    const char *source;
+};
+
+struct CUPTI_RECORD cupti_pool { /* CUpti_ActivityMemoryPool3 */
+    uint32_t kind, step, type, correlation, process, device;
+    uint64_t kept, address, size, threshold, time, used;
+    uint8_t is_managed, pad[7];
+};
+
+struct CUPTI_RECORD cupti_context { /* CUpti_ActivityContext3 */
+    uint32_t kind, context, device;
+    uint16_t compute_kind, null_stream;
+    uint32_t parent;
+    uint8_t is_green, pad;
+    uint16_t multiprocessors;
+    uint32_t graphics, pad2;
+};
+
+struct CUPTI_RECORD cupti_stream { /* CUpti_ActivityStream */
+    uint32_t kind, context, stream, priority, flag, correlation;
+};
+
+struct CUPTI_RECORD cupti_device { /* CUpti_ActivityDevice5 */
+    uint32_t kind, flags;
+    uint64_t memory_bandwidth, memory_size; /* kB a second, bytes */
+    uint32_t constant_size, l2_size, warp_size, clock_rate, copy_engines, multiprocessors, max_ipc;
+    uint32_t max_warps, max_blocks, shared_size, registers; /* of a multiprocessor */
+    uint32_t block_registers, block_shared, block_threads, block[3], grid[3];
+    uint32_t major, minor, id, ecc_enabled;
+    CUuuid uuid;
+    const char *name; /* that the program frees */
+    uint8_t is_visible, is_mig, reserved[6];
+    uint32_t gpu_instance, compute_instance;
+    CUuuid mig_uuid;
+    uint32_t is_numa_node, numa_node;
 };
 
 /* ---- callbacks ---- */

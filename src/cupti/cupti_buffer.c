@@ -35,34 +35,32 @@ static _Atomic uint64_t period_ns, ended_ns; /* of the buffers' ends, and when o
 static pthread_mutex_t deliver_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before the other one */
 static __thread bool delivers; /* the thread is in the program's callback, with that lock */
 
+static const uint16_t record_sizes[CUPTI_KINDS] = {
+    [CUPTI_KIND_MEMCPY] = sizeof(struct cupti_copy),
+    [CUPTI_KIND_MEMSET] = sizeof(struct cupti_memset),
+    [CUPTI_KIND_KERNEL] = sizeof(struct cupti_kernel),
+    [CUPTI_KIND_DRIVER] = sizeof(struct cupti_call),
+    [CUPTI_KIND_RUNTIME] = sizeof(struct cupti_call),
+    [CUPTI_KIND_DEVICE] = sizeof(struct cupti_device),
+    [CUPTI_KIND_CONTEXT] = sizeof(struct cupti_context),
+    [CUPTI_KIND_CONCURRENT_KERNEL] = sizeof(struct cupti_kernel),
+    [CUPTI_KIND_NAME] = sizeof(struct cupti_name),
+    [CUPTI_KIND_MARKER] = sizeof(struct cupti_marker),
+    [CUPTI_KIND_MARKER_DATA] = sizeof(struct cupti_marker_data),
+    [CUPTI_KIND_OVERHEAD] = sizeof(struct cupti_overhead),
+    [CUPTI_KIND_MEMCPY2] = sizeof(struct cupti_peer_copy),
+    [CUPTI_KIND_CUDA_EVENT] = sizeof(struct cupti_event),
+    [CUPTI_KIND_STREAM] = sizeof(struct cupti_stream),
+    [CUPTI_KIND_SYNCHRONIZATION] = sizeof(struct cupti_wait),
+    [CUPTI_KIND_EXTERNAL_CORRELATION] = sizeof(struct cupti_external),
+    [CUPTI_KIND_MEMORY2] = sizeof(struct cupti_memory),
+    [CUPTI_KIND_MEMORY_POOL] = sizeof(struct cupti_pool),
+    [CUPTI_KIND_GRAPH_TRACE] = sizeof(struct cupti_graph),
+};
+
 size_t cupti_record_size(uint32_t kind)
 {
-    switch (kind) {
-    case CUPTI_KIND_MEMCPY:
-        return sizeof(struct cupti_copy);
-    case CUPTI_KIND_MEMCPY2:
-        return sizeof(struct cupti_peer_copy);
-    case CUPTI_KIND_MEMSET:
-        return sizeof(struct cupti_memset);
-    case CUPTI_KIND_KERNEL:
-    case CUPTI_KIND_CONCURRENT_KERNEL:
-        return sizeof(struct cupti_kernel);
-    case CUPTI_KIND_DRIVER:
-    case CUPTI_KIND_RUNTIME:
-        return sizeof(struct cupti_call);
-    case CUPTI_KIND_EXTERNAL_CORRELATION:
-        return sizeof(struct cupti_external);
-    case CUPTI_KIND_SYNCHRONIZATION:
-        return sizeof(struct cupti_wait);
-    case CUPTI_KIND_MARKER:
-        return sizeof(struct cupti_marker);
-    case CUPTI_KIND_OVERHEAD:
-        return sizeof(struct cupti_overhead);
-    case CUPTI_KIND_GRAPH_TRACE:
-        return sizeof(struct cupti_graph);
-    default:
-        return 0;
-    }
+    return kind < CUPTI_KINDS ? record_sizes[kind] : 0;
 }
 
 CUptiResult cupti_buffer_set_callbacks(cupti_request_buffer request, cupti_complete_buffer complete)

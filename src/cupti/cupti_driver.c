@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stddef.h>
+#include <string.h>
 
 #define DRIVER_NAME "libcuda.so.1"
 
@@ -24,21 +26,45 @@ static const struct profiler_interface *find_profiler(void *library)
     return profiler->size >= sizeof(*profiler) ? profiler : NULL;
 }
 
+#define ENTRY(symbol, member)                          \
+    {                                                  \
+#symbol, offsetof(struct cupti_driver, member) \
+    }
+
+static const struct {
+    const char *symbol;
+    size_t place;
+} entries[] = {
+    ENTRY(cuCtxGetCurrent, get_current),
+    ENTRY(cuCtxSetCurrent, set_current),
+    ENTRY(cuCtxGetId, context_id),
+    ENTRY(cuCtxGetDevice, context_device),
+    ENTRY(cuStreamGetId, stream_id),
+    ENTRY(cuStreamGetId_ptsz, stream_id_per_thread),
+    ENTRY(cuStreamGetFlags, stream_flags),
+    ENTRY(cuStreamGetPriority, stream_priority),
+    ENTRY(cuFuncGetName, function_name),
+    ENTRY(cuStreamGetCaptureInfo_v2, capture_info),
+    ENTRY(cuPointerGetAttributes, pointer_attributes),
+    ENTRY(cuMemPoolGetAttribute, pool_attribute),
+    ENTRY(cuDeviceGetCount, device_count),
+    ENTRY(cuDeviceGetAttribute, device_attribute),
+    ENTRY(cuDeviceTotalMem_v2, device_memory),
+    ENTRY(cuDeviceGetName, device_name),
+    ENTRY(cuDeviceGetUuid_v2, device_uuid),
+    ENTRY(cuGraphNodeGetType, node_type),
+    ENTRY(InitializeInjectionNvtx2, nvtx_injection),
+};
+
 static bool find_entry_points(void *library)
 {
-    driver.get_current = dlsym(library, "cuCtxGetCurrent");
-    driver.set_current = dlsym(library, "cuCtxSetCurrent");
-    driver.context_id = dlsym(library, "cuCtxGetId");
-    driver.context_device = dlsym(library, "cuCtxGetDevice");
-    driver.stream_id = dlsym(library, "cuStreamGetId");
-    driver.stream_id_per_thread = dlsym(library, "cuStreamGetId_ptsz");
-    driver.function_name = dlsym(library, "cuFuncGetName");
-    driver.capture_info = dlsym(library, "cuStreamGetCaptureInfo_v2");
-    driver.node_type = dlsym(library, "cuGraphNodeGetType");
-    driver.nvtx_injection = dlsym(library, "InitializeInjectionNvtx2");
-    return driver.get_current && driver.set_current && driver.context_id && driver.context_device &&
-           driver.stream_id && driver.stream_id_per_thread && driver.function_name &&
-           driver.capture_info && driver.node_type && driver.nvtx_injection;
+    for (unsigned i = 0; i < sizeof(entries) / sizeof(*entries); i++) {
+        void *function = dlsym(library, entries[i].symbol);
+        if (!function)
+            return false;
+        memcpy((char *)&driver + entries[i].place, &function, sizeof(function));
+    }
+    return true;
 }
 
 /* The library that the program has loaded, or will load. */
@@ -67,6 +93,23 @@ uint32_t cupti_current_context(CUcontext *ret_context)
         return 0;
     *ret_context = context;
     return calls->context_id(context, &id) == CUDA_SUCCESS ? (uint32_t)id : 0;
+}
+
+uint32_t cupti_current_device(void)
+{
+    const struct cupti_driver *calls = cupti_driver();
+    CUdevice device;
+
+    return calls && calls->context_device(&device) == CUDA_SUCCESS ? (uint32_t)device : 0;
+}
+
+uint32_t cupti_context_number(CUcontext context)
+{
+    const struct cupti_driver *calls = cupti_driver();
+    unsigned long long id;
+
+    return context && calls && calls->context_id(context, &id) == CUDA_SUCCESS ? (uint32_t)id
+                                                                               : CUPTI_INVALID_ID;
 }
 
 uint32_t cupti_stream_number(CUstream stream)

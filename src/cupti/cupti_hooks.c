@@ -13,10 +13,13 @@
 #include "cupti_callback.h"
 #include "cupti_clock.h"
 #include "cupti_driver.h"
+#include "cupti_event.h"
 #include "cupti_graph.h"
 #include "cupti_intern.h"
 #include "cupti_marker.h"
+#include "cupti_memory.h"
 #include "cupti_names.h"
+#include "cupti_object.h"
 #include "cupti_resource.h"
 #include "cupti_state.h"
 
@@ -140,12 +143,6 @@ static uint32_t wait_type(const char *name)
     return 0;
 }
 
-/* Handles carry their number and generation in their low half, so it is an id as well. */
-static uint32_t event_number(CUevent event)
-{
-    return event ? (uint32_t)(uintptr_t)event : CUPTI_INVALID_ID;
-}
-
 static void append_wait(const struct profiler_call *call, uint32_t type)
 {
     bool has_stream = type == CUPTI_SYNC_STREAM || type == CUPTI_SYNC_STREAM_WAIT_EVENT;
@@ -158,7 +155,8 @@ static void append_wait(const struct profiler_call *call, uint32_t type)
         .correlation = call->correlation,
         .context = cupti_current_context(&context),
         .stream = has_stream ? cupti_stream_number(call->stream) : CUPTI_INVALID_ID,
-        .event = event_number(call->event),
+        .event = cupti_event_id(call->event),
+        .event_number = cupti_event_newest(call->event),
         .result = (uint32_t)call->result,
     };
 
@@ -183,6 +181,7 @@ static uint32_t enter(const struct profiler_call *call)
 
     if (begins_with(call->name, "cuGraphLaunch"))
         cupti_graph_launched(call->arguments, correlation);
+    cupti_memory_enter(call);
     cupti_resource_enter(call);
     cupti_callback_enter(call, correlation);
     return correlation;
@@ -217,6 +216,9 @@ static void leave(const struct profiler_call *call)
         append_external(call->correlation);
     if (has_record(call, cbid))
         append_call(call, cbid);
+    cupti_object_leave(call);
+    cupti_memory_leave(call);
+    cupti_event_leave(call);
     if (!call->is_nested)
         append_outer(call);
     cupti_resource_leave(call);

@@ -40,6 +40,33 @@ static uint32_t take_id(void)
     return id ? id : take_id();
 }
 
+static uint32_t payload_kind(enum profiler_payload payload)
+{
+    static const uint32_t kinds[] = {
+        [PROFILER_NO_PAYLOAD] = CUPTI_VALUE_UINT64,
+        [PROFILER_UNSIGNED] = CUPTI_VALUE_UINT64,
+        [PROFILER_SIGNED] = CUPTI_VALUE_INT64,
+        [PROFILER_DOUBLE] = CUPTI_VALUE_DOUBLE,
+    };
+
+    return kinds[payload];
+}
+
+static void append_data(uint32_t id, const struct profiler_mark_data *data)
+{
+    const struct cupti_marker_data record = {
+        .kind = CUPTI_KIND_MARKER_DATA,
+        .flags = data->has_color ? CUPTI_FLAG_COLOR_ARGB : CUPTI_FLAG_COLOR_NONE,
+        .id = id,
+        .payload_kind = payload_kind(data->payload_kind),
+        .payload = data->payload,
+        .color = data->color,
+        .category = data->category,
+    };
+
+    cupti_buffer_append(&record);
+}
+
 static uint32_t append(uint32_t id, uint32_t flags, const struct profiler_mark *mark)
 {
     const struct cupti_marker record = {
@@ -55,6 +82,8 @@ static uint32_t append(uint32_t id, uint32_t flags, const struct profiler_mark *
     };
 
     cupti_buffer_append(&record);
+    if (mark->data && cupti_kind_is_on(CUPTI_KIND_MARKER_DATA))
+        append_data(id, mark->data);
     return id;
 }
 
@@ -117,8 +146,47 @@ static void end(const struct profiler_mark *mark)
     range->number = 0;
 }
 
+/* ---- names ---- */
+
+static void append_name(uint32_t kind, const uint32_t object[3], const char *text)
+{
+    struct cupti_name record = {
+        .kind = CUPTI_KIND_NAME,
+        .object_kind = kind,
+        .name = cupti_intern(text),
+    };
+
+    memcpy(record.object, object, sizeof(record.object));
+    cupti_buffer_append(&record);
+}
+
+static void name_object(const struct profiler_mark *mark)
+{
+    const void *handle = (const void *)(uintptr_t)mark->number;
+    uint32_t device = cupti_current_device();
+    CUcontext context;
+
+    if (mark->kind == PROFILER_NAME_THREAD)
+        append_name(CUPTI_OBJECT_THREAD,
+                    (const uint32_t[]){(uint32_t)getpid(), (uint32_t)mark->number, 0}, mark->text);
+    else if (mark->kind == PROFILER_NAME_DEVICE)
+        append_name(CUPTI_OBJECT_DEVICE, (const uint32_t[]){(uint32_t)mark->number, 0, 0},
+                    mark->text);
+    else if (mark->kind == PROFILER_NAME_CONTEXT)
+        append_name(CUPTI_OBJECT_CONTEXT,
+                    (const uint32_t[]){device, cupti_context_number((CUcontext)handle), 0},
+                    mark->text);
+    else if (mark->kind == PROFILER_NAME_STREAM)
+        append_name(CUPTI_OBJECT_STREAM,
+                    (const uint32_t[]){device, cupti_current_context(&context),
+                                       cupti_stream_number((CUstream)handle)},
+                    mark->text);
+}
+
 void cupti_marker_append(const struct profiler_mark *mark)
 {
+    if (mark->text && cupti_kind_is_on(CUPTI_KIND_NAME))
+        name_object(mark);
     if (!cupti_kind_is_on(CUPTI_KIND_MARKER))
         return;
     if (mark->kind == PROFILER_MARK)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "cupti_abi.h"
+#include "cupti_call.h"
 #include "cupti_callback.h"
 #include "cupti_driver.h"
 #include "cupti_graph.h"
@@ -53,23 +54,12 @@ static void node_was_added(const struct profiler_call *call)
     tell_of_node(arguments->graph, *arguments->node);
 }
 
-/* cuLaunchKernelEx() has its stream in the configuration. */
-static CUstream stream_of(const struct profiler_call *call)
-{
-    const CUlaunchConfig *const *configuration = call->arguments;
-    CUstream stream = call->stream;
-
-    if (begins_with(call->name, "cuLaunchKernelEx"))
-        stream = (*configuration)->hStream;
-    return stream || !strstr(call->name, "_ptsz") ? stream : CU_STREAM_PER_THREAD;
-}
-
 /* What a stream captures last is what the next command depends on. */
 static void work_was_captured(const struct profiler_call *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUgraphNode *nodes;
-    CUstream stream = stream_of(call);
+    CUstream stream = cupti_call_stream(call);
     CUgraph graph;
     size_t count;
 
@@ -101,7 +91,7 @@ static void capture_began(const struct profiler_call *call)
     CUstreamCaptureStatus status;
     CUgraph graph = NULL;
 
-    if (cupti_driver()->capture_info(stream_of(call), &status, NULL, &graph, NULL, NULL) ==
+    if (cupti_driver()->capture_info(cupti_call_stream(call), &status, NULL, &graph, NULL, NULL) ==
             CUDA_SUCCESS &&
         graph)
         graph_was_made(graph);

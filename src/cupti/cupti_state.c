@@ -13,6 +13,7 @@
 #include "cupti_hooks.h"
 #include "cupti_intern.h"
 #include "cupti_marker.h"
+#include "cupti_object.h"
 
 #define CBIDS_MAX 1024u
 
@@ -71,6 +72,7 @@ static void after_fork(void)
     cupti_hooks_after_fork();
     cupti_intern_after_fork();
     cupti_marker_after_fork();
+    cupti_object_after_fork();
 }
 
 static void watch_fork(void)
@@ -123,6 +125,8 @@ static CUptiResult kind_on(uint32_t kind)
 {
     CUptiResult result = is_hooked ? CUPTI_SUCCESS : hook();
 
+    if (result == CUPTI_SUCCESS && !cupti_kind_is_on(kind))
+        cupti_object_forget(kind);
     if (result == CUPTI_SUCCESS)
         atomic_store_explicit(&kinds_on[kind], true, memory_order_relaxed);
     return result;
@@ -147,18 +151,10 @@ static void kind_off(uint32_t kind)
     atomic_store_explicit(&kinds_on[kind], false, memory_order_relaxed);
 }
 
-/* Profilers enable it with others, and end where that fails. No record of it comes. */
-static bool is_without_records(uint32_t kind)
-{
-    return kind == CUPTI_KIND_NAME;
-}
-
 CUptiResult cupti_kind_switch(uint32_t kind, bool on)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&state_lock);
 
-    if (is_without_records(kind))
-        return CUPTI_SUCCESS;
     if (!cupti_record_size(kind))
         return CUPTI_ERROR_INVALID_KIND;
     if (on)

@@ -42,16 +42,47 @@ MANY = "dropped 0\n6000 kernels\n"
 MARKS = """dropped 0
 start of outer in default
 start of registered in library
+data 0 kind 1 color 0 category 0 flags 1 of registered
 start of inner in default
 mark mark in default
 end of registered in library
 end of inner in default
 end of outer in default
+mark measured in default
+data 2.5 kind 0 color ff00ff00 category 7 flags 2 of measured
+mark measured in default
+data -3 kind 4 color 0 category 7 flags 1 of measured
+a thread
 start of first in default
 start of registered in library
+data 0 kind 1 color 0 category 0 flags 1 of registered
 end of first in default
 end of registered in library
-1 pushed, 3 popped, 10 others
+1 pushed, 3 popped, 14 others
+"""
+LISTED = """dropped 0
+device 0, seen 1
+device 1, seen 1
+context on 0
+stream made, flag 2, from cuStreamCreateWithPriority
+allocated 4096 of kind 3, pool 0, from cuMemAlloc_v2
+allocated 1536 of kind 3, pool 0, from cuMemAllocPitch_v2
+allocated 8192 of kind 5, pool 0, from cuMemAllocManaged
+allocated 1024 of kind 2, pool 0, from cuMemHostAlloc
+freed 4096 of kind 3, pool 0, from cuMemFree_v2
+freed 1536 of kind 3, pool 0, from cuMemFree_v2
+freed 8192 of kind 5, pool 0, from cuMemFree_v2
+freed 1024 of kind 2, pool 0, from cuMemFreeHost
+pool step 1 from cuMemPoolCreate
+allocated 2048 of kind 3, pool 1, from cuMemAllocAsync
+allocated 1048576 of kind 3, pool 1, from cuMemAllocFromPoolAsync
+freed 2048 of kind 3, pool 1, from cuMemFreeAsync
+freed 1048576 of kind 3, pool 1, from cuMemFreeAsync
+pool step 3 from cuMemPoolTrimTo
+pool step 2 from cuMemPoolDestroy
+event in the stream from cuEventRecord
+event in the default stream from cuEventRecord
+wait for the event
 """
 GRAPHS = """1 graph, 3 nodes captured
 2 kernels, 1 memsets, 3 nodes
@@ -159,6 +190,9 @@ class Profiling(harness.TestCase):
     def test_marks_where_nvtx_is_told_of_cupti(self):
         library = os.path.join(harness.BUILD, "lib/funnel/cupti12/libcupti.so.12")
         self.assert_prints(self.run_test("marked", NVTX_INJECTION64_PATH=library), MARKS)
+
+    def test_what_the_program_makes(self):
+        self.assert_prints(self.run_test("listed"), LISTED)
 
     def test_nodes_of_graphs(self):
         self.assert_prints(self.run_test("graphed"), GRAPHS)
