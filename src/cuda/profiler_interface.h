@@ -14,7 +14,7 @@
 /* The id of the table, a struct profiler_interface. */
 #define PROFILER_INTERFACE_ID    \
     {                            \
-        "\xf0\x0e\x1a profile 1" \
+        "\xf0\x0e\x1a profile 2" \
     }
 
 /* A call of the program. */
@@ -114,6 +114,22 @@ struct profiler_mark {
     const struct profiler_mark_data *data; /* NULL: there is none */
 };
 
+enum profiler_resource_kind {
+    PROFILER_MODULE_LOADED = 1,
+    PROFILER_MODULE_ENDS,
+    PROFILER_CONTEXT_ENDS,
+};
+
+/* A module that is loaded in a context, also when a kernel of its library is first used there, or
+ * that ends; or a context that ends, with all that it has. */
+struct profiler_resource {
+    enum profiler_resource_kind kind;
+    CUcontext context;
+    CUmodule module;
+    const void *code; /* machine code for the device, until the hook returns; NULL: not known */
+    size_t code_size;
+};
+
 /* Called by the threads of the program. A hook may make calls of the driver, for which no hook is
  * called. */
 struct profiler_hooks {
@@ -126,6 +142,8 @@ struct profiler_hooks {
     void (*take)(const struct profiler_work *work);
     /* A call of NVTX, when its result is known. */
     void (*mark)(const struct profiler_mark *mark);
+    /* Something is made, or will end, within a call. */
+    void (*resource)(const struct profiler_resource *resource);
 };
 
 /* A node of a launchable graph. */

@@ -327,10 +327,15 @@ enum cupti_resource {
     CUPTI_CONTEXT_DESTROY_STARTING = 2,
     CUPTI_STREAM_CREATED = 3,
     CUPTI_STREAM_DESTROY_STARTING = 4,
+    CUPTI_CU_INIT_FINISHED = 5,
+    CUPTI_MODULE_LOADED = 6,
+    CUPTI_MODULE_UNLOAD_STARTING = 7,
     CUPTI_GRAPH_CREATED = 9,
     CUPTI_GRAPH_DESTROY_STARTING = 10,
+    CUPTI_GRAPH_CLONED = 11,
     CUPTI_GRAPHNODE_CREATED = 13,
     CUPTI_GRAPHNODE_DESTROY_STARTING = 14,
+    CUPTI_GRAPHEXEC_CREATE_STARTING = 17,
     CUPTI_GRAPHEXEC_CREATED = 18,
     CUPTI_GRAPHEXEC_DESTROY_STARTING = 19,
     CUPTI_GRAPHNODE_CLONED = 20,
@@ -341,6 +346,13 @@ struct cupti_resource_data {
     CUcontext context;
     CUstream stream;
     void *descriptor;
+};
+
+/* CUpti_ModuleResourceData */
+struct cupti_module_data {
+    uint32_t module;
+    size_t size;
+    const char *code;
 };
 
 /* CUpti_GraphData */

@@ -113,6 +113,15 @@ static bool note_context(uint32_t id)
     return true;
 }
 
+void cupti_callback_forget_context(uint32_t id)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&subscriber_lock);
+
+    for (unsigned i = 0; i < context_count; i++)
+        if (contexts[i] == id)
+            contexts[i--] = contexts[--context_count];
+}
+
 /* A context is announced by the first call after which it is current. */
 static void report_context(void)
 {

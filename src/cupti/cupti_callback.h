@@ -18,6 +18,9 @@ bool cupti_callback_wants(uint32_t domain, uint32_t cbid);
 /* A callback for a resource. `context` may be NULL: the current one. */
 void cupti_callback_resource(uint32_t cbid, const struct cupti_resource_data *resource);
 
+/* The context of this id has ended, and may be made again. */
+void cupti_callback_forget_context(uint32_t id);
+
 /* Called for each call of NVTX. */
 void cupti_callback_nvtx(const struct profiler_mark *mark);
 

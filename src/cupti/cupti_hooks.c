@@ -444,4 +444,4 @@ void cupti_hooks_after_fork(void)
 }
 
 const struct profiler_hooks cupti_hooks = {
-    .enter = enter, .leave = leave, .take = take, .mark = mark};
+    .enter = enter, .leave = leave, .take = take, .mark = mark, .resource = cupti_resource_change};

@@ -129,6 +129,15 @@ static bool note_context(uint32_t id)
     return true;
 }
 
+void cupti_object_forget_context(uint32_t id)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&told_lock);
+
+    for (unsigned i = 0; i < context_count; i++)
+        if (contexts[i] == id)
+            contexts[i--] = contexts[--context_count];
+}
+
 static void tell_context(void)
 {
     CUcontext context;

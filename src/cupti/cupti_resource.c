@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See cupti_resource.h. The first call after which a context is current tells that it was made
- * (cupti_callback.c). The end of a primary context is not told. A launchable graph has copies of
- * its nodes, which have no handles. Their ids (cupti_graph.h) stand for these, and its own handle
- * for the graph that the copies are in. Calls that make a copy of a graph (cuGraphClone), and those
- * that end a whole graph, tell of no node.
+ * (cupti_callback.c). A launchable graph has copies of its nodes, which have no handles. Their ids
+ * (cupti_graph.h) stand for these, and its own handle for the graph that the copies are in. Calls
+ * that make a copy of a graph (cuGraphClone), and those that end a whole graph, tell of no node.
  */
 #include "cupti_resource.h"
 
@@ -17,6 +16,7 @@
 #include "cupti_callback.h"
 #include "cupti_driver.h"
 #include "cupti_graph.h"
+#include "cupti_object.h"
 
 static bool begins_with(const char *name, const char *prefix)
 {
@@ -132,7 +132,34 @@ static void exec_was_made(const struct profiler_call *call)
     tell(CUPTI_GRAPHEXEC_CREATED, &data);
 }
 
-/* ---- streams and contexts ---- */
+/* The first arguments of cuGraphClone(). */
+static void graph_was_cloned(const struct profiler_call *call)
+{
+    const struct {
+        CUgraph *clone;
+        CUgraph original;
+    } *arguments = call->arguments;
+    struct cupti_graph_data data = {
+        .graph = *arguments->clone,
+        .original_graph = arguments->original,
+    };
+
+    tell(CUPTI_GRAPH_CLONED, &data);
+}
+
+/* The second argument of cuGraphInstantiate() in all of its forms. */
+static void exec_is_being_made(const struct profiler_call *call)
+{
+    const struct {
+        CUgraphExec *exec;
+        CUgraph graph;
+    } *arguments = call->arguments;
+    struct cupti_graph_data data = {.graph = arguments->graph};
+
+    tell(CUPTI_GRAPHEXEC_CREATE_STARTING, &data);
+}
+
+/* ---- streams, contexts and modules ---- */
 
 /* The first argument of cuStreamCreate() and cuStreamCreateWithPriority(). */
 static void stream_was_made(const struct profiler_call *call)
@@ -149,10 +176,37 @@ static void stream_ends(CUstream stream)
                             &(struct cupti_resource_data){.stream = stream});
 }
 
+static void module_changes(uint32_t cbid, const struct profiler_resource *resource)
+{
+    struct cupti_module_data data = {
+        .module = (uint32_t)(uintptr_t)resource->module,
+        .size = resource->code_size,
+        .code = resource->code,
+    };
+
+    cupti_callback_resource(cbid, &(struct cupti_resource_data){
+                                      .context = resource->context,
+                                      .descriptor = &data,
+                                  });
+}
+
+/* A primary context has the same id when it is made again. */
 static void context_ends(CUcontext context)
 {
     cupti_callback_resource(CUPTI_CONTEXT_DESTROY_STARTING,
                             &(struct cupti_resource_data){.context = context});
+    cupti_callback_forget_context(cupti_context_number(context));
+    cupti_object_forget_context(cupti_context_number(context));
+}
+
+void cupti_resource_change(const struct profiler_resource *resource)
+{
+    if (resource->kind == PROFILER_MODULE_LOADED)
+        module_changes(CUPTI_MODULE_LOADED, resource);
+    else if (resource->kind == PROFILER_MODULE_ENDS)
+        module_changes(CUPTI_MODULE_UNLOAD_STARTING, resource);
+    else
+        context_ends(resource->context);
 }
 
 /* ---- calls ---- */
@@ -171,6 +225,11 @@ void cupti_resource_leave(const struct profiler_call *call)
         return;
     if (begins_with(call->name, "cuGraphInstantiate"))
         exec_was_made(call);
+    else if (!strcmp(call->name, "cuInit"))
+        cupti_callback_resource(CUPTI_CU_INIT_FINISHED,
+                                &(struct cupti_resource_data){.stream = NULL});
+    else if (!strcmp(call->name, "cuGraphClone"))
+        graph_was_cloned(call);
     else if (!strcmp(call->name, "cuGraphCreate"))
         graph_was_made(**(CUgraph *const *)call->arguments);
     else if (begins_with(call->name, "cuGraphAdd") && strstr(call->name, "Node"))
@@ -183,11 +242,13 @@ void cupti_resource_leave(const struct profiler_call *call)
         work_was_captured(call);
 }
 
-static void graph_ends(const struct profiler_call *call)
+static void graph_changes(const struct profiler_call *call)
 {
     struct cupti_graph_data data = {.graph = NULL};
 
-    if (!strcmp(call->name, "cuGraphExecDestroy")) {
+    if (begins_with(call->name, "cuGraphInstantiate")) {
+        exec_is_being_made(call);
+    } else if (!strcmp(call->name, "cuGraphExecDestroy")) {
         data.exec = *(const CUgraphExec *)call->arguments;
         tell(CUPTI_GRAPHEXEC_DESTROY_STARTING, &data);
     } else if (!strcmp(call->name, "cuGraphDestroy")) {
@@ -199,15 +260,13 @@ static void graph_ends(const struct profiler_call *call)
     }
 }
 
-/* The only argument of each is the handle. */
+/* The first argument of each is the handle. */
 void cupti_resource_enter(const struct profiler_call *call)
 {
     if (call->runtime_cbid || !call->arguments)
         return;
     if (begins_with(call->name, "cuGraph"))
-        graph_ends(call);
+        graph_changes(call);
     else if (begins_with(call->name, "cuStreamDestroy"))
         stream_ends(*(const CUstream *)call->arguments);
-    else if (begins_with(call->name, "cuCtxDestroy"))
-        context_ends(*(const CUcontext *)call->arguments);
 }

@@ -58,3 +58,33 @@ bool image_suits(const void *image, size_t size, unsigned sm)
     }
     return is_empty;
 }
+
+static bool is_machine_code(const void *bytes, size_t size, unsigned sm)
+{
+    unsigned code_sm = sm_of_elf(bytes, size);
+
+    return code_sm && machine_code_suits(code_sm, sm);
+}
+
+/* Of several entries the newest that suits: it was made for the device, or for one close to it. */
+bool image_find_machine_code(const void *image, size_t size, unsigned sm, const void **ret_code,
+                             size_t *ret_size)
+{
+    struct image_entries entries;
+    struct image_entry entry;
+    unsigned best = 0;
+
+    *ret_code = image;
+    *ret_size = size;
+    if (!image_is_container(image) || image_entries_open(&entries, image, size) < 0)
+        return is_machine_code(image, size, sm);
+    while (image_entries_next(&entries, &entry) > 0) {
+        if (entry.kind != IMAGE_ELF || image_entry_is_compressed(&entry) || entry.sm < best ||
+            !is_machine_code(entry.payload, entry.payload_size, sm))
+            continue;
+        best = entry.sm;
+        *ret_code = entry.payload;
+        *ret_size = entry.payload_size;
+    }
+    return best != 0;
+}

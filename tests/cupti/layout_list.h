@@ -123,6 +123,13 @@
     MEMBER(cupti_nvtx_data, return_value, CUpti_NvtxData, functionReturnValue)                     \
     RECORD(cupti_graph_data, CUpti_GraphData)                                                      \
     MEMBER(cupti_graph_data, exec, CUpti_GraphData, graphExec)                                     \
+    RECORD(cupti_module_data, CUpti_ModuleResourceData)                                            \
+    MEMBER(cupti_module_data, code, CUpti_ModuleResourceData, pCubin)                              \
+    VALUE(CUPTI_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)                            \
+    VALUE(CUPTI_MODULE_LOADED, CUPTI_CBID_RESOURCE_MODULE_LOADED)                                  \
+    VALUE(CUPTI_MODULE_UNLOAD_STARTING, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)                \
+    VALUE(CUPTI_GRAPH_CLONED, CUPTI_CBID_RESOURCE_GRAPH_CLONED)                                    \
+    VALUE(CUPTI_GRAPHEXEC_CREATE_STARTING, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING)          \
     RECORD(cupti_resource_data, CUpti_ResourceData)                                                \
     VALUE(CUPTI_CONTEXT_DESTROY_STARTING, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)            \
     VALUE(CUPTI_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_CREATED)                                \

@@ -60,6 +60,20 @@ end of first in default
 end of registered in library
 1 pushed, 3 popped, 14 others
 """
+RESOURCES = """the driver is ready
+context
+module loaded
+module ends
+module loaded
+module ends
+graph cloned
+graph is instantiated
+context ends, id known
+context
+module loaded
+context ends, id known
+module ends
+"""
 LISTED = """dropped 0
 device 0, seen 1
 device 1, seen 1
@@ -193,6 +207,9 @@ class Profiling(harness.TestCase):
 
     def test_what_the_program_makes(self):
         self.assert_prints(self.run_test("listed"), LISTED)
+
+    def test_resources(self):
+        self.assert_prints(self.run_test("resources"), RESOURCES)
 
     def test_nodes_of_graphs(self):
         self.assert_prints(self.run_test("graphed"), GRAPHS)

@@ -10,6 +10,7 @@
 #include "client_event.h"
 #include "client_memory.h"
 #include "client_module.h"
+#include "client_profile.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "client_texture.h"
@@ -17,10 +18,14 @@
 #include "cudart.h"
 #include "stream_join.h"
 
-/* Ends everything that the context owns. Libraries are called back first, while what they have
- * attached to still exists. */
+/* Ends everything that the context owns. A profiler and libraries are called back first, while what
+ * they have attached to still exists. */
 static void context_empty(struct context *context)
 {
+    client_profile_resource(&(struct profiler_resource){
+        .kind = PROFILER_CONTEXT_ENDS,
+        .context = context->handle,
+    });
     cudart_context_gone(context->handle);
     if (client_error() == CUDA_SUCCESS)
         stream_synchronize_context(context);

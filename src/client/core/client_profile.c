@@ -259,6 +259,17 @@ void client_profile_mark(const struct profiler_mark *mark)
     in_hook = false;
 }
 
+void client_profile_resource(const struct profiler_resource *resource)
+{
+    const struct profiler_hooks *hooks = atomic_load_explicit(&profile.hooks, memory_order_acquire);
+
+    if (!hooks || in_hook)
+        return;
+    in_hook = true;
+    hooks->resource(resource);
+    in_hook = false;
+}
+
 /* ---- the interface ---- */
 
 /* The caller is inside the library before it has the lock. While it waits there for the server, the

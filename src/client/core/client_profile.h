@@ -38,6 +38,10 @@ void client_profile_runtime(const struct profiler_call *call, bool exits);
 /* The program has called NVTX. From any thread, attached or not. */
 void client_profile_mark(const struct profiler_mark *mark);
 
+/* Something is made, or will end. The caller holds no lock but for one of a library that is being
+ * loaded. */
+void client_profile_resource(const struct profiler_resource *resource);
+
 /* The number of the call in which the thread is, for a thread that helps it; 0 = none. */
 uint32_t client_profile_correlation(void);
 void client_profile_set_correlation(uint32_t correlation);

@@ -9,11 +9,14 @@
 #include "client_library.h"
 #include "client_log.h"
 #include "client_managed.h"
+#include "client_profile.h"
 #include "client_socket.h"
 #include "client_variable.h"
+#include "image_suits.h"
 #include "module_function.h"
 #include "recovery_hook.h"
 #include "reference.h"
+#include "shm.h"
 #include "wire_calls.h"
 
 #define LOG_MAX 4096
@@ -31,6 +34,44 @@ struct global {
 struct module *module_lookup(CUmodule handle)
 {
     return handles_get(&client->handles, WIRE_MODULE, (uint64_t)handle);
+}
+
+static struct image *image_of(struct module *module)
+{
+    return module->library ? &module->library->image : &module->image;
+}
+
+/* ---- a profiler ---- */
+
+static void tell_with_code(struct module *module, struct profiler_resource *resource)
+{
+    const struct image *image = image_of(module);
+    void *bytes;
+
+    if (shm_map(image->fd, image->size, NULL, SHM_READ_ONLY, &bytes) < 0) {
+        client_profile_resource(resource);
+        return;
+    }
+    if (!image_find_machine_code(bytes, image->size,
+                                 device_compute_capability(module->context->device),
+                                 &resource->code, &resource->code_size)) {
+        resource->code = NULL;
+        resource->code_size = 0;
+    }
+    client_profile_resource(resource);
+    shm_unmap(bytes, image->size);
+}
+
+static void tell_profiler(struct module *module, enum profiler_resource_kind kind)
+{
+    struct profiler_resource resource = {
+        .kind = kind,
+        .context = module->context->handle,
+        .module = (CUmodule)module->handle,
+    };
+
+    if (client_profile_is_on())
+        tell_with_code(module, &resource);
 }
 
 /* ---- loading ---- */
@@ -61,11 +102,6 @@ static CUresult ask_for(const struct image *image, struct wire_cuLibraryLoadData
     for (int i = 0; i < SERVERS_TRIED && result == CUDA_ERROR_NOT_FOUND; i++)
         result = send_image(image, in, ret_out);
     return result;
-}
-
-static struct image *image_of(struct module *module)
-{
-    return module->library ? &module->library->image : &module->image;
 }
 
 static CUresult send_image_load(const struct module *module, const struct image *image,
@@ -139,6 +175,7 @@ static CUresult settle_module(struct module *module, CUresult result, struct mod
     pthread_mutex_lock(&client->lock);
     list_append(&module->context->modules, &module->link);
     pthread_mutex_unlock(&client->lock);
+    tell_profiler(module, PROFILER_MODULE_LOADED);
     *ret_module = module;
     return CUDA_SUCCESS;
 }
@@ -214,6 +251,7 @@ void module_unload(struct module *module)
 
     if (!handles_remove(&client->handles, WIRE_MODULE, module->handle))
         return;
+    tell_profiler(module, PROFILER_MODULE_ENDS);
     pthread_mutex_lock(&client->lock);
     list_remove(&module->link);
     pthread_mutex_unlock(&client->lock);
@@ -262,6 +300,7 @@ void module_rest(struct module *module)
 {
     struct module *other;
 
+    tell_profiler(module, PROFILER_MODULE_ENDS);
     forget_functions(module);
     hide_variables(module);
     managed_rest(&module->managed);
@@ -294,6 +333,7 @@ CUresult module_wake(struct module *module, struct context *context)
     list_append(&context->modules, &module->link);
     pthread_mutex_unlock(&client->lock);
     module->context = context;
+    tell_profiler(module, PROFILER_MODULE_LOADED);
     show_variables(module);
     return managed_wake(&module->managed, context);
 }

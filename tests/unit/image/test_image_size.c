@@ -202,6 +202,58 @@ static void test_devices_that_an_image_suits(void **state)
     assert_true(image_suits(".version 8.0", 12, 90));
 }
 
+struct code_entry {
+    struct image_container header;
+    struct image_entry_header entry;
+    Elf64_Ehdr code;
+};
+
+/* Machine code of nvcc 13 for compute capability 9.0. */
+static struct code_entry entry_with_code(uint16_t kind, uint64_t flags)
+{
+    const Elf64_Ehdr code = {.e_ident = {0x7f, 'E', 'L', 'F', [EI_OSABI] = 0x41},
+                             .e_flags = 0x6005a04};
+    const struct image_entry_header entry = {
+        .kind = kind,
+        .header_size = sizeof(entry),
+        .payload_size = sizeof(code),
+        .sm = 90,
+        .flags = flags,
+    };
+
+    return (struct code_entry){
+        {IMAGE_CONTAINER_MAGIC, 1, 16, sizeof(entry) + sizeof(code)}, entry, code};
+}
+
+static bool has_code(const struct code_entry *container, unsigned sm)
+{
+    const void *code;
+    size_t size;
+
+    if (!image_find_machine_code(container, sizeof(*container), sm, &code, &size))
+        return false;
+    assert_ptr_equal(code, &container->code);
+    assert_int_equal(size, sizeof(container->code));
+    return true;
+}
+
+static void test_machine_code_is_found(void **state)
+{
+    const struct code_entry plain = entry_with_code(IMAGE_ELF, 0);
+    const struct code_entry compressed = entry_with_code(IMAGE_ELF, IMAGE_ZSTD);
+    const struct code_entry text = entry_with_code(IMAGE_PTX, 0);
+    const void *code;
+    size_t size;
+
+    assert_true(has_code(&plain, 90));
+    assert_false(has_code(&plain, 80));
+    assert_false(has_code(&compressed, 90));
+    assert_false(has_code(&text, 90));
+    assert_true(image_find_machine_code(&plain.code, sizeof(plain.code), 90, &code, &size));
+    assert_ptr_equal(code, &plain.code);
+    assert_false(image_find_machine_code(".version 8.0", 12, 90, &code, &size));
+}
+
 static void test_inputs_with_nonsense_are_refused(void **state)
 {
     static const void *many[IMAGE_INPUTS_MAX + 2];
@@ -315,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_what_was_linked_goes_along),
         cmocka_unit_test(test_devices_that_an_image_suits),
         cmocka_unit_test(test_devices_that_machine_code_suits),
+        cmocka_unit_test(test_machine_code_is_found),
         cmocka_unit_test(test_inputs_with_nonsense_are_refused),
         cmocka_unit_test(test_elf_ends_with_its_last_section),
         cmocka_unit_test(test_elf_with_nonsense_is_refused),
