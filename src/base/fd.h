@@ -20,7 +20,7 @@ static inline int fd_steal(int *fd)
 }
 
 /* Opens the file that an environment variable names for appending, and creates it if need be. -1
- * when the variable is not set or empty, or the file cannot be opened. The caller owns the
+ * when the variable is not set or empty, or when the file does not open. The caller owns the
  * descriptor. */
 int fd_open_log(const char *variable);
 

@@ -2,9 +2,9 @@
 /* The handle table.
  *
  * An entry is live while its handle word is not 0. Publishing writes the object, then the handle
- * word; ending clears the handle word, and only after that may the entry be published again with
- * another object. A reader therefore reads handle word, object, handle word. When both looks at the
- * word give the handle it asked for, the object between them belongs to it. */
+ * word. Ending clears the handle word, and only then may the entry be published again with another
+ * object. A reader therefore reads handle word, object, handle word. When both looks at the word
+ * give the handle it asked for, the object between them belongs to it. */
 #include "handles.h"
 
 #include <errno.h>

@@ -4,14 +4,14 @@
  *     bits 63..56   55..48   47..24       23..0
  *          0        type     generation   index
  *
- * A type is never 0, so no handle is ever 0, 1 or 2 (CUDA's NULL, legacy and per-thread stream) and
+ * A type is never 0, so no handle is ever 0, 1 or 2 (CUDA's NULL, legacy and per-thread stream). So
  * a handle may stand in a pointer-sized opaque CUDA type.
  *
- * One side mints handles (handles_add), the other side enters the minted ones in a table of its own
- * (handles_put); one table does only one of the two. Adding and removing lock the table; getting
- * does not: an entry is published by its handle word, which is written last and cleared first, and
- * entries never move because storage grows in chunks. What handles_get() returns is not protected
- * against its owner freeing it: that order is the caller's. */
+ * One side mints handles (handles_add), and the other side enters the minted ones in a table of its
+ * own (handles_put). One table does only one of the two. Adding and removing lock the table;
+ * getting does not. An entry is published by its handle word, which is written last and cleared
+ * first. Entries never move, because storage grows in chunks. What handles_get() returns is not
+ * protected against its owner freeing it: that order is the caller's. */
 #pragma once
 
 #include <pthread.h>
@@ -72,12 +72,13 @@ void handles_fini(struct handles *handles);
 #define HANDLES_REST 1024u
 
 /* Mints a handle for `object` (not NULL). Takes the rested index that was freed longest ago, so a
- * stale handle stays recognizable for long. A peer may hear of handles from several threads; it
- * still hears of the end of one before it hears of its successor. 0 = full or out of memory. */
+ * stale handle stays recognizable for long. A peer may hear of handles from several threads. It
+ * still hears of the end of one before it hears of its successor. Returns 0 when full or out of
+ * memory. */
 uint64_t handles_add(struct handles *handles, unsigned type, void *object);
 
-/* Enters a handle minted elsewhere, perhaps by a liar: 0; -EINVAL = not a handle; -ENOSPC = index
- * at or above the limit; -EEXIST = index in use; -ENOMEM. */
+/* Enters a handle minted elsewhere, perhaps by a liar: 0. -EINVAL: it is not a handle. -ENOSPC: its
+ * index is at or above the limit. -EEXIST: its index is in use. Or -ENOMEM. */
 int handles_put(struct handles *handles, uint64_t handle, void *object);
 
 /* The entry of an index, NULL when there was none so far. Pairs with the release in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The newest lines of a log, in memory. Lines are numbered from 0 as they come, and a number stays
+ * The newest lines of a log, in memory. Lines are numbered from 0 as they come. A number stays
  * valid as a place to read from when its line is no longer there.
  */
 #pragma once

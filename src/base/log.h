@@ -3,8 +3,8 @@
  *
  * A process that never calls log_open() is silent; this is how the library inside a user's program
  * behaves by default. Logging never blocks and never kills. It drops and counts a line that it
- * cannot write (disk full, pipe full), and the next line that it can write says how many were lost.
- * Any thread may log, with any lock held. */
+ * cannot write (disk full, pipe full). The next line that it can write says how many were lost. Any
+ * thread may log, with any lock held. */
 #pragma once
 
 #include <stdbool.h>

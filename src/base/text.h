@@ -29,8 +29,8 @@ int text_to_u64(const char *text, uint64_t *ret_value);
  * turn the direction of writing, and bytes that are not UTF-8 become '?'. */
 void text_make_printable(char *text);
 
-/* The same for lines of it, which keep their newlines and tabs; a NUL becomes '?', too. text[size]
- * has to be there, and stays what it is. */
+/* The same for lines of it, which keep their newlines and tabs; a NUL becomes '?', too. The byte
+ * text[size] has to be there, and does not change. */
 void text_make_lines_printable(char *text, size_t size);
 
 /* The same for an array that need not end with NUL; then its last byte becomes NUL. */

@@ -39,9 +39,9 @@ struct timed_poll {
  * shorter than expected ends up to a millisecond late. */
 struct timed_poll timed_poll_begin(struct timed_poll_scarcity scarcity);
 
-/* Nanoseconds to sleep now, at most `longest`. Called again after each sleep. Where sleeps last
- * much longer than asked for, though nobody has said that CPUs are short, there are more threads
- * than CPUs: all later answers are `longest`. */
+/* Nanoseconds to sleep now, at most `longest`. Called again after each sleep. Sleeps that last much
+ * longer than asked for, though nobody has said that CPUs are short, mean more threads than CPUs.
+ * Then all later answers are `longest`. */
 uint64_t timed_poll_next(struct timed_poll *poll, uint64_t longest);
 
 /* Whether the thread has still to be woken: it does not poll, or has waited for long. */

@@ -9,8 +9,8 @@
 #define USER_LOG_SIZE_MAX (1u << 20)
 
 /* $XDG_STATE_HOME/funnel/client.log, else ~/.local/state/funnel/client.log, or
- * /tmp/funnel-UID/client.log for a user without a writable home. 0, -ENAMETOOLONG, or -EPERM: a
- * program with privileges of its file takes no directory from its environment. */
+ * /tmp/funnel-UID/client.log for a user without a writable home. Returns 0 or -ENAMETOOLONG.
+ * -EPERM: a program with privileges of its file takes no directory from its environment. */
 int user_log_path(char *ret_path, size_t capacity);
 
 /* Opens such a file for appending, with the directories to it: a descriptor, or -errno. Not through

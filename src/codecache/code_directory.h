@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory in which servers keep the code that their clients have loaded, so that a later
- * server can load it before a client needs it. The directory belongs to the server's user, and no
- * other user may read or write it. Several servers may use it at the same time.
+ * The directory in which servers keep the code that their clients have loaded. A later server can
+ * load it before a client needs it. The directory belongs to the server's user, and no other user
+ * may read or write it. Several servers may use it at the same time.
  *
  * Functions may be called from any thread.
  */
@@ -34,8 +34,8 @@ bool code_directory_path(char *ret_path, size_t capacity);
 /* FUNNEL_CACHE_MAXSIZE, which has a unit, else CUDA_CACHE_MAXSIZE, else CODE_BYTES_DEFAULT. */
 uint64_t code_directory_limit(void);
 
-/* Opens the directory. With `create` it first creates the directory and its parent. 0 or -errno:
- * -ENOENT when it does not exist, -EPERM when another user owns it or may enter it. */
+/* Opens the directory. With `create` it first creates the directory and its parent. Returns 0 or
+ * -errno. -ENOENT: it does not exist. -EPERM: another user owns it or may enter it. */
 int code_directory_open(struct code_directory *directory, const char *path, bool create);
 
 /* Closes it. One that was never opened has descriptor -1. */

@@ -9,9 +9,9 @@
 
 #define COMMAND_REASON_MAX sizeof(((struct welcome *)NULL)->text)
 
-/* Connects and says hello. 0, or -errno: -ENOENT or -ECONNREFUSED when no daemon runs; -EACCES when
- * one does, but the directory is closed to us. -EPERM when another user's process listens, or the
- * daemon refused. `ret_reason` is a message then. */
+/* Connects and says hello. 0, or -errno. -ENOENT or -ECONNREFUSED: no daemon runs. -EACCES: one
+ * does, but the directory is closed to us. -EPERM: another user's process listens, or the daemon
+ * refused. `ret_reason` is a message then. */
 int command_connect(const struct paths *paths, int *ret_fd, char ret_reason[COMMAND_REASON_MAX]);
 
 /* The same for a process that is about to become a CUDA program: the daemon starts its server if

@@ -15,8 +15,8 @@ struct paths {
 };
 
 /* From CUDA_MPS_PIPE_DIRECTORY and CUDA_MPS_LOG_DIRECTORY, else the defaults of this user. Those of
- * root are /run/funnel and /var/log/funnel; those of others $XDG_RUNTIME_DIR/funnel or
- * /tmp/funnel-UID, and log in it. 0, -ENAMETOOLONG, or -EINVAL where the first variable names
+ * root are /run/funnel and /var/log/funnel. Those of others are $XDG_RUNTIME_DIR/funnel or
+ * /tmp/funnel-UID, and log in it. Returns 0 or -ENAMETOOLONG. -EINVAL: the first variable names
  * several directories, because a daemon has one. */
 int paths_resolve(struct paths *ret_paths);
 

@@ -7,9 +7,9 @@
  *     RUNNING ── lock ──> LOCKED ── checkpoint ──> CHECKPOINTED
  *     RUNNING <─ unlock ─ LOCKED <─── restore ──── CHECKPOINTED
  *
- * Functions may be called from any thread. They return 0; -ESRCH when the process is no program of
- * the daemon that this user may see; or another negative error number when the daemon is not there
- * or does not answer. `ret_reason` is a sentence for people then.
+ * Functions may be called from any thread. They return 0, or a negative error number when the
+ * daemon is not there or does not answer. -ESRCH: the process is no program of the daemon that this
+ * user may see. `ret_reason` is a sentence for people then.
  */
 #pragma once
 
@@ -35,9 +35,9 @@ int process_find(const struct paths *daemon, int pid, struct process *ret_proces
 
 enum process_action { PROCESS_LOCK, PROCESS_CHECKPOINT, PROCESS_RESTORE, PROCESS_UNLOCK };
 
-/* Also -EINVAL when the program is in another state than the action leads from; or why the server
- * has not done it, a number of suspend_result.h. -ETIMEDOUT, and a running program: it has not been
- * idle within `timeout_ms`, which only PROCESS_LOCK looks at; 0 = it may take as long as it likes.
+/* -EINVAL, too: the program is in another state than the action leads from. Or why the server has
+ * not done it, a number of suspend_result.h. -ETIMEDOUT, and a running program: it has not been
+ * idle within `timeout_ms`. Only PROCESS_LOCK looks at that; 0 = it may take as long as it likes.
  */
 int process_act(const struct paths *daemon, int pid, enum process_action action,
                 unsigned timeout_ms, char ret_reason[PROCESS_REASON_MAX]);

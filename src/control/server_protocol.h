@@ -15,7 +15,7 @@
  * already under the uid it serves. The server answers READY, or FAILED and exits. From then
  * on the daemon sends a CLIENT message for every program, with the program's own socket attached,
  * and the server welcomes it there. The daemon gives each client a number, by which the server
- * names it from then on: who the client is, the daemon knows itself
+ * names it from then on. Who the client is, the daemon knows itself
  * (funneld/servers/client_record.h) and never takes from a server.
  *
  * The daemon's end never blocks (it queues), so the server's may. When the daemon's end closes, the
@@ -121,7 +121,7 @@ struct server_limits {
     uint32_t fixed_only; /* 1 = devices are divided by such partitions alone: nothing outside it */
     uint32_t totals_show_limit; /* 1 = totals of memory show the limit, not the device's memory */
     uint32_t class;             /* enum client_class, never CLASS_UNSET */
-    /* 1 = may run on multiprocessors of clients that rest; in a static partition on those chunks:
+    /* 1 = may run on multiprocessors of clients that rest. In a static partition only those chunks:
      * bit c = the chunk of borrow_chunk_sms multiprocessors that is number c. */
     uint32_t may_borrow;
     uint32_t borrow_chunk_sms;
@@ -235,7 +235,7 @@ enum server_suspend {
 };
 
 /* Answered by RESULT, with an enum suspend_result. A descriptor comes with the last two, and may
- * come with LEAVE: the end of a socket with two descriptors of a file, one only to read. */
+ * come with LEAVE. It is the end of a socket with two descriptors of a file, one only to read. */
 struct server_suspend_client {
     struct server_header header;
     int32_t pid;
@@ -417,8 +417,9 @@ struct server_heartbeat {
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 
-/* Every client that the server has now, attached or not. A client that the daemon has a record of
- * and that is not among them, and of which no GONE came before, has never reached the server. */
+/* Every client that the server has now, attached or not. The daemon may have a record of a client
+ * that is not among them, and of which no GONE came before. That client has never reached the
+ * server. */
 struct server_resumed {
     struct server_header header;
     uint32_t leaving; /* 1 = the server ends after its last client, as the dead daemon ordered */

@@ -3,7 +3,7 @@
  * What a program has advised about managed memory, for each page of an allocation, and where it has
  * prefetched it to. The caller acts on the advice.
  *
- * Offsets and sizes are bytes from the start of the allocation; a range is all of the pages that it
+ * Offsets and sizes are bytes from the start of the allocation. A range is all of the pages that it
  * overlaps, and lies in the allocation. The functions take no lock: the caller guards the advice.
  */
 #pragma once

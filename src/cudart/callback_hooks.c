@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a profiler hooks into libcudart. libcudart reads a flag for each of its entry points, and
- * calls a hook only where the flag is set. The flags of entry points are set while there is a
- * profiler, those of resources never.
+ * Where a profiler hooks into libcudart, which reads a flag for each of its entry points. It calls
+ * a hook only where the flag is set. The flags of entry points are set while there is a profiler,
+ * those of resources never.
  */
 #include "cudart.h"
 #include "tables.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver's cache of compiled code, as NVRTC and nvJitLink use it: they make a key of all inputs
+ * The driver's cache of compiled code, as NVRTC and nvJitLink use it. They make a key of all inputs
  * of a compilation and look its result up. Without a result they compile, and add it.
  */
 #include "tables.h"

@@ -74,9 +74,9 @@ void cudart_observe(void (*hook)(const struct cudart_call *call));
 
 /*
  * One row of the generated cuGetProcAddress table: for callers of at least `version`, `name` means
- * `function`. flag 0 is the default, 2 the per-thread default stream. Rows are sorted by name
- * (strcmp), then flag, then version, all ascending. There are no rows of flag 1
- * (legacy stream), for they would repeat flag 0; a name with no rows of flag 2 answers from flag 0.
+ * `function`. The flag is 0 for the default, and 2 for the per-thread default stream. Rows are
+ * sorted by name (strcmp), then flag, then version, all ascending. There are no rows of flag 1
+ * (legacy stream), for they would repeat flag 0. A name with no rows of flag 2 answers from flag 0.
  */
 struct entry_point {
     const char *name;

@@ -3,7 +3,7 @@
  * The tables behind cuGetExportTable, one file each.
  *
  * A table is an array of words that lives as long as the process. Word 0 is the size of the whole
- * table in bytes, every other word a function; callers look at the size before they use a late
+ * table in bytes, every other word a function. Callers look at the size before they use a late
  * slot. (Context local storage alone has no size word.) Sizes and empty slots are those of NVIDIA's
  * driver 580, CUDA 13.0; a slot whose purpose we do not know answers CUDA_ERROR_NOT_SUPPORTED.
  */

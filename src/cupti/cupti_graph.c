@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See cupti_graph.h. A handle has its place and generation in its low half, and graphs and
- * launchable graphs have one table: so this half is the number of each. The records of the nodes of
- * a launch name the call that launched, whose graph is kept here.
+ * See cupti_graph.h. A handle has its place and generation in its low half. Graphs and launchable
+ * graphs have one table, so this half is the number of each. The records of the nodes of a launch
+ * name the call that launched, whose graph is kept here.
  */
 #include "cupti_graph.h"
 

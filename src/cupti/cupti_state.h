@@ -10,9 +10,9 @@
 bool cupti_kind_is_on(uint32_t kind);
 
 /* Turns a kind on or off. When it goes off, the work that is done has its records already.
- * CUPTI_ERROR_INVALID_KIND for a kind that Funnel does not have; CUPTI_ERROR_NOT_SUPPORTED where
- * the driver is not Funnel's; CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED while another CUPTI of
- * this process is at work. */
+ * CUPTI_ERROR_INVALID_KIND: Funnel does not have the kind. CUPTI_ERROR_NOT_SUPPORTED: the driver is
+ * not Funnel's. CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: another CUPTI of this process is at
+ * work. */
 CUptiResult cupti_kind_switch(uint32_t kind, bool on);
 
 /* Turns all kinds off. */

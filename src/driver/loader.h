@@ -32,15 +32,15 @@ extern struct driver_extension driver_extension;
 /* Parses "auto", "cuda" or "soft": 0 or -EINVAL. */
 int driver_kind_parse(const char *text, enum driver_kind *ret_kind);
 
-/* Loads and initializes a driver library. 0 and its kind; or a negative value and a message for the
- * operator in `why`, of at most `why_size` bytes. Called once. */
+/* Loads and initializes a driver library. 0 and its kind; or a negative value, and in `why` a
+ * message for the operator of at most `why_size` bytes. Called once. */
 int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, size_t why_size);
 
 /* The path of the library that driver_load() chose. Lives as long as the process. */
 const char *driver_path(void);
 
 /* With true, the driver's messages about this thread's calls are not logged, until a call with
- * false: the caller expects that the driver may refuse its calls. */
+ * false. The caller expects that the driver may refuse its calls. */
 void driver_expect_refusal(bool expected);
 
 /* "CUDA_ERROR_..." for the log; never NULL. */

@@ -11,7 +11,7 @@ bool image_has_inputs(const void *code);
 /* Whether the code has inputs but no linked container. */
 bool image_has_only_inputs(const void *code);
 
-/* Makes a bundle of the linked container and the inputs, which the caller frees. 0; -ENOMEM;
- * -EINVAL when one is no container, or there are none, or they exceed IMAGE_INPUTS_MAX or
+/* Makes a bundle of the linked container and the inputs, which the caller frees. Returns 0 or
+ * -ENOMEM. -EINVAL: one is no container, there are none, or they exceed IMAGE_INPUTS_MAX or
  * IMAGE_SIZE_MAX. */
 int image_gather_inputs(const void *code, void **ret_bytes, size_t *ret_size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each format tells its length. A fat binary has it in its header, PTX ends at its NUL, an ELF file
- * at the end of its tables and sections, and an archive has members.
+ * Each format tells its length. A fat binary has it in its header, PTX ends at its NUL, and an ELF
+ * file at the end of its tables and sections. An archive has members.
  */
 #include "image_size.h"
 

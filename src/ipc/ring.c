@@ -19,13 +19,14 @@
  * Each side keeps its own cursor in private memory (ring->cursor) and only copies it out.
  *
  * Invariant: 0 <= tail - head <= size, both taken modulo 2^32. The producer publishes only what
- * fits behind the head that it has seen, and the real head can only be further on; the consumer
+ * fits behind the head that it has seen, and the real head can only be further on. The consumer
  * releases only what it has seen published.
  *
  * Wrap: `size` is a power of two that divides 2^32, so cursor & (size - 1) goes on without a jump
- * when a cursor wraps, and tail - head in 32-bit arithmetic is the true distance because that is at
- * most size < 2^32. A full ring (tail - head == size) differs from an empty one (== 0): no byte is
- * wasted. ring_format() starts both cursors RING_START, so the wrap comes early in every run.
+ * when a cursor wraps. And tail - head in 32-bit arithmetic is the true distance, because that is
+ * at most size < 2^32. A full ring (tail - head == size) differs from an empty one (== 0), so no
+ * byte is wasted. Both cursors start at RING_START (ring_format()), so the wrap comes early in
+ * every run.
  *
  * Order: message bytes are written before `tail` is stored with release; the consumer loads `tail`
  * with acquire before it reads them. The consumer is done with the bytes before it stores `head`
@@ -35,14 +36,14 @@
  * sequentially consistent:
  *     producer   tail := new;   if (sleeping) wake    |  want_space := 1; if (no space) sleep
  *     consumer   sleeping := 1; if (no message) sleep |  head := new;     if (want_space) wake
- * In the one total order either the first side's load comes after the second side's store and it
- * wakes, or the second side's load comes after the first side's store and it does not sleep. The
- * sleep itself is a futex that compares the word again. The consumer wakes a producer only once
- * half of the ring is free, so a producer that outruns it does not ping-pong; no message is longer
+ * There is one total order. Either the first side's load comes after the second side's store, and
+ * it wakes. Or the second side's load comes after the first side's store, and it does not sleep.
+ * The sleep itself is a futex that compares the word again. The consumer wakes a producer only once
+ * half of the ring is free, so a producer that outruns it does not ping-pong. No message is longer
  * than half of the ring, so half always suffices. A producer that saw no space for it saw more than
- * half in use, so the release that crosses the half comes later and sees want_space. The consumer
- * stores `head` only after an eighth of the ring or when it has read all that it saw published, so
- * in a burst neither side waits for the other's cache line; when it goes to sleep, all is released.
+ * half in use. So the release that crosses the half comes later and sees want_space. The consumer
+ * stores `head` only after an eighth of the ring, or when it has read all that it saw published. So
+ * in a burst neither side waits for the other's cache line. When it goes to sleep, all is released.
  *
  * A hostile producer may write any byte of the shared memory at any time. The consumer uses of it:
  *     tail        only as tail - cursor, which must be a multiple of 16 up to `size`, else -EPROTO;

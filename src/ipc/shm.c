@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sealed shared memory. The seals are what makes a peer's file safe to map: without F_SEAL_SHRINK
- * its owner could cut it short and every later access here would raise SIGBUS. */
+/* Sealed shared memory. The seals are what makes a peer's file safe to map. Without F_SEAL_SHRINK
+ * its owner could cut it short, and every later access here would raise SIGBUS. */
 #include "shm.h"
 
 #include <errno.h>

@@ -38,8 +38,8 @@ bool shm_is_populated(int fd, size_t size);
 /* Undoes shm_map(). NULL is allowed. */
 void shm_unmap(void *address, size_t size);
 
-/* Whether a descriptor from a peer is safe to map, so that reading the map cannot raise SIGBUS. 0
- * for a memory file of at least `size` bytes that is sealed against shrinking. -EINVAL for any
- * other file, and for huge pages, which need not be there; -EPERM when it is not sealed; -EMSGSIZE
- * when it is too small. */
+/* Whether a descriptor from a peer is safe to map, so that reading the map cannot raise SIGBUS.
+ * Returns 0 for a memory file of at least `size` bytes that is sealed against shrinking. -EINVAL:
+ * it is any other file, or has huge pages, which need not be there. -EPERM: it is not sealed.
+ * -EMSGSIZE: it is too small. */
 int shm_check(int fd, size_t size);

@@ -28,15 +28,15 @@ int sock_connect(const char *path, int *ret_fd);
 /* Two connected ends. */
 int sock_pair(int ret_fds[2]);
 
-/* Sends one message of 1 or more bytes with `fd_count` descriptors, which stay open here. 0, or
- * -errno: -EPIPE or -ECONNRESET when the peer is gone, without a signal; -ETIMEDOUT when it did not
+/* Sends one message of 1 or more bytes with `fd_count` descriptors, which stay open here. Returns
+ * 0, or -errno. -EPIPE or -ECONNRESET: the peer is gone, without a signal. -ETIMEDOUT: it did not
  * read for SOCK_SEND_TIMEOUT_MS. */
 int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_count);
 
 /* Receives one message and returns its bytes; 0 = the peer closed (an empty message counts as
- * that). timeout_ms: -1 = no limit. 0 = do not wait (-EAGAIN when there is none). Else -ETIMEDOUT
- * after that time. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors than
- * `fd_capacity`; either way the message is gone. The first *ret_fd_count of ret_fds are the
+ * that). The parameter timeout_ms: -1 = no limit; 0 = do not wait (-EAGAIN when there is none).
+ * Else -ETIMEDOUT after that time. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors
+ * than `fd_capacity`; either way the message is gone. The first *ret_fd_count of ret_fds are the
  * caller's to close; it is 0 on every error. With ret_fds NULL no descriptor is welcome. */
 ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
                   size_t *ret_fd_count, int timeout_ms);

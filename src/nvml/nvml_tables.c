@@ -2,8 +2,8 @@
 /*
  * nvidia-smi lists processes by functions of a table that no header describes. Where these stand
  * and what they write is known from NVIDIA's own library in the place of NVML, for release 580 of
- * the driver: github.com/NVIDIA/k8s-test-infra, pkg/gpu/mocknvml/bridge/internal.go. For a driver
- * of that release nvidia-smi gets a copy of the table, in which they are Funnel's.
+ * the driver. It is github.com/NVIDIA/k8s-test-infra, pkg/gpu/mocknvml/bridge/internal.go. For a
+ * driver of that release nvidia-smi gets a copy of the table, in which they are Funnel's.
  */
 #include <pthread.h>
 #include <string.h>

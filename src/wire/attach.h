@@ -10,7 +10,7 @@
  *
  * Refused: a bare struct welcome (hello.h) with a status and a message, then the socket closes.
  * Each offer carries the descriptors anew, and the client closes those of an offer it turns down.
- * From then on commands go through the control region (region.h), and the socket carries only
+ * From then on commands go through the control region (region.h). The socket carries only
  * descriptors, as struct socket_message, and its end tells that the peer has closed. */
 #pragma once
 
@@ -91,9 +91,9 @@ enum socket_message_kind {
     SOCKET_IMAGE = 5,        /* server: memfd of image number `value` */
     SOCKET_LINKED = 6,       /* server: memfd with the result of linking job `value` */
     SOCKET_DMA_BUF = 7,      /* server: a dma-buf of the memory from address `value` on */
-    SOCKET_GRANULE = 8, /* server: the inbox (revocable.h) with a descriptor of the device memory
-                         * at window address `value`; without an inbox the memory ends with the
-                         * server, because its client has a memory limit */
+    SOCKET_GRANULE = 8, /* server: the inbox (revocable.h) with a descriptor of the device memory at
+                         * window address `value`. Without an inbox the memory ends with the server,
+                         * because its client has a memory limit */
 };
 
 struct socket_message {

@@ -2,8 +2,8 @@
 /* The two ends of the control region: commands one way through the ring, answers the other way
  * through reply slots, errors through two words.
  *
- * A command is a struct ring_message whose kind is channel_kind(): its number in the wire ledger,
- * and for a synchronous one the slot of the answer. */
+ * A command is a struct ring_message whose kind is channel_kind(). That is its number in the wire
+ * ledger, and for a synchronous one the slot of the answer. */
 #pragma once
 
 #include <stdatomic.h>

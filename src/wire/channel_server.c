@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's end of the control region. The client can write every byte of it, so nothing in it
+/* The server's end of the control region. The client can write every byte of it. So nothing in it
  * is ever read back except ring messages (ring.c) and, once, whether a caller sleeps. */
 #include "channel.h"
 

@@ -12,9 +12,8 @@
  *
  *     fence words u32[4096] | host-wait words u32[4096] | 16 staging slots of 1 MiB
  *
- * The client is hostile to the server and can write every byte of both; the server reads a word
- * once, into its own memory, and checks it there. channel.c is the only file that touches the
- * control region. */
+ * The client is hostile to the server and can write every byte of both. The server reads a word
+ * once, into its own memory, and checks it there. Only channel.c touches the control region. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the constants, enumerations and structures of our own headers, with their comments, so that
-the protocol is documented from what the code is compiled from. It understands the C that those
-headers have, and refuses the rest."""
+"""Reads the constants, enumerations and structures of our own headers, with their comments. So the
+protocol is documented from what the code is compiled from. It understands the C that those headers
+have, and refuses the rest."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls that a model answers, a folder that client and software GPU share: prototypes of its
-functions, and the functions of the client and of the software GPU that do nothing but call them."""
+"""The calls that a model answers, a folder that client and software GPU share. These are prototypes
+of its functions, and functions of client and software GPU that do nothing but call them."""
 
 from ctext import head, header, prototype, wrap
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/protocol.md, from the prose in api/protocol.md.in, the structures in our headers and the
-commands in wire.api; and C that holds the offsets in it against the compiler's.
+commands in wire.api. Also C that holds the offsets in it against the compiler's.
 
 A line of the prose that is one of these stands for a table:
 

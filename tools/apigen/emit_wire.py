@@ -95,8 +95,8 @@ def emit(api):
 
 
 def api_hash(api):
-    """Both ends must have been built from the same description, its numbers, layouts and constants,
-    and with the same layouts of what they share beside the commands."""
+    """Both ends must have been built from the same description, its numbers, layouts and constants.
+    The layouts of what they share beside the commands have to be the same, too."""
     text = []
     for wire in sorted(api.wires, key=lambda w: w.op):
         text.append(f"{wire.op} {wire.name} {wire.sync}")

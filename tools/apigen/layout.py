@@ -2,9 +2,9 @@
 """Where each field of a wire command lies.
 
 A message is the ring's header, then every scalar in the order of the description, naturally
-aligned, then a 32 bit size for each trailing field, padding to 8; behind that the trailing fields
-themselves, each padded to 8. A reply is the same without the header. Padding is named, so that it
-can be zero."""
+aligned. Then come a 32 bit size for each trailing field, and padding to 8. Behind that are the
+trailing fields themselves, each padded to 8. A reply is the same without the header. Padding is
+named, so that it can be zero."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* funnel checkpoint and restore: the device memory of a program in a directory that outlives
- * daemon, servers and, with CRIU, the process. docs/operating.md says how they go together. */
+/* funnel checkpoint and restore: the device memory of a program in a directory. It outlives daemon,
+ * servers and, with CRIU, the process; docs/operating.md says how they go together. */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* funnel server, namespace, partition and memory: the daemon's commands of these modules, with the
- * options written as elsewhere in funnel, users by name, and listings also as JSON. */
+/* funnel server, namespace, partition and memory: the daemon's commands of these modules. Options
+ * are written as elsewhere in funnel, users go by name, and listings are also JSON. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>

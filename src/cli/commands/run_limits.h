@@ -17,8 +17,8 @@ bool run_limits_are_given(const struct run_limits *limits);
 /* Checks the values: 0, or 2 after an error message. */
 int run_limits_check(const struct run_limits *limits);
 
-/* Puts class and isolation into the environment: before the daemon hears of the program, since it
- * starts the server for these. 0, or an exit status after an error message. */
+/* Puts class and isolation into the environment, before the daemon hears of the program and starts
+ * the server for these. Returns 0, or an exit status after an error message. */
 int run_limits_set_lane(const struct run_limits *limits);
 
 /* Puts the others into the environment. `fd` is connected to the daemon, which knows how many

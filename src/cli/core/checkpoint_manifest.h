@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a checkpoint's directory says of itself: lines of NAME=VALUE in the file "manifest", the
- * last of which is a checksum of those before. docs/design/swapping.md lists them.
+ * What a checkpoint's directory says of itself: lines of NAME=VALUE in the file "manifest". The
+ * last is a checksum of those before. docs/design/swapping.md lists them.
  */
 #pragma once
 

@@ -4,8 +4,8 @@
 #pragma once
 
 /* Makes one in the directory. *ret_envelope is the end of a socket with two descriptors of it, one
- * to write and one only to read, as SUSPEND_CLIENT takes it; the caller closes it. 0, or 1 after an
- * error message. */
+ * to write and one only to read. SUSPEND_CLIENT takes it like that, and the caller closes it.
+ * Returns 0, or 1 after an error message. */
 int suspend_file_make(const char *directory, int *ret_envelope);
 
 /* The same for a file that there is, open to read and write: 0 or -errno. */

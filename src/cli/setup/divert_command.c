@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * funnel divert: nvidia-cuda-mps-control in /usr/bin is Funnel's, for what starts NVIDIA's program
- * there whatever PATH is, as the DRA driver of Kubernetes does in a chroot. It is a script, which
+ * there whatever PATH is. The DRA driver of Kubernetes does so in a chroot. It is a script, which
  * gives Funnel's program NVIDIA's directories, where those who start it look for its socket and its
  * log. NVIDIA's file stays beside it under another name. dpkg-divert renames it, so that upgrades
  * of its package go there, too. Without dpkg a plain rename does.

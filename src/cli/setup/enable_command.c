@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * funnel enable, funnel disable: Funnel's libcuda.so.1 for all programs of the machine, through the
- * dynamic linker's configuration, or of a user, through the environment of that user's logins.
+ * dynamic linker's configuration. Or for a user, through the environment of that user's logins.
  * Where no daemon runs, the library passes calls on to the driver. With --nvml the library for
  * monitors comes, too.
  */

@@ -9,7 +9,6 @@ int text_file_write(const char *path, const char *text, unsigned mode);
 /* The whole text, to be freed, or NULL: -ENOENT, or -EFBIG beyond 1 MiB. */
 int text_file_read(const char *path, char **ret_text);
 
-/* Takes out the lines that end with `mark`, and adds `line` unless that is NULL: 1 when the file
- * has changed, 0 when there was nothing to change. A file that does not exist is made only for a
- * line. */
+/* Takes out the lines that end with `mark`, and adds `line` unless that is NULL. Returns 1 when the
+ * file has changed, and 0 otherwise. A file that does not exist is made only for a line. */
 int text_file_mark(const char *path, const char *mark, const char *line);

@@ -27,8 +27,8 @@ int top_draw_text(int y, int x, int end, const char *text, attr_t attributes);
  */
 int top_draw_bar(int y, int x, int width, double share);
 
-/* The newest shares of a series, the newest at the right, in `height` lines from `y` on, behind an
- * axis of TOP_AXIS_WIDTH columns with 0 to 100 percent. */
+/* The newest shares of a series, the newest at the right, in `height` lines from `y` on. They stand
+ * behind an axis of TOP_AXIS_WIDTH columns with 0 to 100 percent. */
 #define TOP_AXIS_WIDTH 4
 void top_draw_graph(int y, int x, int height, int width, const struct top_series *series,
                     attr_t attributes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The full screen of `funnel top`. Lines from the top: a title, one for each device, the colors'
- * legend, graphs of a device and of the selected program or group, the titles of the columns, the
- * programs. The last line has messages, questions and keys. */
+ * legend, graphs of a device and of the selected program or group. Then the titles of the columns,
+ * and the programs. The last line has messages, questions and keys. */
 #ifdef HAVE_NCURSES
 #include <ncurses.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static int clamp(int value, int least, int most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* "GPU 0 NAME  SM [####    ]  63.4%  MEM [##      ] 12 GiB of 80 GiB  51 C, 320 of 700 W"; where
- * the terminal is narrow, the end of it is left out. */
+/* "GPU 0 NAME  SM [####    ]  63.4%  MEM [##      ] 12 GiB of 80 GiB  51 C, 320 of 700 W". A narrow
+ * terminal does not show the end of it. */
 static void show_device(int y, const struct top_device *device)
 {
     char used[VIEW_CELL], total[VIEW_CELL], sensors[VIEW_CELL], text[TOP_LINE_CAPACITY];

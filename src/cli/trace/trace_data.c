@@ -77,7 +77,7 @@ static bool all_are_done(const struct trace_data *data, bool late)
     return true;
 }
 
-/* The trace is no longer than the connection to the daemon, so `stop` closes that; then the servers
+/* The trace is no longer than the connection to the daemon, so `stop` closes that. Then the servers
  * write down the work that has been done. */
 static void wait_for_files(const struct trace_data *data, int daemon, unsigned seconds,
                            const volatile sig_atomic_t *stop)

@@ -47,8 +47,8 @@ int client_rows_make(const struct snapshot *now, const struct snapshot *before, 
                      const struct client_choice *choice, struct client_rows *ret_rows);
 void client_rows_fini(struct client_rows *rows);
 
-/* Whether the client fits all words of a filter: WORD is a part of its command, user, group, server
- * or process id; NAME=VALUE is the whole of what the column of that name shows. */
+/* Whether the client fits all words of a filter. WORD is a part of its command, user, group, server
+ * or process id. NAME=VALUE is the whole of what the column of that name shows. */
 bool client_filter_fits(const char *filter, const struct client_row *row);
 
 /* Whether every NAME of NAME=VALUE is a column; else `ret_word` is the first that is none. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contexts with a part of the client's multiprocessors. Either the program asks for a number of
- * them (execution affinity), or a variable of MPS gives each context the percentage of the
+ * them (execution affinity). Or a variable of MPS gives each context the percentage of the
  * environment at its creation.
  */
 #include "affinity.h"

@@ -67,8 +67,8 @@ static bool is_contended(void)
     return channel_load(&client->channel).copiers >= CONTENDED_FROM;
 }
 
-/* A helper is inside the library while it works, so that it may wait, and so that no other thread
- * moves the client to another server meanwhile. Threads of the program are inside already. */
+/* A helper is inside the library while it works, so that it may wait. Meanwhile no other thread
+ * moves the client to another server. Threads of the program are inside already. */
 static void take_part(void *context)
 {
     struct transfer *transfer = context;

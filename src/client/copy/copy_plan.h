@@ -62,8 +62,8 @@ static inline void box_set_dst(struct box *box, uint64_t address)
 /* Rows that follow each other on both sides are one. */
 struct box box_flatten(const struct box *box);
 
-/* Chunks are small enough for the thread and the GPU to work side by side, and large enough to make
- * the cost of a command small. Where it is contended, they are as large as they can be. */
+/* Chunks are small enough for the thread and the GPU to work side by side. They are large enough to
+ * make the cost of a command small. Where it is contended, they are as large as they can be. */
 uint64_t copy_chunk_size(uint64_t total, uint64_t slot_size, bool contended);
 
 /* `box` is not empty. */

@@ -20,7 +20,7 @@ enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, cha
  * them. */
 bool attach_is_whole(void);
 
-/* For a client whose server has ended: attaches to another one, which offers the same window and
- * devices and knows nothing else of the client yet. No other thread is inside the library. On
+/* For a client whose server has ended: attaches to another one. It offers the same window and
+ * devices, and knows nothing else of the client yet. No other thread is inside the library. On
  * failure `why` gets a message. */
 bool attach_again(char *why, size_t why_size);

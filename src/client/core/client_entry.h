@@ -61,8 +61,8 @@ static inline CUresult client_passed_on(const char *name, CUresult result)
 CUstream client_default_stream_swap(CUstream stream);
 
 /* FUNNEL_TRACE: one line for each call, written when it returns; or a profiler, whose hooks are
- * called (client_profile.h). client_call_began() returns clock_ns(); `name` is a literal of the
- * generated code. */
+ * called (client_profile.h). The result of client_call_began() is clock_ns(), and `name` is a
+ * literal of the generated code. */
 extern bool client_tracing;
 uint64_t client_call_began(const char *name, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

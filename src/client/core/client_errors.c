@@ -16,7 +16,7 @@
 /* The command that failed was the last one, but other threads may have sent some since. */
 #define REASON_WITHIN 8
 
-/* A kernel that the program looks for may not be there, which is an answer; or the driver cannot
+/* A kernel that the program looks for may not be there, which is an answer. Or the driver cannot
  * load its code, and then the server says why. */
 static bool may_be_mistake(const char *name, CUresult result)
 {

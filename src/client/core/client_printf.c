@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device printf output goes through the C library's streams, as with any CUDA driver, so that it
- * keeps its order with the output of the program itself.
+ * Device printf output goes through the C library's streams, as with any CUDA driver. So it keeps
+ * its order with the output of the program itself.
  */
 #include "client_printf.h"
 

@@ -10,8 +10,8 @@
 #include "hello.h"
 
 /* The path of the daemon's socket in directory number `index` of CUDA_MPS_PIPE_DIRECTORY, which has
- * colons between them, or in the default directory. 1, 0 when there is no such directory, or
- * -ENAMETOOLONG. */
+ * colons between them, or in the default directory. Returns 1, or 0 when there is no such
+ * directory, or -ENAMETOOLONG. */
 int environment_socket_path(unsigned index, char *path, size_t capacity);
 
 /* Where root's daemon listens, which serves all users: the second choice of a process without

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launchable graphs: in which segment each node goes, and what a node needs to be launched. A
- * change that leaves a node in its segment is sent to the server as it is; after any other the
+ * change that leaves a node in its segment is sent to the server as it is. After any other the
  * whole graph is planned anew.
  */
 #include "exec_plan.h"

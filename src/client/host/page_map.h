@@ -27,8 +27,8 @@ int page_map_read(uint64_t start, uint64_t end, struct page_area *areas, unsigne
  */
 int page_map_find(uint64_t address, struct page_area *ret_area);
 
-/* The name of the file that is mapped at `address`, as it was when it was opened; a line break in
- * it is written as \012. 0; -ENOENT where there is none; -ENAMETOOLONG; -errno. */
+/* The name of the file that is mapped at `address`, as it was when it was opened, with \012 for a
+ * line break. 0. -ENOENT: there is none. -ENAMETOOLONG, or -errno. */
 int page_map_name(uint64_t address, char *ret_name, size_t size);
 
 /* Parses one line of that file: false when it is not such a line. ret_area is the whole area. */

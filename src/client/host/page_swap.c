@@ -140,7 +140,7 @@ static int hold_by_signals(struct guard *guard, const struct page_area *areas, u
     return r;
 }
 
-/* A signal handler would be a writer on this thread, so signals are blocked; but not SIGSEGV, for
+/* A signal handler would be a writer on this thread, so signals are blocked. SIGSEGV is not, for
  * other threads that do this look which block it. */
 static int hold_writers(struct guard *guard, const struct page_area *areas, unsigned count,
                         bool may_signal)

@@ -9,7 +9,7 @@
 #include "page_map.h"
 
 /* The areas become those of a memory file, whose first byte goes to address `first` and is also
- * mapped at `window`. 0, or -errno: -EOPNOTSUPP when writers could not be held back, or the
+ * mapped at `window`. Returns 0, or -errno. -EOPNOTSUPP: writers could not be held back, or the
  * caller's own stack is in an area. Whatever fails leaves the memory as it was. */
 int pages_share(const struct page_area *areas, unsigned count, uint64_t first, int fd,
                 void *window);

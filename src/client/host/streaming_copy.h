@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memcpy() for data that the copying core does not read again: the stores bypass its caches, so
+ * memcpy() for data that the copying core does not read again. The stores bypass its caches, so
  * that no line is fetched only to be overwritten.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler stays once it is there: a thread may have met a page that was read-only and be told
+ * The handler stays once it is there. A thread may have met a page that was read-only, and be told
  * so only when it is writable again. Whether it is, the kernel says: it adds nothing to a word
  * there. All other faults are the program's, and its handler's that was there before.
  */

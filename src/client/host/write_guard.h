@@ -8,10 +8,10 @@
 
 #include "page_map.h"
 
-/* 0; -EOPNOTSUPP where a thread blocks SIGSEGV, where the program has put another handler in the
- * place of this one, and on other processors than x86-64; -errno. Waits while another thread is
- * between the two calls. Until the second the caller neither writes to the areas nor uses malloc(),
- * and it has blocked its signals, but SIGSEGV. */
+/* Returns 0 or -errno. -EOPNOTSUPP: a thread blocks SIGSEGV, the program has put another handler in
+ * the place of this one, or the processor is no x86-64. Waits while another thread is between the
+ * two calls. Until the second the caller neither writes to the areas nor uses malloc(), and it has
+ * blocked its signals, but SIGSEGV. */
 int write_guard_begin(const struct page_area *areas, unsigned count);
 
 /* The areas get the protection back that they had, and the writers go on. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What libpthread.so.0 and libdl.so.2 held before glibc 2.34 made them parts of libc.so.6. Newer
- * systems still have both, empty, so a library that asks for these functions by their old versions,
+ * systems still have both, empty. So a library that asks for these functions by their old versions,
  * and for these two libraries, is at home in both.
  */
 LIBPTHREAD(pthread_create)

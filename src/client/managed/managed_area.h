@@ -17,9 +17,9 @@ bool area_is_possible(void);
 /* Logs, once, by which means it moves, or why it does not where that might be a surprise. */
 void area_explain(void);
 
-/* The heap of areas of a device, that of areas which begin with memory of the host
- * (managed_exchange.h), the heap that an allocation is from, and the descriptor of the watch. Only
- * where it is possible. */
+/* The heap of areas of a device; that of areas which begin with memory of the host
+ * (managed_exchange.h). Then the heap that an allocation is from, and the descriptor of the watch.
+ * Only where it is possible. */
 struct heap *area_heap(const struct device *device);
 struct heap *area_hosted_heap(const struct device *device);
 struct heap *area_heap_of(uint64_t address);

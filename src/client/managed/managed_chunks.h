@@ -12,8 +12,8 @@
 #include "heap.h"
 
 /* Makes the chunks of an area. Of an area of several chunks, the device takes what it has capacity
- * for, after `trim` has given back unused memory, and the host takes the rest. A smaller area is
- * hosted whole or not at all. CUDA_ERROR_OUT_OF_MEMORY. */
+ * for, after `trim` has given back unused memory. The host takes the rest. A smaller area is hosted
+ * whole or not at all. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult chunks_create(const struct heap *heap, bool hosted, uint64_t size, void (*trim)(void),
                        uint64_t *ret_address);
 

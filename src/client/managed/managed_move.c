@@ -224,7 +224,7 @@ void move_fetch_locked(const struct managed_allocation *managed, const struct mo
     managed_batch_send_locked(&batch);
 }
 
-/* A copy that has not run yet would overwrite the program's later writes to a page, so until then
+/* A copy that has not run yet would overwrite the program's later writes to a page. So until then
  * no page of the device is shown. The fence of one stream tells nothing about another one. */
 static bool arrives_on_other_locked(const struct managed_allocation *managed,
                                     const struct stream *stream)

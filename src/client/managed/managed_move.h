@@ -38,7 +38,7 @@ void move_up_for_variable_locked(uint64_t address, uint64_t size);
 CUresult move_down(uint64_t address, uint64_t size, struct stream *stream);
 
 /* Small allocations that the program has used lately come down behind the work of the stream, if no
- * other stream has any; NULL = of any one stream. After the wait they are shown, so that the next
+ * other stream has any. NULL means any one stream. After the wait they are shown, so that the next
  * access is no page fault. */
 void move_prefetch(struct stream *stream);
 void move_show_prefetched(void);

@@ -8,8 +8,8 @@
 #include "managed_move.h"
 #include "wire_calls.h"
 
-/* For allocations that are in use on more streams than they tell apart: the last launch on each
- * stream that was given anything managed, by fence word. Under the lock of allocations. */
+/* For allocations that are in use on more streams than they tell apart. It has the last launch on
+ * each stream that was given anything managed, by fence word. Under the lock of allocations. */
 static struct {
     struct use *by_word;
     uint32_t end; /* words from here on have none */

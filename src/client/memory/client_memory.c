@@ -67,7 +67,7 @@ struct heap *memory_host_heap(void)
 
 /* ---- fork ---- */
 
-/* Granules are held by descriptors, which a child would hold on to: the lists of them have to be
+/* Granules are held by descriptors, which a child would hold on to. So the lists of them have to be
  * whole when the child looks at them. */
 void memory_before_fork(void)
 {

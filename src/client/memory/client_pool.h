@@ -21,8 +21,8 @@ struct pool_sharing {
 bool pool_sharing_get(CUmemoryPool pool, struct pool_sharing *ret_sharing);
 void pool_sharing_set(CUmemoryPool pool, const struct pool_sharing *sharing);
 
-/* A pool of at most `most` bytes (0: as many as there are), of the host where `device` is NULL: its
- * handle, or 0 when out of memory. */
+/* A pool of at most `most` bytes (0: as many as there are), of the host where `device` is NULL.
+ * Returns its handle, or 0 when out of memory. */
 uint64_t pool_create(struct device *device, uint64_t most);
 
 /* Called once while attaching. */

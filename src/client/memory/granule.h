@@ -37,9 +37,9 @@ bool granule_is_kept(int fd);
  * has gone with its server. No other thread is inside. */
 bool granules_are_whole(void);
 
-/* Gives a new server the memory of the last one. The first does so for the heaps here, the others
- * for one granule of another heap, and for one of host memory that is in no heap. No other thread
- * is inside. Returns the server's error. */
+/* Gives a new server the memory of the last one. The first does so for the heaps here. The others
+ * do it for one granule of another heap, and for one of host memory that is in no heap. No other
+ * thread is inside. Returns the server's error. */
 CUresult granule_replay_all(void);
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd);
 CUresult granule_replay_hosted(const struct heap *heap, uint64_t address, uint64_t size, int fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pools that a program names by their place: those of a device, and those of the host, of which
- * there is one for each type of location. NUMA nodes share theirs.
+ * The pools that a program names by their place: those of a device, and those of the host. The host
+ * has one for each type of location. NUMA nodes share theirs.
  */
 #include "cleanup.h"
 #include "client_pool.h"

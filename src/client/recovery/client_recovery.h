@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moving to another server when the one there was is gone: because a kernel of some program took
- * the context with it, or because it died. The client's memory is still there, held by descriptors,
- * and its handles are its own. So a client that had no work in flight makes everything again where
- * it was. One that had, or that has something that cannot be made again, reports the error.
+ * Moving to another server when the one there was is gone. It died, or a kernel of some program
+ * took the context with it. The client's memory is still there, held by descriptors, and its
+ * handles are its own. So a client that had no work in flight makes everything again where it was.
+ * One that had, or that has something that cannot be made again, reports the error.
  */
 #pragma once
 

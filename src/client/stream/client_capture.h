@@ -78,8 +78,8 @@ static inline CUresult capture_check_stream(struct stream *stream)
  * captured, and that capture is invalid from then on. */
 CUresult capture_check_event(struct capture_event *event);
 
-/* Before a call that might make capturing streams wait, such as an allocation:
- * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED when a capture forbids that to the calling thread, and that
+/* Before a call that might make capturing streams wait, such as an allocation.
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: a capture forbids that to the calling thread, and that
  * capture is invalid from then on. */
 CUresult capture_check_unsafe(void);
 

@@ -64,7 +64,7 @@ CUresult stream_enter_uncaptured(CUstream handle, struct stream **ret_stream);
 
 /*
  * Every command on a stream stands between these two. They hold the channel lock, so sequence
- * numbers enter the ring in order. stream_begin() announces work without a fence;
+ * numbers enter the ring in order. Work announced by stream_begin() has no fence.
  * stream_begin_fenced() returns the number that the command has to carry.
  */
 void stream_begin(struct stream *stream);

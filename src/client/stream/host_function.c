@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host functions. The stream writes a fence and then waits for its host-wait word; a thread of the
+ * Host functions. The stream writes a fence and then waits for its host-wait word. A thread of the
  * library sees the fence, runs the function, and ends the wait. The thread is made by the first
  * use. It runs one function at a time, in the order in which the fences of different streams pass.
  */

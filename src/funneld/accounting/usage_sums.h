@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients without a line of their own in usage.jsonl are added up, a sum for each user and each set
- * of devices. Clients of subordinate users count for their user. So a user who starts programs
- * without end, or a disk that is full for long, costs the journal details but no seconds of a GPU.
+ * of devices. Clients of subordinate users count for their user. So programs that a user starts
+ * without end, or a disk that is full for long, cost the journal details. They cost it no seconds
+ * of a GPU.
  */
 #pragma once
 

@@ -359,7 +359,7 @@ static void delay_program(struct pending_client *client)
 /* ---- front ends ---- */
 
 /* The server of the program that the front end is about to become takes some tenths of a second to
- * start, and most programs need longer before they use it. What fails here will fail again, and be
+ * start. Most programs need longer before they use it. What fails here will fail again, and be
  * reported, when the program says hello. The executable is not known yet. */
 static void start_server_ahead(struct pending_client *client)
 {

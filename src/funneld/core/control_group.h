@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control groups of a process, as the kernel shows them to the daemon: one path in version 2,
- * and one for each hierarchy of version 1. A cgroup namespace of the process changes nothing in
- * that. Operators name a group by its directory below /sys/fs/cgroup.
+ * The control groups of a process, as the kernel shows them to the daemon. There is one path in
+ * version 2, and one for each hierarchy of version 1. A cgroup namespace of the process changes
+ * nothing in that. Operators name a group by its directory below /sys/fs/cgroup.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 
 #define CONTROL_GROUP_ROOT "/sys/fs/cgroup"
 
-/* Reads PROC/PID/cgroup, where PROC is /proc: 0 and a text that the caller frees, or -errno; -E2BIG
- * for one of more than 128 KiB, which no kernel shows. */
+/* Reads PROC/PID/cgroup, where PROC is /proc. Returns 0 and a text that the caller frees, or
+ * -errno. -E2BIG: it has more than 128 KiB, as none that a kernel shows. */
 int control_groups_read(const char *proc, pid_t pid, char **ret_groups);
 
 /* The path of version 2, in which the root is "". False where there is none, or it is outside of

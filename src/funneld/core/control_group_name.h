@@ -8,7 +8,7 @@
  *     scope_NAME              a scope of a user's systemd
  *
  * A pod counts more than a job, that more than a container, and a scope least, wherever in the path
- * they are: the containers of a pod are one group.
+ * they are. So the containers of a pod are one group.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which programs have another class, or another lane, than they had when they came: by an order of
- * an operator, or because their kernels are long (lane_watch.h). A program is known by the token of
- * its hello, so that it comes back where it was when its server has ended. The one that has been
- * asked for least lately is forgotten when there are too many, and is then as it was when it came.
+ * Which programs have another class, or another lane, than they had when they came. An operator has
+ * ordered that, or their kernels are long (lane_watch.h). A program is known by the token of its
+ * hello, so that it comes back where it was when its server has ended. The one that has been asked
+ * for least lately is forgotten when there are too many, and is then as it was when it came.
  */
 #pragma once
 

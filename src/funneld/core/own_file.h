@@ -12,6 +12,6 @@ int own_file_check(int fd);
  * and never a part. 0, or -errno when the old file stays. */
 int own_file_replace(const char *path, const void *data, size_t size);
 
-/* Reads such a file, never through a link. 0 with an allocated text, which a NUL follows; -EPERM
- * when it is not the daemon's alone; -EFBIG beyond `most` bytes; -errno. */
+/* Reads such a file, never through a link. Returns 0 with an allocated text, which a NUL follows,
+ * or -errno. -EPERM: it is not the daemon's alone. -EFBIG: it exceeds `most` bytes. */
 int own_file_read(const char *path, size_t most, char **ret_text, size_t *ret_size);

@@ -13,6 +13,6 @@ struct pid_viewer {
 /* Of a front end by its number in the daemon's namespace, which is 0 for one outside. */
 struct pid_viewer pid_viewer_of(pid_t pid);
 
-/* The number of a process of the daemon's namespace as the viewer sees it; 0 where the viewer does
- * not see it, or the kernel does not tell. */
+/* The number of a process of the daemon's namespace as the viewer sees it. 0: the viewer does not
+ * see it, or the kernel does not tell. */
 pid_t pid_seen_by(const struct pid_viewer *viewer, pid_t pid);

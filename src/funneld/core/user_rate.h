@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How often a user may cause something that costs others. An attach takes a thread and a window in
- * the server, and lines in both logs; the start of a server takes a process with a context. What
+ * the server, and lines in both logs. The start of a server takes a process with a context. What
  * comes faster waits instead of being refused; some may come at once.
  */
 #pragma once

@@ -2,7 +2,7 @@
 /*
  * The orders of an operator to a client from the status page. The query names the client by
  * server=PID&id=ID&pid=PID, as /api/state lists it. The answer is {"status":N}: 0, a CUresult, or a
- * negative errno; or 400 for a query that is wrong, 404 for a client that is not there.
+ * negative errno. Or 400 for a query that is wrong, and 404 for a client that is not there.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
 
 #include "http_server.h"
 
-/* Reads a head of `size` bytes, which a NUL follows, into the request; changes the text. 0, or the
- * status of the refusal. 405 for other methods than GET, HEAD and POST; 400 for a text that is no
+/* Reads a head of `size` bytes, which a NUL follows, into the request; changes the text. Returns 0,
+ * or the status of the refusal. 405: the method is not GET, HEAD or POST. 400: the text is no
  * request or too long, has a NUL in it, or names two hosts. */
 int http_parse(char *text, size_t size, struct http_request *ret_request);
 

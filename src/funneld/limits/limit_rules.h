@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rules: limits that an operator has set for a user or a named group. They replace the limits of
- * the server for every client of that user or group; what a client asks for itself can still only
+ * the server for every client of that user or group. What a client asks for itself can still only
  * tighten them. They last until the daemon is stopped (commands/settings.h).
  */
 #pragma once
@@ -39,7 +39,7 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
 void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct server_ready *ready,
                        const struct server_limits *limits_of_server, struct server_limits *limits);
 
-/* The class of a program that asks for `asked`: the lowest that has been set for its user, its
+/* The class of a program that asks for `asked`. The lowest that has been set for its user, its
  * group and, as `of_space`, its namespace bounds it (client_class.h). */
 uint32_t limit_rules_class(const struct limit_rules *rules, const struct server_identity *identity,
                            uint32_t of_space, uint32_t asked);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The GPUs behind the servers that a status query has asked. Servers of several users may share a
- * GPU, and each of them describes it: here it stands once, and its UUID tells which one it is.
+ * GPU, and each of them describes it. Here it stands once, and its UUID tells which one it is.
  */
 #pragma once
 

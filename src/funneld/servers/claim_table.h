@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of claims (claims.h) that the daemon gives to servers: one for each user, so that no
- * server of another user can read the tokens in it. */
+/* The tables of claims (claims.h) that the daemon gives to servers. There is one for each user, so
+ * no server of another user can read the tokens in it. */
 #pragma once
 
 #include <sys/types.h>

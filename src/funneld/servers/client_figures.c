@@ -27,7 +27,7 @@ static uint64_t times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* How often something has happened, and how many bytes were copied: these are counted when they are
+/* How often something has happened, and how many bytes were copied. These are counted when they are
  * asked for, which may be before they can be done. The mean wait is an estimate. */
 static void cut_counts(struct server_usage *usage, uint64_t span)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Domains of fate: groups of programs of a service that a fault of another group does not reach,
- * since each has a lane of its own (lane.h). Programs in quarantine are a domain always. Operators
- * and programs ask for others (isolation.h): by `--isolate`, in the configuration file, and by
+ * Domains of fate: groups of programs of a service that a fault of another group does not reach.
+ * Each has a lane of its own (lane.h). Programs in quarantine are a domain always. Operators and
+ * programs ask for others (isolation.h): by `--isolate`, in the configuration file, and by
  * FUNNEL_ISOLATE.
  */
 #pragma once

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes: the servers of one service. The main lane serves critical and normal programs, the batch
- * lane those of class batch, and each domain of fate (isolation.h) has lanes of its own. A lane is
- * a server process like every other, with a name of its own (lane_name.h). So whatever finds a
+ * Lanes: the servers of one service. The main lane serves critical and normal programs, and the
+ * batch lane those of class batch. Each domain of fate (isolation.h) has lanes of its own. A lane
+ * is a server process like every other, with a name of its own (lane_name.h). So whatever finds a
  * server by its name (programs that wait, replacement, fault drain, takeover) treats lanes as
  * different servers.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Moves of running programs between the lanes of their service. The other lane is started if it
- * does not run. Then the server is asked to let the program go at its next idle point, and the
- * program attaches again as after the end of a server. It loses nothing when it cannot move: it
- * stays, and says why.
+ * does not run. Then the server is asked to let the program go at its next idle point. The program
+ * attaches again as after the end of a server. It loses nothing when it cannot move: it stays, and
+ * says why.
  */
 #pragma once
 

@@ -8,9 +8,9 @@
  * shows after the move alone: one that has never been alone before may only have waited.
  *
  * Programs of class normal are moved, where no operator has given them that class while they ran.
- * Those that are one of several processes of a job stay: they may open each other's memory later by
- * cudaIpc, whose names do not reach another lane. FUNNEL_OFF=lane-moves in the daemon's environment
- * switches all of this off.
+ * Programs that are one of several processes of a job stay. They may open each other's memory later
+ * by cudaIpc, whose names do not reach another lane. FUNNEL_OFF=lane-moves in the daemon's
+ * environment switches all of this off.
  */
 #pragma once
 
@@ -25,14 +25,14 @@
 struct client_record;
 struct daemon;
 
-/* Kernels of this length are long. Two lanes make a fourth of the launches of one lane with kernels
- * of 50 us, and more than one lane with kernels of 2 ms (docs/design/lanes.md). */
+/* Kernels of this length are long. With kernels of 50 us two lanes make a fourth of the launches of
+ * one lane, and with kernels of 2 ms more than one (docs/design/lanes.md). */
 #define LANE_LONG_NS (2 * NS_PER_MS)
 
 /* A switch costs some 70 us: kernels that wait for ten times as long gain by one. */
 #define LANE_WAIT_NS (700 * NS_PER_US)
 
-/* Kernels that come many at a time, as in a graph, wait less each: a program waits, too, when its
+/* Kernels that come many at a time, as in a graph, wait less each. A program waits, too, when its
  * kernels take so many times as long as alone. */
 #define LANE_SLOWDOWN 4u
 
@@ -43,8 +43,8 @@ struct daemon;
  * multiprocessors of the one that waits. */
 #define LANE_DOMINANCE 4u
 
-/* A move does not pay when a launch of the program itself takes so many times as long after it, in
- * two reports one after the other. */
+/* A move does not pay when a launch of the program takes so many times as long after it. Two
+ * reports in a row have to say so. */
 #define LANE_LOSS 4u
 
 /* After a move that did not pay. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Namespaces of MPS 3: groups of a server's clients, each with a socket of its own that its
- * programs connect to, and limits of its own.
+ * Namespaces of MPS 3: groups of a server's clients. Each has a socket of its own that its programs
+ * connect to, and limits of its own.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ struct mps_namespace {
     struct event *acceptor; /* NULL until there is a loop */
 };
 
-/* Names of services and namespaces: lower-case letters, digits and _; not those of other files in
- * the pipe directory. service_name_check() returns 0, or -EINVAL with a message. */
+/* Names of services and namespaces: lower-case letters, digits and _, and not those of other files
+ * in the pipe directory. The function service_name_check() returns 0, or -EINVAL with a message. */
 bool service_name_is_lower_case(const char *name);
 bool service_name_is_reserved(const char *name);
 int service_name_check(const char *name, char ret_reason[GRAMMAR_REASON_MAX]);

@@ -12,9 +12,8 @@
 
 struct server_process;
 
-/* How a response arrives. `end` is called exactly once: status is what RESULT says, 0 for
- * STATUS_END, -EPIPE when the server died, -ETIMEDOUT when it did not respond in time, or is
- * stopped. */
+/* How a response arrives. `end` is called exactly once. Its status is what RESULT says, or 0 for
+ * STATUS_END. -EPIPE: the server died. -ETIMEDOUT: it did not respond in time, or is stopped. */
 struct response_handler {
     void (*row)(void *context, const struct server_status_row *row); /* may be NULL */
     void (*end)(void *context, int status, const struct server_status_end *totals);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The replacement of a server that ends without an order, because of a fault,
- * a signal or the stall timeout: its standby, or a new server. Neither waits until the process of
- * the old one has gone, because its driver takes some tenths of a second to clean up.
+ * The replacement of a server that ends without an order, because of a fault, a signal or the stall
+ * timeout. It is its standby, or a new server. Neither waits until the process of the old one has
+ * gone, because its driver takes some tenths of a second to clean up.
  */
 #pragma once
 
@@ -21,6 +21,6 @@ bool replacement_find(struct server_process *server, bool wanted);
 /* Whether another server is starting under the name of this one. */
 bool replacement_is_coming(const struct server_process *server);
 
-/* The server serves, or nothing will under its name for now: those before it that have faulted need
+/* The server serves, or nothing will under its name for now. Those before it that have faulted need
  * not wait any more until it is ready. */
 void replacement_end_old(const struct server_process *server);

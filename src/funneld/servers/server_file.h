@@ -69,8 +69,8 @@ struct saved_process {
 
 /* ---- writing ---- */
 
-/* Makes the file, the pipe and the socket of a server that is about to be started: 0 with the
- * listening socket, which is the caller's; -errno. */
+/* Makes the file, the pipe and the socket of a server that is about to be started. Returns 0 with
+ * the listening socket, which is the caller's, or -errno. */
 int server_file_create(struct server_process *server, int *ret_listen_fd);
 
 /* For the child, before it becomes the server: enters itself. */
@@ -91,8 +91,8 @@ void server_file_remove_name(const char *directory, const char *name);
 /* ---- reading, by the next daemon ---- */
 
 /* Opens a file that a daemon has left, and waits for a child that may still be entering itself in
- * it. 0 with file->fd open, or -errno: -EPERM when others than the daemon's user own or reach the
- * file. */
+ * it. Returns 0 with file->fd open, or -errno. -EPERM: others than the daemon's user own or reach
+ * the file. */
 int server_file_open(struct server_file *file, const char *directory, const char *name);
 
 /* 0; -ENODATA where that part was not written, or was cut off; -EPROTO where it is of another

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A server logs through a pipe, and the daemon writes the lines to server.log: no process of a
+ * A server logs through a pipe, and the daemon writes the lines to server.log. So no process of a
  * user has a file of the daemon's open. So the daemon bounds the file and what comes in a minute,
  * and lines of a server and its standby do not mix.
  *

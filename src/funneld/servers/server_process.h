@@ -117,8 +117,9 @@ void server_process_signal(const struct server_process *server, int number);
 int server_process_start(struct daemon *daemon, const struct server_route *route,
                          struct server_process **ret_server);
 
-/* Starts a server like this one, to stand by for it or to serve in its place, which it must have
- * left then. 0 with the other one in the list; errors of server_process_start(). */
+/* Starts a server like this one, to stand by for it or to serve in its place. In the second case
+ * this one has left it. Returns 0 with the other one in the list, or errors of
+ * server_process_start(). */
 int server_process_start_another(const struct server_process *server, enum server_role role,
                                  struct server_process **ret_another);
 

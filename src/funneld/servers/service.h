@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Services: the servers that operators define by name. A service is a record that outlives the
- * processes which do its work. It listens at <pipe directory>/<name>/funnel, and programs that
- * connect there are served by its server, with the limits of the namespace that the socket belongs
- * to. A user's own server, uid_N, needs no service; a service of that name replaces it.
+ * processes which do its work. It listens at <pipe directory>/<name>/funnel. Its server serves the
+ * programs that connect there, with the limits of the namespace that the socket belongs to. A
+ * user's own server, uid_N, needs no service; a service of that name replaces it.
  */
 #pragma once
 
@@ -46,7 +46,7 @@ struct mps_namespace *service_namespace(const struct service *service, const cha
 /* Where programs find the server of that name. */
 const char *service_directory(const struct daemon *daemon, const char *name);
 
-/* The server of this service's programs; and that of programs which a user connects to the daemon's
+/* The server of this service's programs. And that of programs which a user connects to the daemon's
  * own socket, with `ret_space` the namespace that they belong to, or NULL. */
 struct server_route service_route(const struct service *service);
 struct server_route service_route_of_user(const struct daemon *daemon, uid_t uid, gid_t gid,

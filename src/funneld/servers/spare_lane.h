@@ -4,7 +4,7 @@
  * server's context. So a program that the main lane has not had starts in the spare lane while long
  * kernels run in the main lane. It moves to the main lane when none have run there for a while.
  *
- * A program that the main lane has had starts there, because its code is there: a kernel of any
+ * A program that the main lane has had starts there, because its code is there. A kernel of any
  * length does not delay it, and the start of a lane takes a second. That is also why no lane starts
  * for a kernel before it has been seen in two heartbeats.
  *

@@ -26,8 +26,8 @@
 
 /* ---- its process ---- */
 
-/* The descriptor comes first: what is read afterwards is of the process that it belongs to, or that
- * has ended. 0; -ESRCH when it has ended; -EPERM when it is another user's now. */
+/* The descriptor comes first. What is read afterwards is of the process that it belongs to, or that
+ * has ended. Returns 0. -ESRCH: it has ended. -EPERM: it is another user's now. */
 static int find_process(struct server_process *server, const struct saved_process *saved)
 {
     char path[40];

@@ -31,7 +31,7 @@ struct server_process;
  * own. NVIDIA does not publish how long its own are. */
 uint32_t timeslice_of_policy(uint32_t policy);
 
-/* Measured on an H100 (docs/design/lanes.md), beside kernels of 12 ms: a critical program with 20
+/* Measured on an H100 (docs/design/lanes.md), beside kernels of 12 ms. A critical program with 20
  * ms waits for a batch program with 50 us about as long as with 0. It keeps its context until its
  * own work is done. */
 #define TIMESLICE_MAIN_US 20000u

@@ -85,16 +85,17 @@ CUresult capture_wait_locked(struct capture_stream *stream, struct capture_event
  * the capture and answers CUDA_ERROR_CAPTURED_EVENT; 0 for another event. */
 CUresult capture_refuse_event_locked(struct capture_event *event);
 
-/* Before a call on this stream that cannot be captured (synchronize, query). 0 when the stream does
- * not capture; else invalidates the capture and answers CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
+/* Before a call on this stream that cannot be captured (synchronize, query). Returns 0 when the
+ * stream does not capture. Else it invalidates the capture and answers
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. */
 CUresult capture_refuse_locked(struct capture_stream *stream);
 
 /* Before work in the legacy stream. 0, or CUDA_ERROR_STREAM_CAPTURE_IMPLICIT when it would wait for
  * a capturing stream, whose capture is then invalid. */
 CUresult capture_legacy_locked(CUcontext context);
 
-/* Before a call that is unsafe while a stream captures (cuMemAlloc, cuCtxSynchronize): 0, or
- * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED as the modes of this thread and of the captures say. */
+/* Before a call that is unsafe while a stream captures (cuMemAlloc, cuCtxSynchronize). Returns 0,
+ * or CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED as the modes of this thread and of the captures say. */
 CUresult capture_unsafe_locked(void);
 
 /* The stream is about to be destroyed. A capture that it began ends with it. A capture that it

@@ -19,8 +19,8 @@ struct jit_link_options {
 /* Loads the library, once and before the first compilation: 0; -ENOENT, with the reason. */
 int jit_link_open(const char *path, char *why, size_t why_size);
 
-/* Compiles PTX, which ends with a NUL. The caller frees code and log; both may be NULL. 0 or
- * -ENOMEM. -EINVAL for an error in the PTX, which the log names. -EPROTONOSUPPORT for a PTX version
- * that the library does not know. */
+/* Compiles PTX, which ends with a NUL. The caller frees code and log; both may be NULL. Returns 0
+ * or -ENOMEM. -EINVAL: an error in the PTX, which the log names. -EPROTONOSUPPORT: the library does
+ * not know that PTX version. */
 int jit_link_compile(const char *ptx, const struct jit_link_options *options, void **ret_code,
                      size_t *ret_size, char **ret_log);

@@ -29,9 +29,9 @@ struct ptx_compiled {
     const char *log; /* the compiler's messages, not NULL */
 };
 
-/* Any thread. 0; -EINVAL, -EPROTONOSUPPORT: see jit_link.h, with a log; -EBADMSG when the compiler
- * crashed, exceeded its time or sent an invalid answer; -EPIPE when its process is gone; -ENOMEM.
- * In each case the caller frees the result with ptx_compiled_fini(). */
+/* Any thread. Returns 0 or -ENOMEM. -EINVAL, -EPROTONOSUPPORT: see jit_link.h, with a log.
+ * -EBADMSG: the compiler crashed, exceeded its time or sent an invalid answer. -EPIPE: its process
+ * is gone. In each case the caller frees the result with ptx_compiled_fini(). */
 int ptx_compiler_compile(const struct ptx_compiler *compiler, const struct image_source *source,
                          const struct jit_link_options *options, struct ptx_compiled *ret_compiled);
 void ptx_compiled_fini(struct ptx_compiled *compiled);

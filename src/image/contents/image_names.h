@@ -28,7 +28,7 @@ struct image_names {
 /* An unknown number of bytes. */
 #define IMAGE_BYTES_UNKNOWN UINT64_MAX
 
-/* Adds the names of all variables of a part: false when they are not known, or the state of a
+/* Adds the names of all variables of a part. False when they are not known, or the state of a
  * variable is not in its bytes. In either case *ret_bytes is their size, or IMAGE_BYTES_UNKNOWN. */
 bool image_part_names(const struct image_part *part, struct image_names *names,
                       uint64_t *ret_bytes);

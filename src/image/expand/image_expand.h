@@ -12,7 +12,7 @@
 
 /*
  * Copies or decompresses the payload into memory that the caller frees. A NUL, which `*ret_size`
- * does not count, ends it. 0, -ENOMEM or -EINVAL: the payload does not decompress, contradicts its
- * header, or would be larger than `limit` bytes, which is below 2 GiB.
+ * does not count, ends it. Returns 0 or -ENOMEM. -EINVAL: the payload does not decompress,
+ * contradicts its header, or would exceed `limit` bytes, which is below 2 GiB.
  */
 int image_expand(const struct image_entry *entry, size_t limit, char **ret_bytes, size_t *ret_size);

@@ -67,8 +67,8 @@ void image_process_stop(struct image_process *process);
 int image_process_ask(const struct image_process *process, const struct image_source *source,
                       const struct image_task *task);
 
-/* Waits for the answer, which the caller frees and must check, and closes the pipe. 0, -ENOMEM, or
- * -EPIPE when the forking process is gone. -EBADMSG when the answer is empty or too long, because
+/* Waits for the answer, which the caller frees and must check, and closes the pipe. Returns 0 or
+ * -ENOMEM. -EPIPE: the forking process is gone. -EBADMSG: the answer is empty or too long, because
  * the job crashed or exceeded its time. */
 int image_process_answer(const struct image_process *process, int pipe, void **ret_answer,
                          size_t *ret_size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A message is a header, a record for each variable and for each kernel that prints or allocates,
- * each followed by its name, and the strings. */
+ * and the strings. Each record's name follows it. */
 #include "image_facts.h"
 
 #include <errno.h>

@@ -27,9 +27,9 @@ struct image_question {
 void image_reader_begin(const struct image_reader *reader, const struct image_source *source,
                         unsigned sm, struct image_question *ret_question);
 
-/* Waits for the facts, which the caller frees with image_facts_fini(). 0; -EBADMSG when the reading
- * process crashed, exceeded its time or sent an invalid answer; -ENOMEM. If the reader itself has
- * ended, the facts are those of every image, and the log says so once. With `reader` NULL this
- * process reads the image. */
+/* Waits for the facts, which the caller frees with image_facts_fini(). Returns 0 or -ENOMEM.
+ * -EBADMSG: the reading process crashed, exceeded its time or sent an invalid answer. If the reader
+ * itself has ended, the facts are those of every image, and the log says so once. With `reader`
+ * NULL this process reads the image. */
 int image_reader_end(struct image_reader *reader, struct image_question *question,
                      struct image_facts *ret_facts);

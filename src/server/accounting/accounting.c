@@ -12,8 +12,8 @@
 #include "launch_record.h"
 #include "text.h"
 
-/* The time between two samples is random, from half to one and a half of this, so that samples do
- * not correlate with a program's period. */
+/* The time between two samples is random, from half to one and a half of this. So samples do not
+ * correlate with a program's period. */
 #define PERIOD_NS (2 * NS_PER_MS)
 
 /* After this time without activity of any client, samples are rare. */

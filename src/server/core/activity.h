@@ -15,8 +15,8 @@ struct activity {
 /* From now on the calls of the calling thread are written there; the activity outlives it. */
 void activity_own(struct activity *activity);
 
-/* The calling thread makes a call that waits for all kernels, `call`, a string that lives as long
- * as the process; NULL after it has returned. Nothing where the thread owns no activity. */
+/* The calling thread makes a call that waits for all kernels: `call`, a string that lives as long
+ * as the process. NULL after it has returned. Nothing where the thread owns no activity. */
 void activity_set_call(const char *call);
 
 /* `stage` as for activity_set_call(). */

@@ -4,7 +4,7 @@
  * overlap; in the spare one (device.h) a client need not wait for long kernels of others.
  *
  * The first call that creates something in a context (a stream, an event, a library, an array, a
- * graph) places the client, and it stays there. Memory and page locks belong to no context. Without
+ * graph) places the client. It stays there. Memory and page locks belong to no context. Without
  * spare contexts every client is in the primary one.
  */
 #pragma once

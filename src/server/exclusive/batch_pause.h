@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times in which launches go to the driver one by one and not in graph batches. NVIDIA's driver
- * (580) is the reason. When a program changes the parameters of a graph's kernels while a graph
- * with conditional nodes runs in the same context, the GPU may stop for some seconds. It then fails
+ * (580) is the reason. A program may change the parameters of a graph's kernels while a graph with
+ * conditional nodes runs in the same context. Then the GPU may stop for some seconds. It then fails
  * with CUDA_ERROR_LAUNCH_FAILED, without Funnel, too. So the server launches no batch and sets no
- * node on a device that has graphs with conditional nodes, and for a second after the last.
+ * node on a device that has graphs with conditional nodes. That holds for a second after the last,
+ * too.
  *
  * All functions are for any thread.
  */

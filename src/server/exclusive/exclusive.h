@@ -31,8 +31,8 @@
  * knows what to do about it.
  *
  * Lock order, outermost first: the gates of contexts, the server's lock, the lock of one session's
- * streams, the gate's lock of its stream waits, the lock of spare events. The gates of several
- * contexts are only tried together, so their order does not matter.
+ * streams. Then the gate's lock of its stream waits, and the lock of spare events. The gates of
+ * several contexts are only tried together, so their order does not matter.
  */
 #pragma once
 

@@ -118,8 +118,8 @@ struct stream_wait *gate_wait_expect(const struct device *device, CUstream strea
     return NULL;
 }
 
-/* Looks at two waits and puts those that go on behind the others, so that a wait which goes on does
- * not keep all later ones in memory. */
+/* Looks at two waits and puts those that go on behind the others. So a wait which goes on does not
+ * keep all later ones in memory. */
 static void forget_passed_locked(struct list *waits)
 {
     for (unsigned looks = 2; looks && !list_empty(waits); looks--) {

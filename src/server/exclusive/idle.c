@@ -52,7 +52,7 @@ static struct work_progress progress_of(const struct session *session)
     return session->server->idle.source->progress(session);
 }
 
-/* Whether the client's work comes forward in small steps, however much of it is in flight: to
+/* Whether the client's work comes forward in small steps, however much of it is in flight. To
  * suspend it costs it nothing until that is done. */
 static bool is_brief(const struct session *session, uint64_t now)
 {
@@ -222,10 +222,10 @@ static bool probe_suspended(struct idle_probe *probe, struct session *session,
            idle_probe_await(probe, timeout_ns);
 }
 
-/* Where some work takes more than a moment, its clients are suspended behind it, so that none of
- * them puts a long kernel between this and the call. Leaves a probe of the work that is not done.
- * Where it is false and the probe is empty, another exclusive call lasts, whose kernel may wait for
- * a suspended client. */
+/* Where some work takes more than a moment, its clients are suspended behind it. So none of them
+ * puts a long kernel between this and the call. Leaves a probe of the work that is not done. Where
+ * it is false and the probe is empty, another exclusive call lasts, whose kernel may wait for a
+ * suspended client. */
 static bool await_short_work(struct idle_probe *probe, struct session *session,
                              const struct device *device, struct exclusive_call *call)
 {

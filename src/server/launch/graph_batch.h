@@ -49,8 +49,8 @@ struct graph_batches {
     bool unavailable; /* the driver has no graph batches for this stream */
 };
 
-/* Launches the first of `count` kernels as one batch: returns how many, or 0 when they have to be
- * launched one by one. stream_begin() has been called. */
+/* Launches the first of `count` kernels as one batch. Returns how many, or 0 when they have to be
+ * launched one by one. The caller has called stream_begin(). */
 unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
                               const struct launch *launches, unsigned count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several threads that copy memory between devices and files (swap_file.h), because one thread is
- * far slower than a device or a disk: it creates pages of the file, copies and hashes.
+ * far slower than a device or a disk. It creates pages of the file, copies and hashes.
  *
  *     each thread, until there is no chunk left:
  *         device ── cuMemcpyAsync ──> its page-locked buffer ── hash, write ──> file

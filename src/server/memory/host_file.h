@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Whether [offset, offset + size) of a client's descriptor can be mapped. 0, or -EINVAL for a bad
- * range, -EOPNOTSUPP for a file that is not in memory, -EMSGSIZE when the file is shorter. */
+/* Whether [offset, offset + size) of a client's descriptor can be mapped: 0. -EINVAL: the range is
+ * bad. -EOPNOTSUPP: the file is not in memory. -EMSGSIZE: it is shorter. */
 int host_file_check(int fd, uint64_t offset, uint64_t size);
 
 /* Maps the range at an address, in place of the mapping there: 0; -EACCES or -EPERM when the

@@ -105,8 +105,8 @@ bool memory_is_reached(const struct session *session, const struct device *devic
  * checks it again then. */
 uint64_t memory_generation(const struct session *session);
 
-/* A number that changes when other memory with the same contents replaces memory of the client:
- * properties that a driver cached for an address are stale. */
+/* A number that changes when other memory with the same contents replaces memory of the client.
+ * Then properties that a driver cached for an address are stale. */
 uint64_t memory_exchanges(const struct session *session);
 
 /* The module is about to end, and its variables with it. */

@@ -22,8 +22,8 @@ enum suspend_result swap_out(struct session *session);
 
 struct swap_saving;
 
-/* The same into a file (swap_file.h), whose descriptors the client gets in place of its memory's,
- * so that the contents outlive this server: SUSPEND_FILE_FULL, SUSPEND_FILE_FAILED, SUSPEND_FAILED.
+/* The same into a file (swap_file.h), whose descriptors the client gets in place of its memory's.
+ * So the contents outlive this server. Or SUSPEND_FILE_FULL, SUSPEND_FILE_FAILED, SUSPEND_FAILED.
  */
 enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving);
 

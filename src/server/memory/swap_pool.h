@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host memory of a server for the contents of device memory that has been taken from its
- * clients. It is made by the driver, page-locked and mapped for all devices, in chunks that are
- * used again, because making one takes longer than copying into it. No client ever has a descriptor
- * of it. The quota swap-memory bounds it.
+ * clients. It is made by the driver, page-locked and mapped for all devices. Its chunks are used
+ * again, because making one takes longer than copying into it. No client ever has a descriptor of
+ * it. The quota swap-memory bounds it.
  *
  * Functions may be called from any thread, in a context.
  */

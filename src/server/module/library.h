@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries of the driver, each made from a module image. cuLibraryLoadData loads them without
- * stalling a client; cuModuleLoadData would stall every client until the GPU is idle.
+ * Libraries of the driver, each made from a module image. They are loaded by cuLibraryLoadData,
+ * without stalling a client; cuModuleLoadData would stall every client until the GPU is idle.
  */
 #pragma once
 

@@ -138,7 +138,7 @@ uint64_t cached_variable_bytes(const struct cached *cached);
 /* Whether its kernels may keep state between launches, so that the library serves one client. */
 bool cached_has_state(const struct cached *cached);
 
-/* Around a call `what` that looks a kernel or a variable of the library up in the driver, on the
+/* Around a call `what` that looks a kernel or a variable of the library up in the driver. On the
  * session's thread, in the device's context. For the first such call the driver loads the library
  * and waits for all streams. The result is that of exclusive_begin() (exclusive.h); after an error
  * cached_query_end() must not be called. `session` may be NULL, on another thread, while no client

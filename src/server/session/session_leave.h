@@ -11,8 +11,8 @@
 #include "session.h"
 
 /* The main thread: the client is to move, or not any more. The request is answered when it leaves
- * or refuses. A gentle one is refused where the client would wait for long until its work is done,
- * a cheap one where the client has much page-locked memory. */
+ * or refuses. A gentle one is refused where the client would wait for long until its work is done.
+ * A cheap one is refused where the client has much page-locked memory. */
 void session_leave_order(struct session *session, const struct server_move_client *order);
 void session_leave_withdraw(struct session *session);
 

@@ -6,8 +6,8 @@
  * The limit is as many submissions as take FLOW_IN_FLIGHT_NS, by the average time of one. In a
  * client with several streams the work of the others lies in the ring behind that of the stream
  * that waits. So each may have as many as its client gives it in one burst, up to four times the
- * limit and at least eight. Streams that are filled one after the other then overlap, and streams
- * that are used in turn are not far ahead of the GPU for long.
+ * limit and at least eight. Streams that are filled one after the other then overlap. Streams that
+ * are used in turn are not far ahead of the GPU for long.
  */
 #pragma once
 

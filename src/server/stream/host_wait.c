@@ -55,7 +55,7 @@ static void throttle(const struct stream *stream)
 
 /* The wait is recorded also where the client alone ends it. A client that never does would stop
  * every call that waits for all streams, and with it all clients. A client that is ended before the
- * wait may begin does not get it: the calls that keep it back may wait for its earlier waits. */
+ * wait may begin does not get it. The calls that keep it back may wait for its earlier waits. */
 static CUresult begin_wait(const struct stream *stream, struct stream_wait **ret_record)
 {
     if (!gate_enter(stream->device->gate, &stream->session->stop))

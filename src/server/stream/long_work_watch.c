@@ -10,8 +10,8 @@
 #include "placement.h"
 #include "stream_state.h"
 
-/* Long work is what keeps a stream busy, without a fence that comes to pass, for so many rounds
- * after the one that sees it first. */
+/* Long work keeps a stream busy for so many rounds after the one that sees it first, and no fence
+ * of it comes to pass meanwhile. */
 #define LONG_ROUNDS 2u
 
 /* Between two checkpoints of a client whose kernels are short lies less. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Advises clients to change to the other context of a device, when others have long work in theirs
+ * Advises clients to change to the other context of a device. Others then have long work in theirs,
  * and nobody has any in the other one. It also advises clients to leave the spare context when the
  * primary one has had no long work for a while. The daemon places new programs by what is seen here
  * (funneld/servers/spare_lane.h).

@@ -47,7 +47,7 @@ void stream_flow_end(struct stream *stream);
 void stream_flow_step(struct stream *stream);
 
 /* Whether the session must wait for capacity before its next command, because a worker of the pool
- * served it at that step, and waiting for it. */
+ * served it at that step. And the wait for it. */
 bool streams_need_capacity(const struct session *session);
 void streams_await_capacity(struct session *session);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Suspended programs: an operator takes the memory of a program from its devices, and the program
+ * Suspended programs: an operator takes the memory of a program from its devices. The program
  * stands still at its ring until the operator has given it back. The memory of an evicted program
  * returns for its next command, too.
  *

@@ -29,7 +29,7 @@ void server_trace_tick(struct server *server);
 bool server_is_traced(struct server *server);
 
 /* The session's thread's, of a profiler's file if the client has given one, or of the server's
- * trace: NULL when there is none, or not of this client. */
+ * trace. NULL: there is none, or not of this client. */
 struct session_trace *session_trace_begin(struct session *session);
 bool session_trace_goes_on(const struct session_trace *trace);
 void session_trace_end(struct session_trace *trace);
@@ -45,7 +45,7 @@ void session_trace_range(struct session_trace *trace, const struct ring_message 
 /* A profiler's number of the call to which the commands from here on belong; 0 = none. */
 void session_trace_correlate(struct session_trace *trace, uint32_t number);
 
-/* Records device work that is done; the second waits up to half a second for the rest, and counts
+/* Records device work that is done. The second waits up to half a second for the rest, and counts
  * what is not done then as lost. */
 void session_trace_collect(struct session_trace *trace);
 void session_trace_collect_last(struct session_trace *trace);

@@ -16,7 +16,7 @@
 /* A client counts as busy until it has done nothing in so many rounds. */
 #define BUSY_SAMPLES 10u
 
-/* A client gets its own thread when more than one in so many of its launches comes alone, and loses
+/* A client gets its own thread when more than one in so many of its launches comes alone. It loses
  * it when one in so many does. */
 #define LONE_PART 2u
 #define FEW_LONE_PART 4u

@@ -85,8 +85,8 @@ static bool makes_all_wait(const struct session *session)
     return session->activity.call != NULL;
 }
 
-/* Of two clients in a call, whether the first is the likelier offender: the client in an exclusive
- * call, else the client in the longest call. */
+/* Whether the first of two clients in a call is the likelier offender. That is the client in an
+ * exclusive call, else the one in the longest call. */
 static bool is_likelier(const struct session *session, const struct session *other)
 {
     if (makes_all_wait(session) != makes_all_wait(other))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The watchdog: a thread with periodic work. In each round it checks for lost contexts, ends
- * kernels of clients that are gone (abort_launches.h), measures the copy load (copy_load.h), and
+ * The watchdog: a thread with periodic work. In each round it checks for lost contexts, and ends
+ * kernels of clients that are gone (abort_launches.h). It measures the copy load (copy_load.h), and
  * runs the upkeep (upkeep.h).
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's loop. When a command gets here, it has been copied out of shared memory; the
+ * The worker's loop. When a command gets here, it has been copied out of shared memory. The
  * generated dispatcher checks its bounds, looks its handles up and calls serve_*().
  */
 #include "worker.h"

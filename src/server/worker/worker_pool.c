@@ -18,10 +18,9 @@
 #include "slice.h"
 #include "stream.h"
 
-/* A session that has not sent a command for this time, and for so much more with each session of
- * its worker, goes back to its thread. A wake-up of that thread takes some 10 us of a CPU, and
- * its clients wait longer where CPUs are short. A worker that has many others spends nothing on
- * it. */
+/* A session that has not sent a command for this time goes back to its thread. The time grows by so
+ * much with each session of its worker. A wake-up of that thread takes some 10 us of a CPU, and its
+ * clients wait longer where CPUs are short. A worker that has many others spends nothing on it. */
 #define POOL_IDLE_NS (200 * NS_PER_US)
 #define POOL_IDLE_EACH_NS (50 * NS_PER_US)
 

@@ -3,8 +3,8 @@
  * A few worker threads that serve many sessions while the clients have more threads than there are
  * CPUs. A session has its own thread all the time: that thread attaches the client, makes the calls
  * that may take long, and ends the session. While CPUs are short it leaves the session to the pool
- * and sleeps. A worker polls the rings of its sessions in turn, makes launches and fences itself,
- * and gives a session back with the first command that may block.
+ * and sleeps. A worker polls the rings of its sessions in turn, and makes launches and fences
+ * itself. It gives a session back with the first command that may block.
  *
  * One thread at a time serves a session:
  *

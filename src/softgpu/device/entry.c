@@ -56,8 +56,8 @@ __attribute__((constructor)) static void open_trace(void)
     soft_tracing = trace_fd >= 0;
 }
 
-/* A child has the parent's objects but none of its threads, as on hardware, and a lock may be that
- * of a thread which it lacks. So every call is refused there before it takes one. */
+/* A child has the parent's objects but none of its threads, as on hardware. A lock may be that of a
+ * thread which it lacks. So every call is refused there before it takes one. */
 static void after_fork(void)
 {
     forked = __atomic_load_n(&begun, __ATOMIC_RELAXED);

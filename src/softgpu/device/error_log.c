@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The errors of programs that run on the software GPU without Funnel: in the user's log, where
- * those of other programs are, and where funnel why looks for them.
+ * The errors of programs that run on the software GPU without Funnel. They go to the user's log,
+ * where those of other programs are, and where funnel why looks for them.
  */
 #include <errno.h>
 #include <limits.h>

@@ -3,9 +3,9 @@
  * Fat binaries, as nvcc puts them into programs; the software GPU uses their PTX.
  *
  * An image is a wrapper (registered by a program), a container of entries (PTX or machine code,
- * plain or compressed), or bare PTX. fatbin_read() finds the most suitable PTX for the device.
- * Bytes of other processes go through fatbin_read_container(), which never reads beyond the given
- * size.
+ * plain or compressed), or bare PTX. The most suitable PTX for the device is what fatbin_read()
+ * finds. Bytes of other processes go through fatbin_read_container(), which never reads beyond the
+ * given size.
  */
 #pragma once
 
@@ -37,8 +37,8 @@ struct fatbin_reason {
 };
 
 /*
- * All three give code that fatbin_code_fini() frees: 0, -EINVAL (not an image, or a broken one),
- * -ENOEXEC (nothing in it that this device can run), -ENOMEM. `sm` is the device's compute
+ * All three give code that fatbin_code_fini() frees: 0. -EINVAL: it is no image, or a broken one.
+ * -ENOEXEC: it has nothing that this device can run. Or -ENOMEM. `sm` is the device's compute
  * capability as 90 for 9.0. `reason` is filled on error.
  */
 int fatbin_read(const void *image, unsigned sm, struct fatbin_code *ret_code,

@@ -13,7 +13,7 @@
  */
 int fatbin_link(const struct fatbin_code *code, struct fatbin_part *ret_part);
 
-/* A container with this PTX as its one entry, plain and for sm_`sm`, for the caller to free: 0, or
- * -ENOMEM. fatbin_read() and fatbin_read_container() take it. */
+/* A container with this PTX as its one entry, plain and for sm_`sm`, for the caller to free.
+ * Returns 0, or -ENOMEM. Both fatbin_read() and fatbin_read_container() take it. */
 int fatbin_write_container(const struct fatbin_part *part, unsigned sm, void **ret_bytes,
                            size_t *ret_size);

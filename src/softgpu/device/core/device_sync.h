@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Emulates exclusive calls. In NVIDIA's driver some calls wait for all work of a context and hold
- * its lock meanwhile, so that other threads can launch and copy nothing. If a stream waits for such
- * a thread, the process deadlocks. With FUNNEL_SOFT_STALLS it deadlocks here, too, so the bug shows
+ * its lock meanwhile. So other threads can launch and copy nothing. If a stream waits for such a
+ * thread, the process deadlocks. With FUNNEL_SOFT_STALLS it deadlocks here, too, so the bug shows
  * without a GPU. The calls that take the lock have the word `lock` in api/. They wait at their
  * entry (soft_entry.h) while another stalls the current context of their thread. Other contexts,
  * also of the same device, are not concerned.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attachment of managed memory. It means something where host and device take turns: the
+ * The attachment of managed memory. It means something where host and device take turns. The
  * kernels of a device whose concurrentManagedAccess is 0 have no access to what is the host's.
  */
 #include "managed_attach.h"

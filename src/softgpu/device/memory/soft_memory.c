@@ -236,8 +236,8 @@ struct memory *memory_next_locked(uint64_t address)
     return range ? range->value : NULL;
 }
 
-/* Like NVIDIA's driver: a copy goes from one mapping of a reservation into the next, and past the
- * end of no other memory, whatever lies behind it. */
+/* Like NVIDIA's driver: a copy goes from one mapping of a reservation into the next. It goes past
+ * the end of no other memory, whatever lies behind it. */
 static bool continues(const struct memory *before, const struct memory *memory)
 {
     return before->kind == MEMORY_MAPPED && memory->kind == MEMORY_MAPPED;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory, of the device or of the host, as sealed memfds that are mapped where the program asks,
+ * Memory, of the device or of the host, as sealed memfds. They are mapped where the program asks,
  * and can leave the process as file descriptors. Reserved addresses stay mapped to something at all
- * times: a kernel that runs into a range just unmapped finds scratch pages, not the end of the
+ * times. A kernel that runs into a range just unmapped finds scratch pages, not the end of the
  * process.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launches by owner, so that the kernels of one client of a server can be ended while those of its
- * other clients, in the same context, continue.
+ * Launches by owner. So the kernels of one client of a server can be ended while those of its other
+ * clients, in the same context, continue.
  */
 #pragma once
 

@@ -18,7 +18,7 @@
 #define PARAMS_LIMIT 32764u
 #define ATTRIBUTES_MAX 64u
 /* Operations that may be queued in a stream before a launch waits. They are fewer than the 1024 of
- * NVIDIA's driver, for kernels take longer here, and a wait for the stream is one for all of them.
+ * NVIDIA's driver, for kernels take longer here. A wait for the stream is one for all of them.
  */
 #define QUEUE_LIMIT 64u
 
@@ -167,8 +167,8 @@ static unsigned cluster_blocks(const struct launch_request *request)
     return cluster[0] ? cluster[0] * cluster[1] * cluster[2] : 1;
 }
 
-/* A block must fit on an SM, a cluster on SMs that are scheduled together; a cooperative grid must
- * fit on all of them at once. */
+/* A block must fit on an SM, and a cluster on SMs that are scheduled together. A cooperative grid
+ * must fit on all of them at once. */
 static CUresult check_capacity(const struct launch_request *request, const struct kernel *kernel,
                                const struct stream *stream)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events. A record is an operation that does nothing; the event points at its last record, and to
+ * Events. A record is an operation that does nothing. The event points at its last record, and to
  * wait for the event is to depend on that operation.
  */
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host functions, stream memory operations and events:
- * work that is in no stream yet, as an operation which a graph's launch begins when its turn comes.
- * To make one and throw it away is to check the work.
+ * Host functions, stream memory operations and events. They are work that is in no stream yet: an
+ * operation which a graph's launch begins when its turn comes. To make one and throw it away is to
+ * check the work.
  */
 #pragma once
 

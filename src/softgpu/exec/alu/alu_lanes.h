@@ -2,9 +2,9 @@
 /*
  * The arithmetic handlers: a loop over the lanes for every row of the opcode table.
  *
- * Each handler has two loops: one for when every lane counts, which has no tests in it, and one
- * that keeps the lanes that are not active. Both are straight enough for the compiler to vectorize;
- * this file is compiled once for each ISA variant.
+ * Each handler has two loops. One is for when every lane counts, and has no tests in it; the other
+ * keeps the lanes that are not active. Both are straight enough for the compiler to vectorize; this
+ * file is compiled once for each ISA variant.
  */
 #pragma once
 
@@ -44,8 +44,8 @@ typedef double S_f64;
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
 
 /*
- * all_NAME computes in every lane, some_NAME keeps those that are not active. run_NAME is the
- * handler of one warp, team_NAME that of a team of full warps.
+ * all_NAME computes in every lane, and some_NAME keeps those that are not active. The handler of
+ * one warp is run_NAME, and that of a team of full warps is team_NAME.
  */
 #define INLINE __attribute__((always_inline)) static inline
 #define ALL_LANES(name) INLINE void all_##name(struct warp *warp, const struct insn *insn)
@@ -104,7 +104,7 @@ typedef double S_f64;
     HANDLERS(name)
 #else
 /*
- * Of rows with long expressions that are seldom run: one loop serves whole warps, teams, and warps
+ * Of rows with long expressions that are seldom run. One loop serves whole warps, teams, and warps
  * of which some lanes are not active (their results are put back). It is compiled once, not thrice.
  */
 static inline void run_rare(struct warp *warp, const struct insn *insn, unsigned words,

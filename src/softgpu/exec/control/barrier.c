@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barriers of a block. Lanes arrive one by one; a barrier opens when as many have come as it
- * expects, which without a count is every lane that has not exited.
+ * Barriers of a block. Lanes arrive one by one. A barrier opens when as many have come as it
+ * expects; without a count that is every lane that has not exited.
  */
 #include "barrier.h"
 

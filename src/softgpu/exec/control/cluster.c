@@ -4,7 +4,7 @@
  * host thread runs all blocks of a cluster, so nothing here is atomic.
  *
  * In the shared state space, 32 bits wide, the memory of block r of the cluster begins at (r + 1)
- * << 24; what lies below is the block's own. In the generic space each has its own place.
+ * << 24. What lies below is the block's own. In the generic space each has its own place.
  */
 #include "cluster.h"
 

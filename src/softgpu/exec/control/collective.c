@@ -92,8 +92,8 @@ static bool shuffle_source(unsigned mode, unsigned lane, uint32_t by, uint32_t c
 }
 
 /*
- * The value that each lane offers. One that does not execute the instruction offers zero: PTX
- * leaves it undefined, an H100 gives zero, be the lane on another path, not there at all, or gone.
+ * The value that each lane offers. One that does not execute the instruction offers zero. PTX
+ * leaves it undefined; an H100 gives zero, be the lane on another path, not there at all, or gone.
  */
 static void offered_values(struct warp *warp, const uint32_t *from, uint32_t *ret_value)
 {

@@ -31,8 +31,8 @@ void run_copy_local(struct warp *warp, const struct insn *insn)
 
 /*
  * The registers of a function that may be entered again, kept in the frame across a call. They are
- * a window of the register file that starts at d: b of 64 bits, c of 32, p predicates. a is where
- * in the frame they go.
+ * a window of the register file that starts at d. Of them, b have 64 bits, c have 32, and p are
+ * predicates; a is where in the frame they go.
  */
 static void save_lane(struct warp *warp, const struct insn *insn, unsigned lane,
                       unsigned char *memory)

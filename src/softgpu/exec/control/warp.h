@@ -12,8 +12,8 @@ void warp_end(struct warp *warp);
 /* Warps that run side by side; more would not fit the L1 cache. */
 #define MAX_TEAM 8
 /*
- * Runs 1 to MAX_TEAM warps of one block, in turns or side by side, until each has exited, blocks,
- * faults or has used up its budget of backward jumps. True where a budget was used up.
+ * Runs 1 to MAX_TEAM warps of one block, in turns or side by side. It returns when each has exited,
+ * blocks, faults or has used up its budget of backward jumps. True where a budget was used up.
  */
 bool warps_run(struct warp *const *warps, unsigned count, int32_t budget);
 /* Runs a warp that can run by at most this many instructions of one path. */

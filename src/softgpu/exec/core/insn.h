@@ -4,7 +4,7 @@
  *
  * A register is a vector of 32 lanes in the warp's register file. A lane has 4 bytes for everything
  * up to 32 bits, and 8 for 64 bits; a predicate is one 32-bit mask. Constants and special registers
- * (%tid.x, ...) are registers as well, filled when the warp starts, so every operand of every
+ * (%tid.x, ...) are registers as well, filled when the warp starts. So every operand of every
  * instruction is an offset into the file. Bits above a register's own width are undefined: a
  * handler that reads them narrows the value first.
  */

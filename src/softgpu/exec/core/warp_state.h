@@ -3,9 +3,9 @@
  * The state of a warp: its registers, and the program counter of each lane.
  *
  * Lanes that stand at the same instruction are a divergent path, or path for short. The running
- * path is in the warp itself, the others wait in paths[], sorted; the lowest program counter runs
- * first, so paths meet where control flow joins. Only the host thread that runs the warp's block
- * accesses it.
+ * path is in the warp itself, and the others wait in paths[], sorted. The lowest program counter
+ * runs first, so paths meet where control flow joins. Only the host thread that runs the warp's
+ * block accesses it.
  */
 #pragma once
 

@@ -439,8 +439,8 @@ void decode_isspacep(struct builder *builder, const struct tokens *tokens)
 }
 
 /* cp.async copies at once, so waits for it do nothing. */
-/* cp.async: how much of its size is copied, the rest being zeros: all, a given number, or nothing
- * where a predicate says to ignore the source. */
+/* cp.async: how much of its size is copied, the rest being zeros. It is all, a given number, or
+ * nothing where a predicate says to ignore the source. */
 static uint32_t valid_bytes(struct builder *builder, const struct tokens *tokens, uint64_t size)
 {
     bool has_hint = token_find(tokens, "L2::cache_hint") >= 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tex and tld4 on objects (the indirect mode): one insn with the object and the channels, and
- * behind it nops that carry the coordinates and the gradients.
+ * tex and tld4 on objects (the indirect mode): one insn with the object and the channels. Behind it
+ * are nops that carry the coordinates and the gradients.
  */
 #include "decode_tex.h"
 

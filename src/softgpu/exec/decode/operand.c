@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operands become offsets into the register file. A constant gets a register that every warp fills
- * at its start, the address of a variable is a constant, a special register is a register.
+ * at its start. The address of a variable is a constant, and a special register is a register.
  */
 #include "operand.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of PTX that the software GPU lacks: for the coverage document, and for the test that
+ * The parts of PTX that the software GPU lacks. The coverage document lists them, and the test
  * loads each example and hears of it by name.
  */
 #include "refused.h"

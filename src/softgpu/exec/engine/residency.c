@@ -6,8 +6,8 @@
 #include "engine_config.h"
 #include "lanes.h"
 
-/* A block's part of an SM: registers and threads come by the warp, and one KiB of shared memory
- * is the system's, as on the hardware. */
+/* A block's part of an SM. Registers and threads come by the warp, and one KiB of shared memory is
+ * the system's, as on the hardware. */
 static struct share share_of(const struct sg_kernel_info *info, unsigned threads, size_t shared)
 {
     unsigned whole = (threads + LANES - 1) / LANES * LANES;

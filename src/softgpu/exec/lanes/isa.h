@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files whose loops over lanes matter are compiled once for each ISA variant: a set of vector
- * instructions that a CPU has. What such a file defines carries the variant in its name (ISA_NAME),
- * and a table of the definitions (ISA_TABLE) is indexed by the best variant that runs here.
+ * instructions that a CPU has. What such a file defines carries the variant in its name (ISA_NAME).
+ * A table of the definitions (ISA_TABLE) is indexed by the best variant that runs here.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
  * All of mma's layouts are one, if a matrix is seen as words of 32 bits (64 for f64) along k. A
  * quad of lanes holds one row of four words, and eight quads hold eight rows. Further registers
  * hold the blocks of 8 rows and 4 words beside and below. What a lane holds of the accumulator are
- * pairs of neighbors in a row. wmma leaves the layout open; ours is that of mma, block by block.
+ * pairs of neighbors in a row. The layout of wmma is open; ours is that of mma, block by block.
  *
  * All lanes of the warp take part, as PTX demands; registers of lanes that do not are read all the
  * same. Handlers compute in memory of their own stack, and the host thread that runs the warp's
@@ -145,8 +145,8 @@ extern const struct matrix_handlers matrix_handlers_v4;
 const struct matrix_handlers *matrix_handlers(void);
 
 /* ---- matrix_sparse.c ---- */
-/* The row of B for each element of a sparse A, row by row. ret_chosen has a capacity of op->m *
- * op->a.depth, at most FRAGMENT_MAX_FACTOR; no value exceeds 2 * op->a.depth - 1. */
+/* The row of B for each element of a sparse A, row by row. The capacity of ret_chosen is op->m *
+ * op->a.depth, at most FRAGMENT_MAX_FACTOR. No value exceeds 2 * op->a.depth - 1. */
 void matrix_sparse_rows(struct warp *warp, const struct matrix_op *op, uint8_t *ret_chosen);
 
 /* ---- matrix_quads.c: mma.m8n8k4 of f16 ---- */

@@ -85,8 +85,8 @@ static bool translate_lines(struct warp *warp, const struct insn *insn, const st
     return translate_given(warp, insn, size, align, access) != TRANSLATION_FAULT;
 }
 
-/* Where lane 0's part of a register is: line and byte; and where that of other lanes is from
- * there: in the next quad, and beside it in its own. */
+/* Where lane 0's part of a register is: line and byte. And where that of other lanes is from there:
+ * in the next quad, and beside it in its own. */
 struct walk {
     unsigned line, byte;
     unsigned quad_lines, quad_bytes;

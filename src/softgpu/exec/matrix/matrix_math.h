@@ -163,7 +163,7 @@ typedef int32_t row_s32 __attribute__((vector_size(EIGHT * sizeof(int32_t)), ali
 
 /*
  * c = a * b + c. Sums do not depend on each other, so those of ROWS rows stay in the CPU's
- * registers while k runs. m is a multiple of ROWS.
+ * registers while k runs. The count m is a multiple of ROWS.
  */
 #define MULTIPLY_DENSE(name, type)                                                                 \
     static inline void multiply_block_##name(const type *a, const type *b, unsigned n, unsigned k, \

@@ -62,8 +62,8 @@ static inline void f64_add_products(const double *a, const struct f64_rows *rows
     }
 }
 
-/* The registers of a block of 8 by 4 or 8 by 8: place_a, place_b and place_c of fragment.h,
- * the other way round, for m up to 16. */
+/* The registers of a block of 8 by 4 or 8 by 8, for m up to 16. They are place_a, place_b and
+ * place_c of fragment.h, the other way round. */
 static inline const double *f64_block_of_a(struct warp *warp, const struct matrix_op *op,
                                            unsigned row, unsigned k)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The common shapes of a full warp's accesses, detected without storing 32 addresses. Lanes access
- * neighbors in an array, or all the same address, or groups of lanes do one of these, as in blocks
- * of 16 by 16 threads. translate() handles all other accesses, and all invalid ones.
+ * neighbors in an array, or all the same address. Or groups of lanes do one of these, as in blocks
+ * of 16 by 16 threads. All other accesses, and all invalid ones, are translate()'s.
  */
 #pragma once
 
@@ -185,7 +185,7 @@ FAST_SHAPE(fast_narrow, uint32_t)
 #undef FAST_SHAPE
 
 /*
- * Rows of an instruction tend to follow each other at one distance, and too far apart for the CPU's
+ * Rows of an instruction tend to follow each other at one distance. It is too large for the CPU's
  * prefetchers, for another block's rows lie between. So we fetch the one after the next.
  */
 static inline void fast_prefetch(struct range_cache *range, uint64_t at, unsigned extent)

@@ -2,7 +2,7 @@
 /*
  * From a memory operand to addresses in this process, checked for bounds and alignment.
  *
- * The common case is one comparison for the whole warp: the lowest and the highest address lie
+ * The common case is one comparison for the whole warp. The lowest and the highest address lie
  * inside a range that this instruction has met before.
  */
 #include "translate.h"

@@ -2,9 +2,9 @@
 /*
  * Atomic accesses of 16 bytes.
  *
- * An aligned SSE move of 16 bytes is one access on every x86 CPU that has AVX (Intel SDM volume 3,
- * section 9.1.1; AMD says the same of its own). Elsewhere, strong accesses and 128-bit atomics
- * exclude each other by a lock.
+ * An aligned SSE move of 16 bytes is one access on every x86 CPU that has AVX. Intel's SDM says so
+ * in volume 3, section 9.1.1, and AMD of its own CPUs. Elsewhere, strong accesses and 128-bit
+ * atomics exclude each other by a lock.
  */
 #pragma once
 

@@ -97,8 +97,8 @@ static bool describe_params(const struct ptx_function *function, struct sg_kerne
 #define BLOCK_REGISTERS 65536u
 
 /* A compiler for a real GPU finds out how many registers are live at once; what we count is every
- * one that is declared. So the estimate may be far too high, and must not be the reason that a
- * block of the size which the kernel allows is refused. */
+ * one that is declared. So the estimate may be far too high. It must not be the reason that a block
+ * of the size which the kernel allows is refused. */
 static uint32_t estimate_registers(const struct ptx_function *function, uint32_t max_threads)
 {
     uint32_t most = BLOCK_REGISTERS / max_threads;

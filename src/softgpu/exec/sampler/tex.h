@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between the files of the texture unit: coordinates to elements (tex_address.c), elements to
- * values (tex_fetch.c), values to samples (tex_filter.c, and tex_cube.c for cubes), objects by
- * number (tex_table.c).
+ * values (tex_fetch.c), objects by number (tex_table.c). Values become samples in tex_filter.c, and
+ * in tex_cube.c for cubes.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /*
  * Samples for all lanes of a warp together, where the texture is of the common kind: one level, no
  * cube, elements of 32-bit channels. What comes out is bit for bit what sg_texture_sample gives
- * lane by lane; each step here is a loop over lanes that the compiler can vectorize.
+ * lane by lane. Each step here is a loop over lanes that the compiler can vectorize.
  */
 #include "tex_lanes.h"
 

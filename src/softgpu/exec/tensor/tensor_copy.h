@@ -14,10 +14,10 @@ enum tensor_copy_mode {
 };
 
 /*
- * Five insns: the first has the address in shared memory, p: whether a barrier is told, c: a mask
- * of blocks, or none, width: the rank, flags: TENSOR_COPY_IM2COL as well; the nops behind it carry
- * the map's address, the barrier's, and in d, b, c and p of the next two what tensor_copy_slot
- * says.
+ * There are five insns. The first has the address in shared memory, p: whether a barrier is told,
+ * c: a mask of blocks, or none. It has width: the rank, and flags: TENSOR_COPY_IM2COL as well. The
+ * nops behind it carry the map's address and the barrier's. In d, b, c and p of the next two is
+ * what tensor_copy_slot says.
  */
 void run_tensor_copy(struct warp *warp, const struct insn *insn);
 

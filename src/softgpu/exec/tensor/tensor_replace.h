@@ -20,8 +20,8 @@ enum tensor_field {
     TENSOR_FIELD_COUNT,
 };
 
-/* The operand a is the map's address; mode: the field, width: its index, b: the value, of 64 bits
- * if the field is the address or a stride. */
+/* The operand a is the map's address, mode the field, and width its index. The value is b, of 64
+ * bits if the field is the address or a stride. */
 void run_tensor_replace(struct warp *warp, const struct insn *insn);
 
 /* The operand a is where the map goes, and that of the nop behind where it comes from. */

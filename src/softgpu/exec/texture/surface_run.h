@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Handlers of surface instructions. Values are in d, b, c, p of the insn, coordinates in those of
- * the nop behind it; insn.space is the shape, insn.width the elements and insn.mode the bytes of
+ * Handlers of surface instructions. Values are in d, b, c, p of the insn, and coordinates in those
+ * of the nop behind it. Of the insn, space is the shape, width the elements and mode the bytes of
  * one.
  *
  * The first coordinate counts bytes, the others count rows, slices or layers. A coordinate that is

@@ -36,8 +36,8 @@ enum tex_query {
 };
 
 /* A copy of the object whose number a lane has in the register a. False when the warp has faulted
- * with CUDA_ERROR_ILLEGAL_ADDRESS. Then the number is of no object, of one of the other kind, or of
- * one on linear memory that the kernel may not read any more. */
+ * with CUDA_ERROR_ILLEGAL_ADDRESS. Then the number is of no object, or of one of the other kind. Or
+ * the object is on linear memory that the kernel may not read any more. */
 bool tex_object(struct warp *warp, const struct insn *insn, unsigned lane, bool is_surface,
                 struct sg_texture *ret_texture);
 
