@@ -27,19 +27,10 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PACKAGING = os.path.join(ROOT, "packaging/prometheus")
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def start_with_metrics(test, host="", options=()):
-    """The port that the daemon serves. Somebody else may take a free one before it does."""
-    for _ in range(10):
-        port = free_port()
-        done = test.run_program("funneld", "-d", "--metrics", f"{host}{port}", *options)
-        if "Address already in use" not in done.stderr:
-            break
+    """The port that the daemon serves."""
+    port, done = harness.with_free_port(
+        lambda port: test.run_program("funneld", "-d", "--metrics", f"{host}{port}", *options))
     test.assertEqual(done.returncode, 0, done.stderr)
     return port
 
@@ -200,7 +191,7 @@ class MetricsTest(ServedTest):
     @needs("prometheus")
     def test_prometheus_scrapes_it(self):
         self.attach()
-        folder, port = tempfile.mkdtemp(dir=self.root), free_port()
+        folder, port = tempfile.mkdtemp(dir=self.root), harness.free_port()
         with open(os.path.join(folder, "prometheus.yml"), "w") as file:
             file.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: funnel\n"
                        f"  static_configs: [{{targets: ['127.0.0.1:{self.port}']}}]\n"

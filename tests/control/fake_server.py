@@ -35,6 +35,7 @@ how = os.environ.get("FUNNEL_FAKE", "ready")
 # A rude server tries to write to the terminals of those who look at it.
 RUDE = b"\033[2J\xc2\x9b31m\xe2\x80\xae\xff" if how == "rude" else b""
 GPU_NAME = b"Test GPU" + RUDE
+STRANGER = 424242424  # a client or user that it was never given, and no number of a process
 since = {}  # number of a client -> when it was first seen
 clients = {}  # socket -> (pid, id, limits)
 moving = {}  # number of a client -> the order to move it
@@ -104,11 +105,11 @@ def on_resume():
     clients than fit, and says all of it twice. A forgetful one has none."""
     send(wire.READY, ready())
     if how == "liar":
-        for number in (0, 4242, 0xFFFFFFFF):
+        for number in (0, STRANGER, 0xFFFFFFFF):
             send(wire.CLIENT_ATTACHED, struct.pack("<IIQ", number, 0, 0))
             send(wire.CLIENT_GONE, gone(number))
         for _ in range(2):
-            send(wire.RESUMED, resumed(0xFFFFFFFF, (4242, 4243)))
+            send(wire.RESUMED, resumed(0xFFFFFFFF, (STRANGER, STRANGER + 1)))
     elif how == "forgetful":
         send(wire.RESUMED, wire.RESUMED_BODY.pack(0, 0, *[0] * wire.CLIENTS))
     else:
@@ -240,7 +241,7 @@ def gone(number, status=0, text=b""):
 
 def lie(number):
     """Of clients that it was never given, and that one that it has has gone, for the first time."""
-    for stranger in (0, number + 1, 4242, 0xFFFFFFFF):
+    for stranger in (0, number + 1, STRANGER, 0xFFFFFFFF):
         send(wire.CLIENT_ATTACHED, struct.pack("<IIQ", stranger, 0, 0))
         send(wire.CLIENT_USAGE, gone(stranger))
         for _ in range(100):
@@ -249,7 +250,7 @@ def lie(number):
 
 def stranger():
     """A server has no say in who a client is."""
-    return wire.IDENTITY.pack(1, 4242, 4242, 0, 0, 0, b"sudo rm" + RUDE, b"forged" + RUDE, b"forged" + RUDE)
+    return wire.IDENTITY.pack(1, STRANGER, STRANGER, 0, 0, 0, b"sudo rm" + RUDE, b"forged" + RUDE, b"forged" + RUDE)
 
 
 def flood():
@@ -268,7 +269,7 @@ def on_status(request):
         return
     rows = [(number, limits) for _, number, limits in clients.values()]
     if how == "liar":
-        rows += [(4242, rows[0][1])] * bool(rows)
+        rows += [(STRANGER, rows[0][1])] * bool(rows)
     for number, limits in rows * (6000 if how == "endless" else 1):
         tail = struct.pack("<IIQ", number, 1,
                            1) + struct.pack(f"<{2 * wire.DEVICES + 1}Q{wire.DEVICES}I", memory_used(number),
@@ -389,7 +390,7 @@ def on_control():
 def blamed():
     if "FUNNEL_FAKE_BLAMES" in os.environ:
         return min(number for _, number, *_ in clients.values())
-    return 4242 if how == "liar" else 0
+    return STRANGER if how == "liar" else 0
 
 
 def fault(*_):

@@ -54,6 +54,27 @@ def alive(pid):
         return False
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def with_free_port(run):
+    """What run(port) has done. Somebody else may take a free port before the daemon does."""
+    for _ in range(10):
+        port = free_port()
+        done = run(port)
+        if "Address already in use" not in done.stderr:
+            break
+    return port, done
+
+
+def has_number(text, number):
+    """As a number of its own, not as digits of another one."""
+    return re.search(rf"(?<![\d.]){number}(?![\d.])", text) is not None
+
+
 def limit_time(test):
     """One that hangs fails, and cleans up, instead of being killed by Meson much later."""
     def give_up(*_):

@@ -157,13 +157,17 @@ class Run(harness.TestCase):
         self.assertNotIn(self.pipe, done.stderr)
         self.assert_refused(1, "Metrics cannot be served at 192.0.2.1:9400: ", "start", "--metrics",
                             "192.0.2.1:9400")
-        for address, page in (("9471", "http://127.0.0.1:9471/"), (":9472", "http://127.0.0.1:9472/"),
-                              ("127.0.0.1:9473", "http://127.0.0.1:9473/"),
-                              ("0.0.0.0:9474", "http://localhost:9474/"),
-                              (f"{self.root}/page", f"curl --unix-socket {self.root}/page")):
-            done = self.funnel("start", "--device", "soft", "--metrics", address)
-            self.assertIn(page, done.stdout, done.stderr)
+        for address, page in (("", "127.0.0.1"), (":", "127.0.0.1"), ("127.0.0.1:", "127.0.0.1"),
+                              ("0.0.0.0:", "localhost")):
+            port, done = harness.with_free_port(lambda port: self.start_with_page(f"{address}{port}"))
+            self.assertIn(f"http://{page}:{port}/", done.stdout, done.stderr)
             self.assertEqual(self.funnel("stop").returncode, 0)
+        done = self.start_with_page(f"{self.root}/page")
+        self.assertIn(f"curl --unix-socket {self.root}/page", done.stdout, done.stderr)
+        self.assertEqual(self.funnel("stop").returncode, 0)
+
+    def start_with_page(self, address):
+        return self.funnel("start", "--device", "soft", "--metrics", address)
 
     def test_stop_by_force(self):
         process = self.begin()

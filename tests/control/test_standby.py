@@ -85,9 +85,9 @@ class Standby(TestCase):
             options = ["-p", "3"] if "list\n" in command and "_" not in command else []
             done = self.run_program("nvidia-cuda-mps-control", *options, input=command)
             self.assertEqual(done.returncode, 0, command + done.stdout)
-            self.assertNotIn(str(standby), done.stdout, command)
+            self.assertFalse(harness.has_number(done.stdout, standby), command)
         for view in ("servers", "devices", "ps", "metrics"):
-            self.assertNotIn(str(standby), self.funnel(view).stdout, view)
+            self.assertFalse(harness.has_number(self.funnel(view).stdout, standby), view)
         answer = self.mps(f"get_server_status {standby}\n")
         self.assertEqual(answer, [f"Server {standby} not found"])
         self.assertEqual(self.servers(), [server])

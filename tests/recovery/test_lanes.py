@@ -260,8 +260,8 @@ class NewPrograms(TestCase):
         program = self.other_program()
         first = self.enter_new(program)[0]
         self.funnel("limit", "--client", str(first.process.pid), "--class", "batch")
-        wait_until(lambda: first.ask("look") == FINE and self.lane_of(first)[0].startswith("batch_new_"),
-                   "the move")
+        wait_until(lambda: first.ask("look") == FINE and
+                   any(lane.startswith("batch_new_") for lane in self.lane_of(first)), "the move")
         self.assertEqual(first.ask("round"), FINE)
         self.enter_new(program)
 
