@@ -111,6 +111,10 @@ class Way:
         self.command(f"shutdown_server {pid}")
         self.wait_until(lambda: pid not in self.command("get_server_list"))
 
+    def await_no_clients(self):
+        server = self.server()
+        self.wait_until(lambda: not self.command(f"get_client_list {server}"))
+
     @staticmethod
     def wait_until(condition, timeout=TIMEOUT_S):
         began = time.monotonic()

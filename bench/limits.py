@@ -213,7 +213,7 @@ class Comparison:
         client = way.spawn("limits_load", "steady", 0.5)
         try:
             client.ready().go()
-            count, result, _ = client.answer(5)
+            count, result, _ = client.answer(30)
             return "works" if result == "0" and int(count) else f"error {result}"
         except (NoAnswer, ValueError) as error:
             return str(error)
@@ -225,6 +225,7 @@ class Comparison:
         wanted = 6 if self.brief else 66
         way.restart(FUNNEL_MAX_CLIENTS="4" if self.brief else "60")
         way.ask("sms")
+        way.await_no_clients()  # the one that has asked counts until the server knows of its end
         clients = [way.spawn("limits_probe", "sms", "wait") for _ in range(wanted)]
         ends = time.monotonic() + 40
         first = []
