@@ -3,7 +3,7 @@
  * What the examples share: options, opening and closing the device, and the last line.
  *
  * An example prints one line on its standard output that depends only on its size and rounds, so
- * that two runs can be compared; anything else (progress) goes to standard error.
+ * that two runs can be compared. Anything else (progress) goes to standard error.
  */
 #ifndef EXAMPLES_EXAMPLE_H
 #define EXAMPLES_EXAMPLE_H

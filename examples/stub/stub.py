@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """stub.py SYMBOLS SOURCE: a driver library with every name and nothing behind it.
 
-Programs are linked against it as they would be against the stub of a CUDA toolkit; at run time they
+Programs are linked against it as they would be against the stub of a CUDA toolkit. At run time they
 get the real libcuda.so.1, or Funnel's. Every call returns CUDA_ERROR_STUB_LIBRARY.
 """
 import pathlib

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the completion of `funnel` from its own help: make_completion.py BIN_FOLDER bash|zsh|fish OUTPUT.
 
-A command's options are the words in its help that begin with hyphens; where the usage names the
+A command's options are the words in its help that begin with hyphens. Where the usage names the
 values of one (--device auto|cuda|soft), or of the command (equal|half-equal), these are offered.
 """
 import pathlib
