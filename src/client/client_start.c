@@ -34,6 +34,7 @@
 #include "fd.h"
 #include "feature.h"
 #include "host_function.h"
+#include "injection.h"
 #include "passthrough.h"
 #include "staging.h"
 #include "streaming_copy.h"
@@ -262,7 +263,10 @@ CUresult client_cuInit(unsigned Flags)
         return result;
     if (!client)
         return passthrough_init(Flags);
-    return client->device_count > 0 ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+    if (client->device_count == 0)
+        return CUDA_ERROR_NO_DEVICE;
+    injection_load();
+    return CUDA_SUCCESS;
 }
 
 /* Never fails when there is no server: libcudart would take that for a driver that is too old,

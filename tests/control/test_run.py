@@ -66,6 +66,10 @@ class Run(harness.TestCase):
         self.assertIn("funnel run --direct", note)
         note, = self.note_of("--", "true", CUDA_INJECTION64_PATH="/opt/nsight/libToolsInjection64.so")
         self.assertIn("libToolsInjection64.so sees none", note)
+        note, = self.note_of("--", "true", CUDA_INJECTION64_PATH="/opt/tools/libtrace.so")
+        self.assertIn("libtrace.so is loaded", note)
+        self.assertIn("funnel run --profile", note)
+        self.assertEqual(self.note_of("--profile", "--", "true", CUDA_INJECTION64_PATH="libtrace.so"), [])
         self.assertEqual(self.note_of("-q", "--", tool) + self.note_of("--direct", "--", tool), [])
         self.assertEqual(self.note_of("--", "true"), [])
 

@@ -124,6 +124,19 @@ wait type 4 from cuCtxSynchronize
 TRACER = """21 entered, 21 left, 3 kernels, 6 copies, 3 memsets
 42 entered, 42 left, 6 kernels, 12 copies, 6 memsets
 """
+# Which knows nothing of the library that its driver loads.
+TOLD = """
+import ctypes
+cuda, context, module, kernel = ctypes.CDLL("libcuda.so.1"), *(ctypes.c_void_p() for _ in range(3))
+assert cuda.cuInit(0) == 0 and cuda.cuInit(0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0 and cuda.cuCtxSetCurrent(context) == 0
+code = b".version 7.0\\n.target sm_70\\n.address_size 64\\n.visible .entry small()\\n{\\nret;\\n}\\n"
+assert cuda.cuModuleLoadData(ctypes.byref(module), code) == 0
+assert cuda.cuModuleGetFunction(ctypes.byref(kernel), module, b"small") == 0
+for _ in range(3):
+    assert cuda.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, None, None, None) == 0
+assert cuda.cuCtxSynchronize() == 0
+"""
 CHILD = """
 import ctypes, os
 cupti, cuda, context = ctypes.CDLL("libcupti.so.13"), ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
@@ -207,6 +220,15 @@ class Profiling(harness.TestCase):
 
     def test_what_the_program_makes(self):
         self.assert_prints(self.run_test("listed"), LISTED)
+
+    def test_library_that_the_driver_loads(self):
+        library = os.path.join(harness.BUILD, "tests/cupti/libinjected.so")
+        self.assert_prints(self.begin(sys.executable, "-c", TOLD, CUDA_INJECTION64_PATH=library),
+                           "the library is there\n3 kernels were seen\n")
+
+    def test_libraries_that_the_driver_does_not_load(self):
+        for library in ("/nonexistent/libinjected.so", "libToolsInjection64.so", "none", "libc.so.6"):
+            self.assert_prints(self.begin(sys.executable, "-c", TOLD, CUDA_INJECTION64_PATH=library), "")
 
     def test_resources(self):
         self.assert_prints(self.run_test("resources"), RESOURCES)

@@ -474,14 +474,19 @@ static int parse_run(int argc, char **argv, struct run_options *options)
     return check_options(options);
 }
 
-static void note_tool(const char *program)
+static void note_tool(const char *program, bool profiles)
 {
     const char *tool = run_tool_find(program);
+    const char *library = run_tool_library();
 
     if (tool)
         print_note("%s sees none of the program's kernels, which run in the server; "
                    "funnel run --direct runs the program without Funnel",
                    tool);
+    if (library && !profiles)
+        print_note("%s is loaded, but NVIDIA's CUPTI sees none of the program's kernels; "
+                   "funnel run --profile brings Funnel's",
+                   library);
 }
 
 static int run_run(int argc, char **argv)
@@ -500,7 +505,7 @@ static int run_run(int argc, char **argv)
     if (status)
         return status;
     if (!options.direct)
-        note_tool(argv[optind]);
+        note_tool(argv[optind], options.profile);
     execvp(argv[optind], argv + optind);
     cli_fail("cannot run %s: %s", argv[optind], strerror(errno));
     return errno == ENOENT ? 127 : 126;

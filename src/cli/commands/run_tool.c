@@ -3,8 +3,9 @@
 #include "run_tool.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "driver_tool.h"
 
 static const char *const tools[] = {"ncu", "nsys", "compute-sanitizer", "cuda-gdb", "nvprof"};
 
@@ -17,10 +18,17 @@ static const char *base_name(const char *path)
 
 const char *run_tool_find(const char *program)
 {
-    const char *injection = getenv("CUDA_INJECTION64_PATH");
+    const char *injection = driver_tool_path();
 
     for (unsigned i = 0; i < sizeof(tools) / sizeof(*tools); i++)
         if (!strcmp(base_name(program), tools[i]))
             return tools[i];
-    return injection && *injection ? base_name(injection) : NULL;
+    return injection && driver_tool_is_nvidias(injection) ? base_name(injection) : NULL;
+}
+
+const char *run_tool_library(void)
+{
+    const char *injection = driver_tool_path();
+
+    return injection && !driver_tool_is_nvidias(injection) ? base_name(injection) : NULL;
 }

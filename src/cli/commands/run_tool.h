@@ -5,3 +5,7 @@
 /* The name of the tool that `program` is, or under which this process was started; NULL for
  * neither. */
 const char *run_tool_find(const char *program);
+
+/* The name of another library that the driver is to load into programs, which may use CUPTI; NULL:
+ * none. */
+const char *run_tool_library(void);
