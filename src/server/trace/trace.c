@@ -29,6 +29,9 @@
  * much. It is 3.0 to 3.1 us for kernels of 1 to 44 us on an H100, driver 580. */
 #define EVENTS_NS 3000u
 
+/* A call of the driver that takes longer than this may have made the copy itself. */
+#define SUBMISSION_NS (20 * NS_PER_US)
+
 /* Of the base of a profile's times. */
 #define BASE_LIFE_NS NS_PER_SEC
 
@@ -263,13 +266,20 @@ static void make_capacity(struct session_trace *trace)
     }
 }
 
+static void record_before(struct traced_command *command)
+{
+    command->was_idle = command->kind == TRACE_COPY &&
+                        driver.cuStreamQuery(command->stream->driver) == CUDA_SUCCESS;
+    command->before = record_event(command->stream);
+}
+
 static void begin_timing(struct session_trace *trace, struct traced_command *command)
 {
     make_capacity(trace);
     /* The stream waits for its predecessors first, so that these waits do not count as work. */
     if (can_be_timed(trace, command) && stream_begin_work(command->stream) == CUDA_SUCCESS &&
         make_base(trace, command->stream->device))
-        command->before = record_event(command->stream);
+        record_before(command);
     command->recorded_ns = clock_ns();
     if (command->kind && !command->before)
         count_lost(trace);
@@ -285,17 +295,31 @@ void session_trace_before(struct session_trace *trace, const struct ring_message
     ret_command->begin_ns = clock_ns();
 }
 
-/* An idle device reaches the event at once, and the kernel when its launch is there. The software
- * GPU sets events exactly. */
+/* An idle device reaches the event at once, and the kernel when its launch is there. */
+static uint64_t gap_of_kernel(const struct traced_command *command, uint64_t submission_ns)
+{
+    bool was_idle = driver.cuEventQuery(command->before) == CUDA_SUCCESS;
+
+    return EVENTS_NS + (was_idle ? submission_ns : 0);
+}
+
+/* What two events add to a copy is not measured. */
+static uint64_t gap_of_copy(const struct traced_command *command, uint64_t submission_ns)
+{
+    return command->was_idle && submission_ns < SUBMISSION_NS ? submission_ns : 0;
+}
+
+/* The software GPU sets events exactly. */
 static uint64_t find_gap(const struct session_trace *trace, const struct traced_command *command,
                          uint64_t launched_ns)
 {
-    bool is_exact = trace->session->server->life->driver_kind == DRIVER_SOFT;
-    bool was_idle = driver.cuEventQuery(command->before) == CUDA_SUCCESS;
+    uint64_t submission_ns = launched_ns - command->recorded_ns;
 
-    if (is_exact || command->kind != TRACE_KERNEL)
+    if (trace->session->server->life->driver_kind == DRIVER_SOFT)
         return 0;
-    return EVENTS_NS + (was_idle ? launched_ns - command->recorded_ns : 0);
+    if (command->kind == TRACE_KERNEL)
+        return gap_of_kernel(command, submission_ns);
+    return command->kind == TRACE_COPY ? gap_of_copy(command, submission_ns) : 0;
 }
 
 static void add_pending(struct session_trace *trace, const struct traced_command *command,

@@ -15,6 +15,7 @@ struct traced_command {
     uint32_t op;
     struct stream *stream; /* NULL: no work on the device, or not timed */
     CUevent before;
+    bool was_idle; /* nothing of the stream ran when that event was recorded: of copies */
     unsigned kind; /* enum trace_kind of that work */
     uint64_t bytes;
     uint64_t to, from, stream_handle, object_handle;
