@@ -245,6 +245,22 @@ def profiled(mode):
     return other
 
 
+def injected(mode, library):
+    """The same, whose programs are profiled without their knowledge."""
+    other = profiled(mode)
+    other.environment = lambda: dict(mode.environment(), FUNNEL_PROFILE="1", CUDA_INJECTION64_PATH=library)
+    return other
+
+
+def queued_profiled(bench, mode, count, seconds):
+    """One after the other: a process has its profiler from its start."""
+    command = [bench.program("client"), "queued", seconds]
+    library = bench.built("bench/libprofiler.so")
+    rates = [run_together(way, [command], seconds)[0][0]["rate"]
+             for way in (mode, injected(mode, library))]
+    return {"rate": rates[1], "kept": rates[1] / rates[0]}
+
+
 def torch_profiled(bench, mode, count, seconds):
     need_torch(bench)
     command = [sys.executable, clients.BENCH / "torch_client.py", "profiled_train", 1]
@@ -349,6 +365,7 @@ MEASUREMENTS = {
     "nccl_jobs": (nccl_jobs, "PyTorch, training steps of small networks on two GPUs (NCCL)"),
     "torch_train": (torch("train"), "PyTorch, training step of a small network"),
     "torch_profiled": (torch_profiled, "the same under torch.profiler"),
+    "queued_profiled": (queued_profiled, "queued launches, under a profiler that the driver loads"),
     **{f"beside_{kind}": (beside_kernel(kind), f"a kernel of {KERNEL_SECONDS} s, small launches, "
                           f"and a program that starts with {what}")
        for kind, (_, what) in NEW_CLIENTS.items()},
@@ -551,6 +568,8 @@ ROWS = [
     Row("torch_train", "rate", (1,), {1: beside("native", 0.99)}),
     Row("torch_profiled", "kept", (1,), {1: beside("native")}),
     Row("torch_profiled", "p50_us", (1,)),
+    Row("queued_profiled", "kept", (1,), {1: beside("native")}),
+    Row("queued_profiled", "rate", (1,)),
 ]
 
 
