@@ -26,6 +26,7 @@
     X(FLOW_CONTROL, "flow-control")             \
     X(IDLE_POINT, "idle-point")                 \
     X(LOCK_CHUNKS, "lock-chunks")               \
+    X(SWAP_HASHES, "swap-hashes")               \
     X(MODULE_CACHE, "module-cache")             \
     X(IMAGE_SHARING, "image-sharing")           \
     X(KERNEL_PREFETCH, "kernel-prefetch")       \

@@ -92,7 +92,7 @@ struct command_server {
     uint32_t reserved;
     char stall[sizeof(((struct server_heartbeat *)NULL)->text)]; /* which, as the server said it */
     struct server_code_cache code_cache;
-    uint64_t swap_locked, swap_used; /* as in struct server_status_end */
+    uint64_t swap_locked, swap_used, swap_kept; /* as in struct server_status_end */
     struct server_sensors sensors[SERVER_MAX_DEVICES];
 };
 

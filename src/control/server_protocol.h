@@ -376,7 +376,8 @@ struct server_status_end {
     uint32_t reserved;
     uint64_t memory_free[SERVER_MAX_DEVICES];
     struct server_code_cache code_cache;
-    uint64_t swap_locked, swap_used; /* bytes of the swap pool, and of contents in it */
+    /* Bytes of the swap pool, of contents in it, and of contents that are on their device, too. */
+    uint64_t swap_locked, swap_used, swap_kept;
     struct server_sensors sensors[SERVER_MAX_DEVICES];
 };
 

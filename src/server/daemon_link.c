@@ -60,6 +60,15 @@ static void send_row(struct server *server, const struct session *session, uint3
     daemon_report_send(server, &row);
 }
 
+static void describe_swap_pool(const struct server *server, struct server_status_end *end)
+{
+    const struct swap_pool_usage usage = swap_pool_usage(server);
+
+    end->swap_locked = usage.locked;
+    end->swap_used = usage.used;
+    end->swap_kept = usage.kept;
+}
+
 static void answer_status(struct server *server, uint32_t request)
 {
     struct server_status_end end;
@@ -78,7 +87,7 @@ static void answer_status(struct server *server, uint32_t request)
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         sensor_watch_get(server->life->sensors, i, clock_ns(), &end.sensors[i]);
     code_cache_describe(server, &end.code_cache);
-    swap_pool_bytes(server, &end.swap_locked, &end.swap_used);
+    describe_swap_pool(server, &end);
     daemon_report_send(server, &end);
 }
 

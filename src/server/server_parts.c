@@ -33,7 +33,11 @@ static int init_memory(struct server *server)
         .populates = populates(server),
     };
 
-    return server_memory_init(server, &options);
+    int error = server_memory_init(server, &options);
+
+    if (!error && !feature_is_off(FEATURE_SWAP_HASHES))
+        server_memory_load_kernels(server);
+    return error;
 }
 
 /* The software GPU has no exclusive calls, unless FUNNEL_SOFT_STALLS asks for them. */

@@ -278,7 +278,7 @@ def on_status(request):
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0) +
              bytes(8 * wire.DEVICES + 16 + wire.USAGE.size), request)
     send(wire.STATUS_END, struct.pack("<IIII", 1, len(clients), how == "no-slices", 0) +
-         memory_free() + bytes(wire.CODE_CACHE.size) + bytes(16) + sensors(), request)
+         memory_free() + bytes(wire.CODE_CACHE.size) + bytes(24) + sensors(), request)
 
 
 def drop(connection, status=0):

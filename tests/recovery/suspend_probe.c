@@ -188,6 +188,13 @@ static CUresult check_held(uint64_t unused, unsigned also_unused)
     return result || !more.device ? result : check(&more);
 }
 
+/* A word in that MiB. */
+static CUresult change_held(uint64_t mebibyte, unsigned value)
+{
+    held.shadow[mebibyte << 18] = value;
+    return cuMemsetD32_v2(held.device + (mebibyte << 20), value, 1);
+}
+
 /* An array, and memory of cuMemCreate, of so many MiB. */
 static CUresult hold_array(uint64_t mebibytes, unsigned unused)
 {
@@ -243,7 +250,8 @@ static const struct {
     CUresult (*act)(uint64_t first, unsigned second);
 } acts[] = {{"work", work},          {"hold", hold},   {"more", hold_more},
             {"check", check_held},   {"share", share}, {"array", hold_array},
-            {"handle", hold_handle}, {"rush", rush},   {"finish", check_held_after}};
+            {"handle", hold_handle}, {"rush", rush},   {"finish", check_held_after},
+            {"change", change_held}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

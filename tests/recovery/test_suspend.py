@@ -5,6 +5,7 @@ programs, servers and daemons. Run as: test_suspend.py BUILD [--device cuda]."""
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -77,6 +78,78 @@ class MovedMemory(test_recovery.TestCase):
         with open(path, "r+b") as file:
             file.seek(5 << 20)
             file.write(b"damage")
+
+
+class CleanMemory(MovedMemory):
+    """What has not changed since the last return is not copied again."""
+
+    def leave(self, probe):
+        """The MiB that are copied, and all that there are."""
+        self.suspend(probe)
+        copied = re.findall(r"(\d+) MiB are in host memory, (\d+) of them copied",
+                            self.log("server"))
+        return int(copied[-1][1]), int(copied[-1][0])
+
+    def leave_and_return(self, probe):
+        copied, there = self.leave(probe)
+        self.resume(probe)
+        return copied, there
+
+    def kept(self):
+        return sum(server["swap_kept"] for server in json.loads(
+            self.funnel("status", "--json").stdout)["servers"]) >> 20
+
+    def holder(self, seed):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask(f"hold 40 {seed}"), FINE)
+        return probe
+
+    def test_only_changes_are_copied(self):
+        probe = self.holder(1)
+        copied, there = self.leave_and_return(probe)
+        self.assertEqual(copied, there, self.logs())
+        self.assertGreaterEqual(there, 40)
+        self.row(probe)
+        self.assertEqual(self.kept(), there)
+        self.assertEqual(self.leave_and_return(probe), (0, there), self.logs())
+        for words, mebibytes in ((["check"], 0), (["change 7 1"], 2), (["change 39 5"], 2),
+                                 (["change 6 2", "change 7 3", "change 20 4"], 4)):
+            for word in words:
+                self.assertEqual(probe.ask(word), FINE)
+            self.assertEqual(self.leave_and_return(probe), (mebibytes, there), self.logs())
+            self.assertEqual(probe.ask("check"), FINE)
+        self.assertEqual(probe.ask("rush 1"), FINE)
+        self.assertEqual(probe.ask("finish"), FINE)
+        self.assertGreaterEqual(self.leave_and_return(probe)[0], 40)
+        self.assertEqual(probe.ask("check"), FINE)
+        probe.end()
+        wait_until(lambda: self.kept() == 0, "the end of what is kept")
+        self.assertNotIn("is copied again", self.log("server"))
+
+    def test_the_pool_takes_what_is_kept(self):
+        first, second = self.holder(1), self.holder(2)
+        self.fine("limit", "--quota", "swap-memory=64M")
+        self.row(first)
+        self.leave_and_return(first)
+        self.assertGreaterEqual(self.kept(), 40)
+        for probe in (second, first, second):
+            copied, there = self.leave(probe)
+            self.assertEqual((copied, self.kept()), (there, 0))
+            self.resume(probe)
+            for each in (first, second):
+                self.assertEqual(each.ask("check"), FINE)
+
+
+class NoHashes(CleanMemory):
+    more = {"FUNNEL_OFF": "swap-hashes"}
+    test_the_pool_takes_what_is_kept = None
+
+    def test_only_changes_are_copied(self):
+        probe = self.holder(1)
+        for _ in range(3):
+            copied, there = self.leave_and_return(probe)
+            self.assertEqual(copied, there)
+            self.assertEqual(probe.ask("check"), FINE)
 
 
 class Suspend(MovedMemory):

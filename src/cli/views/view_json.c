@@ -88,7 +88,7 @@ static json_t *server_json(const struct command_server *server)
     json_t *json = json_pack(
         "{s:s, s:s, s:i, s:I, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:I, s:I, s:o, s:i, "
         "s:b, "
-        "s:I, s:o, s:o, s:b, s:I, s:I}",
+        "s:I, s:o, s:o, s:b, s:I, s:I, s:I}",
         "name", server->name, "pipe_directory", server->directory, "pid", server->pid, "uid",
         (json_int_t)server->uid, "state", snapshot_state_name(server), "driver",
         snapshot_driver_name(server->driver), "driver_version", server->driver_version, "devices",
@@ -101,7 +101,7 @@ static json_t *server_json(const struct command_server *server)
         code_cache_json(&server->code_cache), "lane",
         text_value(server->lane, sizeof(server->lane)), "time_slices_refused",
         (int)server->slices_refused, "swap_locked", (json_int_t)server->swap_locked, "swap_used",
-        (json_int_t)server->swap_used);
+        (json_int_t)server->swap_used, "swap_kept", (json_int_t)server->swap_kept);
 
     return with_user_and_share(json, server->uid, server->sm_centipercent);
 }

@@ -195,13 +195,16 @@ static void print_code_cache(const struct server_code_cache *cache)
 
 static void print_swap_pool(const struct command_server *server)
 {
-    char locked[CELL], used[CELL];
+    char locked[CELL], used[CELL], kept[CELL];
 
     if (!server->swap_locked)
         return;
     view_format_bytes(server->swap_locked, locked);
     view_format_bytes(server->swap_used, used);
-    printf("  swap pool: %s of host memory page-locked, %s of it in use\n", locked, used);
+    view_format_bytes(server->swap_kept, kept);
+    printf("  swap pool: %s of host memory page-locked, %s of it in use, %s kept of programs that "
+           "are back\n",
+           locked, used, kept);
 }
 
 static void print_lane(const struct command_server *server)

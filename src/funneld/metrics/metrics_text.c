@@ -230,6 +230,11 @@ static double swap_used_of(const struct command_server *server)
     return (double)server->swap_used;
 }
 
+static double swap_kept_of(const struct command_server *server)
+{
+    return (double)server->swap_kept;
+}
+
 static double stall_of(const struct command_server *server)
 {
     return server->waited_ms / 1e3;
@@ -365,6 +370,8 @@ void metrics_text_add(struct evbuffer *out, const struct daemon *daemon,
                 "Host memory that is page-locked for device memory.", swap_locked_of);
     add_servers(&writer, "funnel_server_swap_used_bytes", "bytes",
                 "The part of it that has contents of device memory.", swap_used_of);
+    add_servers(&writer, "funnel_server_swap_kept_bytes", "bytes",
+                "The part of it that is kept of device memory which has returned.", swap_kept_of);
     add_servers(&writer, "funnel_server_stall_seconds", "seconds",
                 "How long a client has been in a call while another one is.", stall_of);
     add_all_gpus(&writer);

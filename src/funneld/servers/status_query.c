@@ -60,6 +60,7 @@ static void on_end(void *context, int status, const struct server_status_end *to
         report->server.code_cache = totals->code_cache;
         report->server.swap_locked = totals->swap_locked;
         report->server.swap_used = totals->swap_used;
+        report->server.swap_kept = totals->swap_kept;
         for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
             report->server.sensors[i] = totals->sensors[i];
             sensors_clean(&report->server.sensors[i]);

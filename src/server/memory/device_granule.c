@@ -22,6 +22,7 @@
 #include "sock.h"
 #include "swap.h"
 #include "swap_file.h"
+#include "swap_kept.h"
 #include "vmm.h"
 
 static CUmemAllocationProp properties_of(const struct device *device, const struct granule *granule)
@@ -125,6 +126,7 @@ static void end_granule(struct session *session, struct granule *granule)
         swap_forget(session, granule);
     else
         release_memory(session, granule);
+    swap_keep_end(session, granule);
     revocable_fini(&granule->kept);
     window_unplace(session->window, granule->address);
 }

@@ -36,6 +36,7 @@ struct granule {
     bool dma_buf;                        /* DEVICE: its client has had a dma-buf of it */
     struct revocable kept;               /* DEVICE: where its client has the descriptor */
     struct swap_copy *swapped;           /* DEVICE: its contents while it has no memory: swap.h */
+    struct swap_copy *kept_copy;         /* DEVICE: those of the last time: swap_kept.h */
     struct ipc_share *share;             /* DEVICE: once a range of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
     bool of_file;                        /* HOST: of a client's file, which is mapped: no fd */
@@ -139,6 +140,9 @@ struct page_lock_options;
 
 /* The server's devices are initialized. 0 or -ENOMEM. */
 int server_memory_init(struct server *server, const struct page_lock_options *options);
+
+/* Loads the hash kernel (hash_kernel.h), before there are clients that the load could stall. */
+void server_memory_load_kernels(struct server *server);
 void server_memory_fini(struct server *server);
 
 /* Adds one of at most MEMORY_RECLAIMERS functions for memory_reclaim(). Before there are sessions.

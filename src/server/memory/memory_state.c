@@ -20,9 +20,16 @@ int server_memory_init(struct server *server, const struct page_lock_options *op
     windows_init(&memory->windows, &server->devices, &memory->page_locker);
     reserve_area_init(&memory->reserve_area);
     swap_pool_init(&memory->swap_pool, &server->devices, &memory->reserve_area);
+    kept_copies_init(&memory->kept_copies);
+    chunk_hasher_init(&memory->hasher, &memory->page_locker);
     swap_staging_init(&memory->swap_staging, &memory->page_locker);
     pthread_mutex_init(&memory->limits_lock, NULL);
     return 0;
+}
+
+void server_memory_load_kernels(struct server *server)
+{
+    chunk_hasher_load(&server->memory->hasher, &server->devices);
 }
 
 void server_memory_fini(struct server *server)

@@ -4,11 +4,13 @@
  */
 #pragma once
 
+#include "chunk_hasher.h"
 #include "memory.h"
 #include "page_lock.h"
 #include "reserve_area.h"
 #include "server.h"
 #include "session.h"
+#include "swap_kept.h"
 #include "swap_pool.h"
 #include "swap_staging.h"
 #include "window.h"
@@ -22,6 +24,8 @@ struct server_memory {
     struct reserve_area reserve_area;
     struct page_locker page_locker;
     struct swap_pool swap_pool;
+    struct kept_copies kept_copies;
+    struct chunk_hasher hasher;
     struct swap_staging swap_staging;
     memory_reclaimer *reclaimers[MEMORY_RECLAIMERS];
     unsigned reclaimer_count;

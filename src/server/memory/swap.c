@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See swap.h. All copies of a direction are in flight together; memory is released behind them. */
+/* See swap.h. Memory is released when all copies are made. */
 #include "swap.h"
 
 #include <errno.h>
@@ -10,6 +10,8 @@
 #include "placement.h"
 #include "swap_copy.h"
 #include "swap_file.h"
+#include "swap_kept.h"
+#include "swap_moves.h"
 #include "swap_pool.h"
 #include "swap_transfer.h"
 
@@ -18,12 +20,12 @@
 static CUresult take_segments(struct session *session, struct granule *granule, unsigned count)
 {
     const struct device *device = session_device(session, granule->part);
+    struct swap_copy *copy = granule->swapped;
     CUresult result = CUDA_SUCCESS;
 
     for (unsigned i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        result = swap_pool_take(swap_pool_of(session), device, swap_segment_size(granule, i),
-                                &granule->swapped->segments[i]);
-        granule->swapped->count += result == CUDA_SUCCESS;
+        result = swap_keep_take(session, device, swap_segment_size(copy, i), &copy->segments[i]);
+        copy->count += result == CUDA_SUCCESS;
     }
     return result;
 }
@@ -42,65 +44,13 @@ static CUresult make_copy(struct session *session, struct granule *granule)
     return result;
 }
 
-/* ---- copies ---- */
-
-/* One stream for each device. */
-struct swap_streams {
-    CUstream stream[SERVER_MAX_DEVICES];
-    bool out;
-};
-
-static CUresult copy_segments(const struct granule *granule, CUstream stream, bool out)
-{
-    const struct swap_copy *copy = granule->swapped;
-    CUresult result = CUDA_SUCCESS;
-
-    for (unsigned i = 0; i < copy->count && result == CUDA_SUCCESS; i++) {
-        CUdeviceptr here = granule->address + i * SWAP_CHUNK, there = copy->segments[i];
-        result = driver.cuMemcpyAsync(out ? there : here, out ? here : there,
-                                      swap_segment_size(granule, i), stream);
-    }
-    return result;
-}
-
-static CUresult begin_copy(struct session *session, struct granule *granule, void *context)
-{
-    struct swap_streams *streams = context;
-    CUstream *stream = &streams->stream[granule->part];
-    CUresult result = CUDA_SUCCESS;
-
-    if (granule->swapped->fd >= 0)
-        return CUDA_SUCCESS;
-    if (!*stream)
-        result = driver.cuStreamCreateWithPriority(stream, CU_STREAM_NON_BLOCKING, 0);
-    return result == CUDA_SUCCESS ? copy_segments(granule, *stream, streams->out) : result;
-}
-
-/* Returns `result`, or the first error of a copy. */
-static CUresult end_copies(struct session *session, const struct swap_streams *streams,
-                           CUresult result)
-{
-    for (unsigned i = 0; i < session->server->devices.count; i++) {
-        if (!streams->stream[i] || session_enter(session, session_device(session, i)))
-            continue;
-        CUresult ended = driver.cuStreamSynchronize(streams->stream[i]);
-        driver.cuStreamDestroy_v2(streams->stream[i]);
-        if (result == CUDA_SUCCESS)
-            result = ended;
-    }
-    session_check(session, result);
-    return result;
-}
-
-static CUresult copy_all(struct session *session, bool out)
-{
-    struct swap_streams streams = {.out = out};
-    CUresult result = swap_for_each(session, true, begin_copy, &streams);
-
-    return end_copies(session, &streams, result);
-}
-
 /* ---- out ---- */
+
+static CUresult claim_kept(struct session *session, struct granule *granule, void *context)
+{
+    swap_keep_claim(session, granule);
+    return CUDA_SUCCESS;
+}
 
 static CUresult prepare_copy(struct session *session, struct granule *granule, void *context)
 {
@@ -165,12 +115,14 @@ enum suspend_result swap_out_to_file(struct session *session, const struct swap_
     return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
 }
 
-enum suspend_result swap_out(struct session *session)
+/* What is kept of this client is claimed before room for more is taken. */
+enum suspend_result swap_out(struct session *session, uint64_t *ret_copied)
 {
+    swap_for_each(session, false, claim_kept, NULL);
     CUresult result = swap_for_each(session, false, prepare_copy, NULL);
 
     if (result == CUDA_SUCCESS)
-        result = copy_all(session, true);
+        result = swap_moves_out(session, ret_copied);
     if (result == CUDA_SUCCESS)
         swap_for_each(session, true, withdraw_memory, NULL);
     else
@@ -202,7 +154,7 @@ static CUresult withdraw_restored(struct session *session, struct granule *granu
 
 static CUresult finish_return(struct session *session, struct granule *granule, void *context)
 {
-    swap_forget(session, granule);
+    swap_keep(session, granule);
     device_granule_keep_again(session, granule);
     return CUDA_SUCCESS;
 }
@@ -214,7 +166,7 @@ enum suspend_result swap_in(struct session *session)
     CUresult result = swap_for_each(session, true, restore_memory, &restored);
 
     if (result == CUDA_SUCCESS)
-        result = copy_all(session, false);
+        result = swap_moves_in(session);
     if (result == CUDA_SUCCESS)
         result = swap_load(session, &error);
     if (result == CUDA_SUCCESS)
@@ -293,10 +245,11 @@ uint64_t swap_bytes(const struct session *session, unsigned device)
     return session->memory->device[device].swapped;
 }
 
-void swap_pool_bytes(const struct server *server, uint64_t *ret_locked, uint64_t *ret_used)
+struct swap_pool_usage swap_pool_usage(const struct server *server)
 {
-    *ret_locked = server->memory->swap_pool.bytes;
-    *ret_used = server->memory->swap_pool.used;
+    const struct swap_pool *pool = &server->memory->swap_pool;
+
+    return (struct swap_pool_usage){.locked = pool->bytes, .used = pool->used, .kept = pool->kept};
 }
 
 bool swap_lock_ahead(struct server *server, const struct device *device, uint64_t unused)

@@ -17,8 +17,9 @@ struct granule;
 enum suspend_result swap_obstacle(const struct session *session);
 
 /* Either all of the client's memory leaves, or none: SUSPEND_POOL_FULL, SUSPEND_FAILED. Memory that
- * managed allocations have put into the host's memory stays there. */
-enum suspend_result swap_out(struct session *session);
+ * managed allocations have put into the host's memory stays there. Contents that are in the pool
+ * already, because they have not changed since the last return, are not among *ret_copied bytes. */
+enum suspend_result swap_out(struct session *session, uint64_t *ret_copied);
 
 struct swap_saving;
 
@@ -47,8 +48,14 @@ void swap_forget(struct session *session, struct granule *granule);
 /* From any thread: the bytes of a device that are in the pool. */
 uint64_t swap_bytes(const struct session *session, unsigned device);
 
-/* From any thread: the bytes that are page-locked for the contents, and those that have some. */
-void swap_pool_bytes(const struct server *server, uint64_t *ret_locked, uint64_t *ret_used);
+/* Bytes that are page-locked for contents; those that have some; and those with contents of memory
+ * that is on its device again, which are given up for others. */
+struct swap_pool_usage {
+    uint64_t locked, used, kept;
+};
+
+/* From any thread. */
+struct swap_pool_usage swap_pool_usage(const struct server *server);
 
 /* From any thread, in the context of the device: page-locks some of `unused` bytes ahead. False
  * when so many are unused already, or there can be no more. */

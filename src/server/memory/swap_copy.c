@@ -16,23 +16,34 @@ struct swap_pool *swap_pool_of(const struct session *session)
     return &session->server->memory->swap_pool;
 }
 
-uint64_t swap_segment_size(const struct granule *granule, unsigned segment)
+uint64_t swap_segment_size(const struct swap_copy *copy, unsigned segment)
 {
-    uint64_t left = granule->size - segment * SWAP_CHUNK;
+    uint64_t left = copy->size - segment * SWAP_CHUNK;
 
     return left < SWAP_CHUNK ? left : SWAP_CHUNK;
 }
 
+void swap_copy_empty(struct swap_pool *pool, struct swap_copy *copy)
+{
+    while (copy->count) {
+        unsigned last = --copy->count;
+        swap_pool_give(pool, copy->segments[last], swap_segment_size(copy, last));
+    }
+}
+
+void swap_copy_end(struct swap_pool *pool, struct swap_copy *copy)
+{
+    swap_copy_empty(pool, copy);
+    fd_close(&copy->fd);
+    free(copy->hashes);
+    free(copy);
+}
+
 void swap_forget(struct session *session, struct granule *granule)
 {
-    struct swap_copy *copy = granule->swapped;
-
-    for (unsigned i = 0; i < copy->count; i++)
-        swap_pool_give(swap_pool_of(session), copy->segments[i], swap_segment_size(granule, i));
     session->memory->device[granule->part].swapped -= granule->size;
+    swap_copy_end(swap_pool_of(session), granule->swapped);
     granule->swapped = NULL;
-    fd_close(&copy->fd);
-    free(copy);
 }
 
 CUresult swap_copy_begin(struct session *session, struct granule *granule, unsigned segments)
@@ -42,6 +53,7 @@ CUresult swap_copy_begin(struct session *session, struct granule *granule, unsig
     if (!copy)
         return CUDA_ERROR_OUT_OF_MEMORY;
     copy->fd = -1;
+    copy->size = granule->size;
     granule->swapped = copy;
     session->memory->device[granule->part].swapped += granule->size;
     return CUDA_SUCCESS;

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "chunk_hash.h"
+#include "list.h"
 #include "session.h"
 #include "swap_file.h"
 
@@ -16,6 +18,9 @@ struct swap_pool;
 struct swap_copy {
     int fd; /* -1 = in the pool */
     struct swap_entry entry;
+    uint64_t size;             /* of the granule */
+    struct chunk_hash *hashes; /* of the chunks in the pool; NULL = not known */
+    struct list link;          /* of a copy that is kept: swap_kept.h */
     unsigned count;
     uint64_t segments[];
 };
@@ -23,11 +28,15 @@ struct swap_copy {
 /* The pool of the session's server. */
 struct swap_pool *swap_pool_of(const struct session *session);
 
-/* The bytes of the granule in its copy's segment. */
-uint64_t swap_segment_size(const struct granule *granule, unsigned segment);
+/* The bytes in a segment of the copy. */
+uint64_t swap_segment_size(const struct swap_copy *copy, unsigned segment);
 
 /* Gives a granule an empty copy with places for `segments`. */
 CUresult swap_copy_begin(struct session *session, struct granule *granule, unsigned segments);
+
+/* Gives its segments back. The second ends it, too. */
+void swap_copy_empty(struct swap_pool *pool, struct swap_copy *copy);
+void swap_copy_end(struct swap_pool *pool, struct swap_copy *copy);
 
 /* The copy keeps a duplicate of the file's descriptor. */
 CUresult swap_copy_give_file(struct swap_copy *copy, int fd);

@@ -191,6 +191,25 @@ CUresult swap_pool_take(struct swap_pool *pool, const struct device *device, uin
     return *ret_address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+bool swap_pool_take_made(struct swap_pool *pool, uint64_t size, uint64_t *ret_address)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pool->lock);
+
+    *ret_address = take_existing_locked(pool, slots_of(size));
+    if (*ret_address)
+        pool->used += slots_of(size) * SWAP_SLOT;
+    return *ret_address != 0;
+}
+
+void swap_pool_keep(struct swap_pool *pool, uint64_t size, bool kept)
+{
+    uint64_t bytes = slots_of(size) * SWAP_SLOT;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pool->lock);
+
+    pool->used += kept ? -bytes : bytes;
+    pool->kept += kept ? bytes : -bytes;
+}
+
 static struct swap_chunk *claim_ahead(struct swap_pool *pool, uint64_t unused)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&pool->lock);

@@ -33,19 +33,26 @@ struct swap_pool {
     const struct devices *devices;
     struct reserve_area *area;
     struct swap_chunk chunks[SWAP_CHUNKS_MAX];
-    unsigned places;                  /* chunks up to there have been made at some time */
-    atomic_uint_fast64_t bytes, used; /* of all chunks, and of those in copies */
+    unsigned places; /* chunks up to there have been made at some time */
+    atomic_uint_fast64_t bytes, used,
+        kept; /* of all chunks, in copies, and in copies that are kept */
 };
 
 /* Before any other thread uses it. The devices and the area stay the caller's. */
 void swap_pool_init(struct swap_pool *pool, const struct devices *devices,
                     struct reserve_area *area);
 
-/* Takes `size` bytes, at most SWAP_CHUNK, near `device`, whose context is current.
- * CUDA_ERROR_OUT_OF_MEMORY beyond the quota; or what the driver says. */
+/* Takes `size` bytes, at most SWAP_CHUNK, of a chunk that there is. False: none has them. */
+bool swap_pool_take_made(struct swap_pool *pool, uint64_t size, uint64_t *ret_address);
+
+/* The same, or of a new chunk near `device`, whose context is current. CUDA_ERROR_OUT_OF_MEMORY
+ * beyond the quota; or what the driver says. */
 CUresult swap_pool_take(struct swap_pool *pool, const struct device *device, uint64_t size,
                         uint64_t *ret_address);
 void swap_pool_give(struct swap_pool *pool, uint64_t address, uint64_t size);
+
+/* Counts bytes that have been taken as kept ones, which do not count as used, or as used again. */
+void swap_pool_keep(struct swap_pool *pool, uint64_t size, bool kept);
 
 /* Makes one chunk more unless that many bytes are unused. False when nothing was made, because
  * there are enough, or the quota or the machine's memory allows no more. */

@@ -132,11 +132,12 @@ uint32_t program_suspend_state(const struct session *session)
 
 static enum suspend_result move_out(struct session *session)
 {
-    const struct suspend_file *file = &suspend_of(session)->file;
+    struct program_suspend *suspend = suspend_of(session);
+    const struct suspend_file *file = &suspend->file;
     const struct swap_saving saving = {file->writable, file->readable, is_detached(session)};
 
     if (file->writable < 0)
-        return swap_out(session);
+        return swap_out(session, &suspend->copied);
     return is_checkpoint(session) ? swap_checkpoint(session, file->writable)
                                   : swap_out_to_file(session, &saving);
 }
@@ -150,20 +151,31 @@ static const char *state_name(const struct session *session)
     return suspend_of(session)->evict ? "evicted" : "suspended";
 }
 
+static void log_away(const struct session *session, uint64_t ns)
+{
+    const struct program_suspend *suspend = suspend_of(session);
+    uint64_t mib = total_bytes(session) >> 20, ms = ns / NS_PER_MS;
+
+    if (suspend->file.writable >= 0)
+        session_log(session, " is %s: %llu MiB are in a file, after %llu ms", state_name(session),
+                    (unsigned long long)mib, (unsigned long long)ms);
+    else
+        session_log(session,
+                    " is %s%s: %llu MiB are in host memory, %llu of them copied now, after %llu ms",
+                    state_name(session), suspend->for_others ? " to make room for others" : "",
+                    (unsigned long long)mib, (unsigned long long)(suspend->copied >> 20),
+                    (unsigned long long)ms);
+}
+
 static void log_leaving(const struct session *session, enum suspend_result result, uint64_t ns)
 {
-    bool in_file = suspend_of(session)->file.writable >= 0;
-
     if (result != SUSPEND_OK)
         session_log(session, " is not %s: %s", state_name(session), suspend_result_text(result));
     else if (is_checkpoint(session))
         session_log(session, " has stood still for a checkpoint for %llu ms",
                     (unsigned long long)(ns / NS_PER_MS));
     else
-        session_log(session, " is %s%s: %llu MiB are in %s, after %llu ms", state_name(session),
-                    suspend_of(session)->for_others ? " to make room for others" : "",
-                    (unsigned long long)(total_bytes(session) >> 20),
-                    in_file ? "a file" : "host memory", (unsigned long long)(ns / NS_PER_MS));
+        log_away(session, ns);
 }
 
 static void tell_result(struct session *session, enum suspend_result result)

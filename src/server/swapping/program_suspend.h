@@ -48,6 +48,7 @@ struct program_suspend {
     struct suspend_file file; /* the main thread's until `wanted`, then the session's thread's */
     /* The session's thread's. */
     uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
+    uint64_t copied;              /* bytes, when it left the last time */
     bool is_in_call;              /* the client waits for the answer of a command */
 };
 
