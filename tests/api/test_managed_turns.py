@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A touch of managed memory waits for the kernel that was given it: not without end, and not for one that has gone with its
 server. Run as: python3 test_managed_turns.py BUILD [unittest options]."""
+import os
 import subprocess
 import time
 
 import managed_daemon
 
 TIMEOUT_S = 60
-WAIT_TIMEOUT_S = 5
 SAID = "which a kernel uses that has not ended"
 
 
@@ -28,15 +28,31 @@ class Turns(managed_daemon.TestCase):
         self.skip_unless_it_moves()
         self.assertEqual(self.log().count(SAID), 1)
 
+    def count(self):
+        return self.log().count(SAID) if os.path.exists(self.logs + "/client.log") else 0
+
+    def has_launched(self, child):
+        rows = self.funnel("ps", "--columns", "pid,launches").stdout.splitlines()[1:]
+        return any(pid == str(child.pid) and launches != "0" for pid, launches in map(str.split, rows))
+
+    def await_launch(self, child):
+        end = time.monotonic() + TIMEOUT_S
+        while not self.has_launched(child):
+            self.assertLess(time.monotonic(), end, "the program does not launch")
+            time.sleep(0.01)
+
     def test_the_server_is_killed(self):
-        child = self.begin()
-        time.sleep(1)
-        self.skip_unless_it_moves()
-        began = time.monotonic()
-        self.kill_server()
-        self.assertEqual(child.wait(TIMEOUT_S), 1)
-        self.assertLess(time.monotonic() - began, WAIT_TIMEOUT_S - 2)
-        self.assertNotIn(SAID, self.log())
+        """The touch ends with the server. On a busy machine it may have ended by itself before."""
+        for _ in range(5):
+            before = self.count()
+            child = self.begin()
+            self.await_launch(child)
+            self.skip_unless_it_moves()
+            self.kill_server()
+            self.assertEqual(child.wait(TIMEOUT_S), 1)
+            if self.count() == before:
+                return
+        self.fail("the touch has waited for the end of its time")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,14 @@ def await_log(funnel, text):
         time.sleep(0.05)
 
 
+def await_call(funnel, program):
+    began = time.monotonic()
+    while not any(client["pid"] == program.process.pid and client["call"] in LOADS
+                  for client in funnel.status()["clients"]):
+        assert time.monotonic() - began < harness.TIMEOUT, "the program does not wait for the kernel"
+        time.sleep(0.05)
+
+
 def begin_wait(funnel):
     """The kernel, the program that waits for it, and the witness behind that."""
     witness = Program(funnel, "witness")
@@ -37,7 +45,7 @@ def begin_wait(funnel):
     kernel = Program(funnel, "long")
     kernel.expect("running")
     loader = Program(funnel, "new-client", 100)
-    time.sleep(1.0)
+    await_call(funnel, loader)
     witness.tell()
     return kernel, loader, witness
 
