@@ -106,8 +106,7 @@ static void tell_devices(void)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&told_lock);
     int count;
 
-    if (!cupti_kind_is_on(CUPTI_KIND_DEVICE) || devices_told ||
-        cupti_driver()->device_count(&count) != CUDA_SUCCESS)
+    if (devices_told || cupti_driver()->device_count(&count) != CUDA_SUCCESS)
         return;
     devices_told = true;
     for (CUdevice device = 0; device < count; device++)
@@ -187,7 +186,8 @@ void cupti_object_leave(const struct profiler_call *call)
 {
     if (call->runtime_cbid)
         return;
-    tell_devices();
+    if (cupti_kind_is_on(CUPTI_KIND_DEVICE))
+        tell_devices();
     if (cupti_kind_is_on(CUPTI_KIND_CONTEXT))
         tell_context();
     if (cupti_kind_is_on(CUPTI_KIND_STREAM) && call->result == CUDA_SUCCESS && call->arguments &&
