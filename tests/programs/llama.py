@@ -10,7 +10,6 @@ The package needs libcudart.so.12, libcublas.so.12 and libnccl.so.2; --libraries
 The model has random weights; all runs have to say the same tokens. The exit status is 0 when they do.
 """
 import argparse
-import dataclasses
 import os
 import pathlib
 import re
@@ -22,19 +21,10 @@ import report
 import runner
 
 HERE = pathlib.Path(__file__).resolve().parent
-SAID = re.compile(r"^said .*", re.M)
 
 
-@dataclasses.dataclass
-class Program:
-    name: str
-    command: list
-    said: str = ""  # in its first run
-    runs: dict = dataclasses.field(default_factory=dict)  # title of a way to run it -> Result
-
-
-class LlamaWay(runner.Way):
-    """The first run is the measure of what the model says."""
+class LlamaWay(runner.SayingWay):
+    said = re.compile(r"^said .*", re.M)
 
     def run_once(self, program):
         old = self.environment.get("LD_LIBRARY_PATH", "")
@@ -42,11 +32,7 @@ class LlamaWay(runner.Way):
                            LD_LIBRARY_PATH=":".join(filter(None, [old, options.libraries])))
         result = runner.run_command([*self.words, *program.command], None, environment,
                                     self.timeout(program))
-        said = "".join(SAID.findall(result.output))
-        program.said = program.said or said
-        if result.verdict == "passed" and said != program.said:
-            result.verdict, result.remark = "failed", f"{said}, not {program.said}"
-        return result
+        return self.compare(program, result)
 
 
 def parse_arguments():
@@ -70,8 +56,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
         model = os.path.join(scratch, "tiny.gguf")
         subprocess.run([sys.executable, HERE / "llama/tiny_model.py", model], check=True)
-        program = Program("llama.cpp", ["node", str(HERE / "llama/complete.js"), model,
-                                        options.tokens])
+        program = runner.SayingProgram("llama.cpp", ["node", str(HERE / "llama/complete.js"), model,
+                                                     options.tokens])
         ways = list(runner.ways(options, pathlib.Path(scratch), LlamaWay))
         try:
             for way in ways:
