@@ -35,6 +35,7 @@
 #include "feature.h"
 #include "host_function.h"
 #include "injection.h"
+#include "managed_variable.h"
 #include "passthrough.h"
 #include "staging.h"
 #include "streaming_copy.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's end of the control region. The client can write every byte of it. So nothing in it
- * is ever read back except ring messages (ring.c) and, once, whether a caller sleeps. */
-#include "channel.h"
+/* See channel_server.h. */
+#include "channel_server.h"
 
 #include <errno.h>
 #include <stdlib.h>

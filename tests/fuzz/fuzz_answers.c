@@ -14,7 +14,8 @@
 #include "snapshot.h"
 #include "sock.h"
 #include "top_sample.h"
-#include "view.h"
+#include "view_limits.h"
+#include "view_text.h"
 
 #define ANSWERS_MAX 12 /* a socket takes so many without a reader */
 #define LINE 1024

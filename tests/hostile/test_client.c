@@ -23,6 +23,7 @@
 
 #include "attach.h"
 #include "channel.h"
+#include "channel_server.h"
 #include "clock.h"
 #include "fd.h"
 #include "shm.h"

@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "code_kernels.h"
 #include "code_list.h"
-#include "view.h"
+#include "view_text.h"
 
 static int open_cache(struct code_directory *ret_directory)
 {

@@ -13,7 +13,7 @@
 #include "fd.h"
 #include "lines.h"
 #include "text.h"
-#include "view.h"
+#include "view_csv.h"
 
 struct request {
     char line[DAEMON_LINE_MAX];

@@ -10,7 +10,7 @@
 #include "client_table.h"
 #include "text.h"
 #include "top_screen.h"
-#include "view.h"
+#include "view_text.h"
 
 #define TOP_COLUMNS                                                                                \
     "pid,user,group,class,lane,sm_use,gpu_use,memory,swapped,bar,limit,sms,launch_rate,copy_rate," \

@@ -7,7 +7,7 @@
 #include "clock.h"
 #include "fd.h"
 #include "text.h"
-#include "view.h"
+#include "view_text.h"
 
 void top_sample_init(struct top_sample *sample, const struct paths *paths)
 {

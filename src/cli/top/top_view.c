@@ -9,7 +9,7 @@
 #include "text.h"
 #include "top_draw.h"
 #include "top_screen_state.h"
-#include "view.h"
+#include "view_text.h"
 
 #define DEVICE_LINES_MAX 8
 

@@ -8,7 +8,7 @@
 
 #include "json_output.h"
 #include "text.h"
-#include "view.h"
+#include "view_text.h"
 
 /* ---- text ---- */
 

@@ -7,7 +7,7 @@
 
 #include "client_class.h"
 #include "text.h"
-#include "view.h"
+#include "view_text.h"
 
 /* A call of a client that has lasted for less is not shown. */
 #define CALL_SHOWN_MS 1000u

@@ -9,7 +9,6 @@
 
 #include "client_columns.h"
 #include "text.h"
-#include "view.h"
 
 /* ---- one client ---- */
 

@@ -10,7 +10,9 @@
 #include "client_columns.h"
 #include "command_client.h"
 #include "text.h"
-#include "view.h"
+#include "view_json.h"
+#include "view_limits.h"
+#include "view_text.h"
 
 struct view_options {
     bool json;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listings that come as comma-separated values, as JSON: an object a row, with the titles as names.
- */
+/* See view_csv.h. */
+#include "view_csv.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json_output.h"
 #include "text.h"
-#include "view.h"
-
 #ifdef HAVE_JANSSON
 #include <jansson.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots as JSON. Numbers are plain: bytes, and seconds since the epoch. */
+/* See view_json.h. */
+#include "view_json.h"
+
 #include <string.h>
 
 #include "client_class.h"
 #include "json_output.h"
 #include "suspend_result.h"
 #include "text.h"
-#include "view.h"
-
+#include "view_text.h"
 #ifdef HAVE_JANSSON
 #include <jansson.h>
 

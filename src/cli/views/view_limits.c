@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* funnel limits: what has been set, and for whom; then what each program gets of each device. */
+/* See view_limits.h. */
+#include "view_limits.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "client_class.h"
 #include "text.h"
-#include "view.h"
+#include "view_text.h"
 
 #define CELL VIEW_CELL
 #define WHO (2 * SERVER_NAME_MAX)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots as text. Tables keep to what fits a terminal; --json has everything. */
+/* See view_text.h. */
+#include "view_text.h"
+
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +12,6 @@
 #include "client_table.h"
 #include "lane_name.h"
 #include "text.h"
-#include "view.h"
-
 #define CELL VIEW_CELL
 
 /* A call of a client that has lasted for less is not shown. */

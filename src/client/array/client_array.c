@@ -11,6 +11,7 @@
 #include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 static struct array *lookup(uint64_t handle)

@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "client_stream.h"
 #include "map.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 /* The driver may give a texture and a surface the same number. */

@@ -7,6 +7,7 @@
 #include "client_capture.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 static CUresult send_create(const struct array *array)

@@ -17,6 +17,7 @@
 #include "client_thread.h"
 #include "cudart.h"
 #include "stream_join.h"
+#include "stream_wait.h"
 
 /* Ends everything that the context owns. A profiler and libraries are called back first, while what
  * they have attached to still exists. */

@@ -9,6 +9,7 @@
 #include "client_stream.h"
 #include "cudart.h"
 #include "stream_join.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 struct green *green_lookup(CUgreenCtx handle)

@@ -9,10 +9,14 @@
 
 #include "client_capture.h"
 #include "client_peer_access.h"
+#include "copy_array.h"
 #include "copy_capture.h"
+#include "copy_pageable.h"
 #include "copy_plan.h"
 #include "host_register.h"
 #include "managed_hooks.h"
+#include "stream_commands.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 /* From here on a synchronous upload waits for the device, as CUDA's does. */

@@ -54,14 +54,3 @@ static inline struct copy_origin copy_origin_of(uint64_t offset, uint64_t pitch,
 {
     return (struct copy_origin){offset % pitch, offset / pitch % height, offset / pitch / height};
 }
-
-/* Puts a copy from or to an array on a stream. No side is pageable. */
-CUresult copy_array(const struct box *box, struct stream *stream);
-
-/* Sends that command with this fence number, between stream_begin_fenced() and stream_end(). */
-CUresult copy_send_array(const struct box *box, struct stream *stream, uint32_t seq);
-
-/* One side is the program's own memory, the other in the window or an array. Returns when the
- * program's memory is not used any more. In copy_pageable.c. */
-CUresult copy_upload(const struct box *box, struct stream *stream);
-CUresult copy_download(const struct box *box, struct stream *stream);

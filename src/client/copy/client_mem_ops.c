@@ -10,6 +10,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "managed_hooks.h"
+#include "stream_commands.h"
 #include "wire_calls.h"
 
 static CUresult send_wait(uint64_t stream, const struct CUstreamMemOpWaitValueParams_st *wait)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands that copy boxes of arrays. */
-#include "client_copy.h"
+/* See copy_array.h. */
+#include "copy_array.h"
+
+#include "stream_commands.h"
 #include "wire_calls.h"
 
 static CUresult send_between(const struct box *box, struct stream *stream, uint32_t seq)

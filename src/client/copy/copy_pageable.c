@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Copies from and to memory that the GPU does not reach. A few bytes travel in the command itself.
- * More goes through the staging slots in chunks: while the GPU moves one chunk, the thread copies
- * the next. Several threads share a large copy; each takes the next chunk when it is done with one.
- */
+/* See copy_pageable.h. */
+#include "copy_pageable.h"
+
 #include <pthread.h>
 
 #include "cleanup.h"
 #include "client_call.h"
-#include "client_copy.h"
 #include "client_profile.h"
+#include "copy_array.h"
 #include "copy_team.h"
 #include "staging.h"
+#include "stream_commands.h"
 #include "streaming_copy.h"
 #include "wire_calls.h"
 

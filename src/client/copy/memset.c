@@ -6,6 +6,8 @@
 #include "client_prototypes.h"
 #include "host_register.h"
 #include "managed_hooks.h"
+#include "stream_commands.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 /* Elements and rows, as nodes of graphs describe them. */

@@ -12,12 +12,14 @@
 #include "client_event.h"
 #include "client_mem_ops.h"
 #include "client_prototypes.h"
+#include "copy_array.h"
 #include "exec_plan.h"
 #include "graph_backend.h"
 #include "graph_blocks.h"
 #include "graph_memory.h"
 #include "host_function.h"
 #include "managed_hooks.h"
+#include "stream_commands.h"
 #include "wire_calls.h"
 
 /* The next kernel of a graph that is launched with it, or NULL. */

@@ -18,6 +18,7 @@
 #include "launch_check.h"
 #include "managed_hooks.h"
 #include "occupancy.h"
+#include "stream_commands.h"
 #include "wire_calls.h"
 
 #define PARAMS_MAX 32764

@@ -2,6 +2,7 @@
 /* A copy engine makes a single copy. */
 #include "managed_batch.h"
 
+#include "stream_commands.h"
 #include "wire_calls.h"
 
 static void send_alone_locked(struct stream *stream, const struct small_copy *copy)

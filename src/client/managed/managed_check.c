@@ -4,6 +4,7 @@
 #include "client_log.h"
 #include "client_stream.h"
 #include "managed_area.h"
+#include "stream_commands.h"
 #include "switch.h"
 #include "wire_calls.h"
 

@@ -15,8 +15,10 @@
 #include "client_event.h"
 #include "managed_batch.h"
 #include "managed_move.h"
+#include "managed_variable.h"
 #include "recovery_hook.h"
 #include "spin.h"
+#include "stream_commands.h"
 #include "three_way.h"
 #include "wire_calls.h"
 

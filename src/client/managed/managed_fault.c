@@ -24,6 +24,7 @@
 #include "managed_check.h"
 #include "managed_copy.h"
 #include "managed_move.h"
+#include "managed_variable.h"
 #include "page_watch.h"
 #include "recovery_hook.h"
 

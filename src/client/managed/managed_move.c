@@ -10,6 +10,7 @@
 #include "managed_copy.h"
 #include "managed_variable.h"
 #include "page_watch.h"
+#include "stream_commands.h"
 
 static uint64_t address_of(const struct managed_allocation *managed, struct residence_run run)
 {

@@ -6,6 +6,8 @@
 
 #include "managed_allocation.h"
 #include "managed_move.h"
+#include "managed_variable.h"
+#include "stream_commands.h"
 #include "wire_calls.h"
 
 /* For allocations that are in use on more streams than they tell apart. It has the last launch on

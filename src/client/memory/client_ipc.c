@@ -16,6 +16,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "ranges.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 /* The contents of the 64 bytes of a handle. */

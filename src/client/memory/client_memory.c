@@ -13,6 +13,7 @@
 #include "client_vmm.h"
 #include "granule.h"
 #include "host_register.h"
+#include "host_register_fork.h"
 #include "managed_hooks.h"
 
 static struct {

@@ -18,6 +18,9 @@
 #include "client_stream.h"
 #include "cuda_pointer.h"
 #include "cuda_pool.h"
+#include "pool_places.h"
+#include "stream_commands.h"
+#include "stream_wait.h"
 
 /* A block that was freed on a stream, and that earlier work may use until the fence has passed. */
 struct pending {

@@ -25,12 +25,6 @@ void pool_sharing_set(CUmemoryPool pool, const struct pool_sharing *sharing);
  * Returns its handle, or 0 when out of memory. */
 uint64_t pool_create(struct device *device, uint64_t most);
 
-/* Called once while attaching. */
-void pool_places_init(void);
-
-/* A pool is about to be destroyed: false if it is a default one of the host, which stays. */
-bool pool_places_leave(uint64_t pool);
-
 /* A pool of another process: its handle, or NULL when out of memory. */
 CUmemoryPool pool_import(struct device *device, const struct pool_token *token);
 

@@ -10,6 +10,9 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "cuda_pointer.h"
+#include "stream_wait.h"
+#include "vmm_physical.h"
+#include "vmm_reserve.h"
 #include "vmm_tables.h"
 #include "wire_calls.h"
 

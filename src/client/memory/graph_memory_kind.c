@@ -6,6 +6,7 @@
 #include "graph_memory.h"
 
 #include "address_map.h"
+#include "stream_commands.h"
 
 /* A graph that has ended has freed its memory already. */
 static CUresult give_behind(const struct allocation *allocation, struct fence fence)

@@ -9,6 +9,7 @@
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "stream_wait.h"
 
 #define HOST_FLAGS \
     (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED)

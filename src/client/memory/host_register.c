@@ -29,6 +29,7 @@
 #include "host_register_table.h"
 #include "page_swap.h"
 #include "shared_file.h"
+#include "stream_wait.h"
 
 #define REGISTER_FLAGS                                                                          \
     (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP | CU_MEMHOSTREGISTER_IOMEMORY | \

@@ -24,9 +24,3 @@ CUresult host_register_replay(void);
 
 /* Ends the registrations of a context, whose work is done. */
 void host_register_end_all(const struct context *context);
-
-/* Around a fork: a child gets registered memory as a copy of its own. The lock is held from the
- * first to the second or third. */
-void host_register_before_fork(void);
-void host_register_after_fork_in_parent(void);
-void host_register_after_fork_in_child(void);

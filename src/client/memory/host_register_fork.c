@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Registered memory and fork. The child gets the same pages, but its writes to them stay in the
- * child. The ends of each range are as they were at the fork. What the program shared with other
- * processes before it shares with the child, too.
- */
+/* See host_register_fork.h. */
+#include "host_register_fork.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
 #include "fd.h"
-#include "host_register.h"
 #include "host_register_table.h"
 #include "write_guard.h"
 

@@ -9,6 +9,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "managed_hooks.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 static CUresult take_device_memory(struct context *context, uint64_t size, uint64_t *ret_address)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The pools that a program names by their place: those of a device, and those of the host. The host
- * has one for each type of location. NUMA nodes share theirs.
- */
+/* See pool_places.h. */
+#include "pool_places.h"
+
 #include "cleanup.h"
-#include "client_pool.h"
 #include "client_prototypes.h"
 #include "cuda_pool.h"
 

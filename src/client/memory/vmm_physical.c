@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Physical memory that programs make for mappings of their own, and that they share with other
- * processes as a descriptor. The server makes it; references are counted here.
- */
+/* See vmm_physical.h. */
+#include "vmm_physical.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -10,7 +9,6 @@
 #include "client_prototypes.h"
 #include "client_socket.h"
 #include "fd.h"
-#include "vmm_tables.h"
 #include "wire_calls.h"
 
 static CUresult check_prop(const CUmemAllocationProp *prop, struct device **ret_device)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reservations of addresses. The server chooses addresses that no other client has; here they are
- * kept free of everything else.
- */
+/* See vmm_reserve.h. */
+#include "vmm_reserve.h"
+
 #include <sys/mman.h>
 
 #include "client_prototypes.h"
+#include "client_vmm.h"
 #include "cuda_pointer.h"
 #include "page_reserve.h"
-#include "vmm_tables.h"
 #include "wire_calls.h"
 
 #define PLACES_TRIED 8

@@ -39,16 +39,5 @@ extern struct vmm_tables vmm;
 
 #define VMM_LOCKED _cleanup_mutex_ pthread_mutex_t *vmm_held = mutex_hold(&vmm.lock)
 
-/* Whether one reservation contains all of the range. */
-bool vmm_reservation_contains_locked(uint64_t address, uint64_t size);
-
-void vmm_describe_reservation_locked(struct cuda_pointer *pointer);
-
 /* The mapping that contains an address, NULL when none does. */
 struct mapping *vmm_mapping_at_locked(uint64_t address);
-
-/* NULL when the program holds no reference to it. */
-struct physical *vmm_physical_lookup_locked(CUmemGenericAllocationHandle handle);
-/* Called when a reference or a mapping has ended: with the last one, the memory is released and the
- * structure freed. */
-void vmm_physical_settle_locked(struct physical *physical);

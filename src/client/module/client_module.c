@@ -13,6 +13,7 @@
 #include "client_socket.h"
 #include "client_variable.h"
 #include "image_suits.h"
+#include "managed_variable.h"
 #include "module_function.h"
 #include "recovery_hook.h"
 #include "reference.h"

@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "cuda_error.h"
 #include "replay.h"
+#include "stream_commands.h"
 #include "vmm_replay.h"
 #include "wire_calls.h"
 

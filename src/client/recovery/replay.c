@@ -14,6 +14,7 @@
 #include "exec_plan.h"
 #include "granule.h"
 #include "host_register.h"
+#include "managed_variable.h"
 #include "module_function.h"
 #include "vmm_replay.h"
 #include "wire_calls.h"

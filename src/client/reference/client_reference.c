@@ -9,6 +9,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "reference.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 static CUresult enter(void)

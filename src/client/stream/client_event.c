@@ -15,6 +15,8 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "managed_hooks.h"
+#include "stream_commands.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 /* How often the server is asked about an event that other processes record. */

@@ -13,6 +13,7 @@
 #include "client_capture.h"
 #include "client_thread.h"
 #include "map.h"
+#include "stream_commands.h"
 #include "stream_group.h"
 #include "stream_join.h"
 #include "wire_calls.h"

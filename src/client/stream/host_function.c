@@ -20,6 +20,7 @@
 #include "managed_hooks.h"
 #include "recovery_hook.h"
 #include "spin.h"
+#include "stream_commands.h"
 #include "wire_calls.h"
 
 /* A thread waits until a job is done. */

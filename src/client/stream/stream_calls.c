@@ -5,7 +5,9 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "managed_hooks.h"
+#include "stream_commands.h"
 #include "stream_group.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 int stream_clamp_priority(const struct device *device, int priority)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Commands on streams, and whether they are done. A command carries no fence of its own unless the
- * caller needs one. A fence is sent when a thread begins to wait, and covers all that went before.
- */
-#include "client_stream.h"
+/* See stream_commands.h. */
+#include "stream_commands.h"
+
 #include "managed_hooks.h"
 #include "stream_group.h"
 #include "wire_calls.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for streams, contexts and devices. */
+/* See stream_wait.h. */
+#include "stream_wait.h"
+
 #include <stdatomic.h>
 
 #include "cleanup.h"
 #include "client_printf.h"
-#include "client_stream.h"
 #include "managed_hooks.h"
+#include "stream_commands.h"
 #include "stream_group.h"
 
 static enum fence_wait_mode wait_mode_of(const struct context *context)

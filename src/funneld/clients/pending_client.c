@@ -24,6 +24,7 @@
 #include "peer_program.h"
 #include "replacement.h"
 #include "server_process.h"
+#include "server_start.h"
 #include "service.h"
 #include "sock.h"
 #include "text.h"

@@ -39,11 +39,3 @@ struct server_process *command_server(struct console *console, const struct gram
 /* Says of each server that did not answer the query what it does; whether there was one. Of its
  * clients nothing is known. */
 bool command_report_silent(struct console *console, const struct status_query *query);
-
-/* The service of that name, which is made for uid_N when there is none; NULL, with a message where
- * it cannot be made. */
-struct service *command_find_service(struct daemon *daemon, const char *name,
-                                     char ret_reason[GRAMMAR_REASON_MAX]);
-
-/* The same; else the command is answered, and NULL is returned. */
-struct service *command_service(struct console *console, const char *name);

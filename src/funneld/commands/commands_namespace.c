@@ -5,6 +5,7 @@
 
 #include "command_protocol.h"
 #include "commands.h"
+#include "commands_service.h"
 #include "console.h"
 #include "pending_request.h"
 #include "service.h"

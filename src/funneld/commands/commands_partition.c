@@ -9,6 +9,7 @@
 
 #include "command_protocol.h"
 #include "commands.h"
+#include "commands_service.h"
 #include "console.h"
 #include "list_view.h"
 #include "service.h"

@@ -7,6 +7,7 @@
 #include "console.h"
 #include "daemon_quit.h"
 #include "server_process.h"
+#include "server_start.h"
 #include "service.h"
 
 void run_get_server_list(struct console *console, const struct grammar_values *values)

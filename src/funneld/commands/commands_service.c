@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server create, set and delete: the records of named servers, which start for their first client.
- */
+/* See commands_service.h. */
+#include "commands_service.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command_protocol.h"
-#include "commands.h"
 #include "console.h"
 #include "lane.h"
 #include "service.h"

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "console.h"
 #include "server_process.h"
+#include "server_start.h"
 #include "service.h"
 #include "status_query.h"
 #include "text.h"

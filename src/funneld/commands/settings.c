@@ -11,6 +11,7 @@
 
 #include "command_protocol.h"
 #include "commands.h"
+#include "commands_service.h"
 #include "console.h"
 #include "hash.h"
 #include "journal.h"

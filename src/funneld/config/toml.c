@@ -11,6 +11,7 @@
 
 #include "text.h"
 #include "toml_reader.h"
+#include "toml_string.h"
 
 int toml_fail(struct toml_reader *reader, const char *format, ...)
 {

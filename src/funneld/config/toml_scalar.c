@@ -9,6 +9,7 @@
 
 #include "text.h"
 #include "toml_reader.h"
+#include "toml_string.h"
 
 #define NUMBER_MAX 512
 

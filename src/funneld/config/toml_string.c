@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TOML's strings, and what characters a text may have. */
+/* See toml_string.h. */
+#include "toml_string.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "toml_reader.h"
 
 int toml_append(struct toml_reader *reader, struct toml_buffer *buffer, const char *text,
                 size_t length)

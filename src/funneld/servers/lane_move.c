@@ -15,6 +15,7 @@
 #include "move_obstacle.h"
 #include "pending_request.h"
 #include "server_process.h"
+#include "server_start.h"
 #include "text.h"
 
 /* A program that calls nothing has no idle point. */

@@ -6,6 +6,7 @@
 
 #include "journal.h"
 #include "server_process.h"
+#include "server_start.h"
 #include "standby.h"
 
 bool replacement_is_wanted(const struct server_process *server)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The start of a server process, and whether there may be another one. See server_process.h. */
+/* See server_start.h. */
+#include "server_start.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "journal.h"
 #include "lane_name.h"
 #include "server_handlers.h"
-#include "server_process.h"
 #include "spawn.h"
 #include "text.h"
 #include "user_rate.h"

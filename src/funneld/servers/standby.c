@@ -7,6 +7,7 @@
 #include "journal.h"
 #include "lane_name.h"
 #include "server_process.h"
+#include "server_start.h"
 #include "service.h"
 #include "timeslice.h"
 

@@ -7,7 +7,9 @@
 
 #include "graph_condition.h"
 #include "graph_exec.h"
+#include "graph_memory.h"
 #include "graph_work.h"
+#include "user_object.h"
 
 #define KNOWN_FLAGS                                                                         \
     (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD | \

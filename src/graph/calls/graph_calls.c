@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph_condition.h"
+#include "graph_memory.h"
 #include "graph_objects.h"
 
 CUresult graph_cuGraphCreate(CUgraph *phGraph, unsigned int flags)

@@ -2,6 +2,7 @@
 /* Nodes with a batch of memory operations: writes to words, and waits for words. */
 #include "graph_exec.h"
 #include "graph_nodes.h"
+#include "graph_work.h"
 
 CUresult graph_cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph,
                                         const CUgraphNode *dependencies, size_t numDependencies,

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "graph_handles.h"
 #include "graph_objects.h"
 
 /* ---- values ---- */

@@ -2,6 +2,7 @@
 /* Launchable graphs: copies whose nodes have no handles. */
 #include "graph_exec.h"
 
+#include "graph_handles.h"
 #include "graph_kernel.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One table of all handles. */
-#include "graph_objects.h"
+/* See graph_handles.h. */
+#include "graph_handles.h"
+
 #include "handles.h"
 
 static struct handles objects;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of memory operations: validity and sizes. */
+/* See graph_mem_ops.h. */
+#include "graph_mem_ops.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "graph_objects.h"
 
 #define OPS_MAX 255u
 

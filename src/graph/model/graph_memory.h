@@ -56,3 +56,12 @@ struct graph_memory *graph_memory_find_locked(CUdeviceptr address);
 CUresult graph_memory_check_free_locked(const struct graph_memory *memory);
 /* The program has freed the memory, which may end here. */
 void graph_memory_freed_locked(struct graph_memory *memory);
+
+/* Graphs that allocate or free memory can be neither copied nor changed, because the memory exists
+ * once. */
+bool graph_has_memory(const struct graph *graph);
+
+CUresult graph_work_allocate(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext context,
+                             struct graph_work *ret_work);
+CUresult graph_work_free(const struct graph *graph, CUdeviceptr address,
+                         struct graph_work *ret_work);

@@ -3,6 +3,8 @@
 #include "graph_nodes.h"
 
 #include "graph_kernel.h"
+#include "graph_mem_ops.h"
+#include "graph_memory.h"
 
 static bool are_of_graph(const struct graph *graph, const CUgraphNode *nodes, size_t count)
 {

@@ -8,9 +8,13 @@
 #include <string.h>
 
 #include "graph_condition.h"
+#include "graph_handles.h"
 #include "graph_kernel.h"
+#include "graph_mem_ops.h"
 #include "graph_memory.h"
 #include "graph_objects.h"
+
+#include "user_object.h"
 
 static unsigned count_bodies(const struct graph_node *node)
 {

@@ -7,23 +7,11 @@
 #pragma once
 
 #include "cleanup.h"
+#include "graph_handles.h"
 #include "graph_model.h"
-
-enum graph_handle_type {
-    GRAPH_HANDLE_GRAPH = 0x70, /* apart from the types of the owners' tables */
-    GRAPH_HANDLE_NODE,
-    GRAPH_HANDLE_EXEC,
-    GRAPH_HANDLE_OBJECT,
-    GRAPH_HANDLE_CONDITION,
-};
 
 /* Holds the owner's lock to the end of the scope. */
 #define GRAPH_LOCKED _cleanup_mutex_ pthread_mutex_t *graph_held = mutex_hold(graph_backend.lock)
-
-/* 0: no memory. */
-uint64_t graph_handle_add(enum graph_handle_type type, void *object);
-void *graph_handle_get(enum graph_handle_type type, const void *handle);
-void graph_handle_remove(enum graph_handle_type type, uint64_t handle);
 
 static inline struct graph *graph_get(CUgraph handle)
 {
@@ -63,27 +51,5 @@ const struct graph_edge *graph_edge_find(const struct graph_node *from,
                                          const struct graph_node *to);
 void graph_disconnect(struct graph_node *from, struct graph_node *to);
 
-/* Graphs that allocate or free memory can be neither copied nor changed, because the memory exists
- * once. */
-bool graph_has_memory(const struct graph *graph);
-
-/* User objects: a copy of a graph takes its own references; the second drops all references of a
- * graph. */
-CUresult graph_keeps_copy(const struct graph_keeps *keeps, struct graph_keeps *to);
-void graph_keeps_drop(struct graph_keeps *keeps);
-/* An exec is about to be destroyed. Its user objects live until its launches are done. */
-void graph_exec_let_go(struct graph_exec *exec);
-
-CUresult graph_work_mem_ops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
-                            struct graph_work *ret_work);
-CUresult graph_mem_ops_copy(unsigned count, const CUstreamBatchMemOpParams *ops,
-                            struct graph_mem_ops *ret_copy);
-CUresult graph_work_allocate(const CUDA_MEM_ALLOC_NODE_PARAMS *params, CUcontext context,
-                             struct graph_work *ret_work);
-CUresult graph_work_free(const struct graph *graph, CUdeviceptr address,
-                         struct graph_work *ret_work);
-
 CUresult graph_work_copy(const struct graph_work *work, bool named, struct graph_work *ret_copy);
 void graph_work_fini(struct graph_work *work);
-
-void graph_mem_ops_keep_array(struct graph_mem_ops *from, struct graph_mem_ops *to);

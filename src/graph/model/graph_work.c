@@ -10,6 +10,7 @@
 
 #include "graph_condition.h"
 #include "graph_kernel.h"
+#include "graph_mem_ops.h"
 #include "graph_memory.h"
 
 /* `extra` is a list of keys and values up to CU_LAUNCH_PARAM_END. The buffer may be shorter than

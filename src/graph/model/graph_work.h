@@ -25,3 +25,6 @@ CUresult graph_work_any(const CUgraphNodeParams *params, struct graph_work *ret_
 
 /* The owner checks the work; work that it refuses is freed. */
 CUresult graph_work_check(struct graph_work *work, struct graph_work *ret_work);
+
+CUresult graph_work_mem_ops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *params,
+                            struct graph_work *ret_work);

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * User objects. The program, graphs, and launches in flight hold references. When the last
- * reference is dropped, a thread of the owner, which holds no lock, calls the program's function.
- *
- * That thread must not wait for the owner's lock: the thread that has it may wait for work that
- * only this thread can complete. So references have a separate lock.
- */
+/* See user_object.h. */
+#include "user_object.h"
+
 #include <limits.h>
 #include <stdlib.h>
 
-#include "graph_objects.h"
-
+#include "graph_handles.h"
 struct user_object {
     uint64_t handle;
     CUhostFn destroy;

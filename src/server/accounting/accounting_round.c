@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "accounting_state.h"
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "launch_record.h"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "channel_server.h"
 #include "clock.h"
 #include "cuda_error.h"
 #include "fd.h"

@@ -2,6 +2,8 @@
 /* A buffer that grows, and is freed when it is empty; see backlog.h. */
 #include "backlog.h"
 
+#include "channel_server.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

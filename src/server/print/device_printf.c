@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "driver_output.h"

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "attach.h"
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "fd.h"

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "log.h"

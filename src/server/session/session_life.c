@@ -13,6 +13,7 @@
 #include "array.h"
 #include "attach_client.h"
 #include "blob.h"
+#include "channel_server.h"
 #include "cleanup.h"
 #include "copy.h"
 #include "device_printf.h"

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "ipc_event.h"
 #include "ipc_share.h"
 #include "placement.h"
 #include "refused_objects.h"

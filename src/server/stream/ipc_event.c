@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Events that several clients use: each client has a handle of its own for what they share. The
- * driver records an event only in streams of its own context. So a client in another context or on
- * another device records another event of the driver's, and waits are for the last one.
- */
+/* See ipc_event.h. */
+#include "ipc_event.h"
+
 #include <stdlib.h>
 
-#include "event.h"
 #include "ipc_share.h"
 #include "server_dispatch.h"
 #include "spare_events.h"

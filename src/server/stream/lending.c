@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "channel_server.h"
 #include "cleanup.h"
 #include "sm_share.h"
 #include "stream_state.h"

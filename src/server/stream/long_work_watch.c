@@ -2,6 +2,7 @@
 /* Nothing is recorded for this: a stream that is busy with the same fence to come says enough. */
 #include "long_work_watch.h"
 
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "fence.h"

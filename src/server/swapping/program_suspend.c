@@ -3,6 +3,7 @@
 #include "program_suspend.h"
 
 #include "channel.h"
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "eviction.h"

@@ -3,6 +3,7 @@
 #include "suspend_order.h"
 
 #include "channel.h"
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "daemon_report.h"

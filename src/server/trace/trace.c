@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "channel.h"
+#include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "graph.h"

@@ -2,6 +2,7 @@
 /* Compares each client's counters with those of the previous round. */
 #include "copy_load.h"
 
+#include "channel_server.h"
 #include "cleanup.h"
 #include "copy.h"
 #include "launch_record.h"

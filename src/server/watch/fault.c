@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "assert_message.h"
+#include "channel_server.h"
 #include "cleanup.h"
 #include "daemon_report.h"
 #include "device_printf.h"

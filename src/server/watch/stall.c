@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "accounting.h"
+#include "channel_server.h"
 #include "clock.h"
 #include "daemon_report.h"
 #include "fd.h"

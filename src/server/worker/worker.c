@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "channel_server.h"
 #include "lending.h"
 #include "profile.h"
 #include "program_suspend.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "abort_launches.h"
+#include "channel_server.h"
 #include "clock.h"
 #include "function.h"
 #include "futex.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The subsystems that have something in contexts, in the order in which a context is emptied. */
+#include "array_calls.h"
+#include "pool_calls.h"
 #include "soft_array.h"
 #include "soft_event.h"
 #include "soft_memory.h"

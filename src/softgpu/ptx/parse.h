@@ -62,21 +62,6 @@ struct parser {
     uint32_t name_capacity;
 };
 
-/* scope.c */
-int scopes_init(struct parser *parser);
-void scopes_fini(struct parser *parser);
-void scope_enter(struct parser *parser);
-void scope_leave(struct parser *parser);
-struct ptx_symbol *scope_add_symbol(struct parser *parser, enum ptx_symbol_kind kind,
-                                    const struct token *name);
-/* Declared in exactly the innermost scope. */
-struct ptx_symbol *scope_own_symbol(struct parser *parser, const char *name, size_t length);
-void scope_add_registers(struct parser *parser, enum ptx_type type, const struct token *name,
-                         uint64_t count, unsigned width);
-/* Looks outward from `scope`; false when nothing has this name. */
-bool scope_find(struct parser *parser, uint32_t scope, const char *name, size_t length,
-                struct name_entry *ret_entry);
-
 /* parse_constant.c */
 struct constant_value {
     enum constant_kind {
@@ -88,28 +73,10 @@ struct constant_value {
     uint64_t bits;
 };
 struct constant_value parse_value(struct parser *parser);
-/* One that is an integer. */
-uint64_t parse_constant(struct parser *parser);
-/* The same in angle brackets, so without comparisons. */
-uint64_t parse_count(struct parser *parser);
 
-/* parse_operand.c */
-void parse_operand(struct parser *parser, struct ptx_operand *ret_operand);
-/* The operand that names this register, which is declared; a vector's is a list. */
-void operand_of_register(struct parser *parser, const struct token *name,
-                         struct ptx_operand *ret_operand);
-void resolve_operands(struct parser *parser, struct ptx_operand *operands, uint32_t count,
-                      uint32_t line);
-
-/* parse_variable.c */
-struct ptx_symbol *parse_declarator(struct parser *parser, enum ptx_space space);
 /* Everything behind .global, .shared, ... up to the semicolon. */
 void parse_variables(struct parser *parser, enum ptx_space space, bool is_extern);
 bool parse_space(struct parser *parser, enum ptx_space *ret_space);
-/* Of a type: .v2 and the like. */
-unsigned parse_vector_width(struct parser *parser);
-/* A parameter in a register: what stands behind .reg. */
-struct ptx_symbol *parse_register_parameter(struct parser *parser);
 /* To those of the function that is parsed, or of the module. */
 void add_variable(struct parser *parser, struct ptx_symbol *symbol);
 
@@ -117,16 +84,7 @@ void add_variable(struct parser *parser, struct ptx_symbol *symbol);
 void parse_body(struct parser *parser);
 void add_instruction(struct parser *parser, const struct ptx_instruction *instruction);
 
-/* parse_call.c */
-void load_register_parameters(struct parser *parser);
-/* In front of this instruction and with its guard. */
-void store_register_results(struct parser *parser, const struct ptx_instruction *before);
-void add_call(struct parser *parser, const struct ptx_instruction *call);
-
 /* parse_module.c */
 void parse_function(struct parser *parser, bool is_entry);
 struct ptx_function *parse_prototype(struct parser *parser);
 void skip_braces(struct parser *parser);
-
-void *parser_alloc(struct parser *parser, size_t size);
-void *parser_grow(struct parser *parser, void *items, size_t count, size_t item_size);

@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include "parse.h"
+#include "parse_call.h"
+#include "parse_constant.h"
+#include "parse_operand.h"
+#include "parse_variable.h"
+#include "scope.h"
 
 static void parse_registers(struct parser *parser)
 {

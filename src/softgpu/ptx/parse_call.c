@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Parameters and results in registers. The tree knows .param variables alone. So a function with
- * parameters in registers loads them at its start and stores its results before it returns. For a
- * call with other arguments the parser makes .param variables.
- */
+/* See parse_call.h. */
+#include "parse_call.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "parse.h"
+#include "parse_operand.h"
+#include "scope.h"
 
 static const char *bits_of(enum ptx_type type)
 {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Constant expressions: C's operators on signed and unsigned numbers of 64 bits, and on doubles.
- *
- * Both sides of ?:, && and || are evaluated, since nothing in a constant has an effect; a division
- * by zero is an error wherever it stands.
- */
-#include <string.h>
+/* See parse_constant.h. */
+#include "parse_constant.h"
 
-#include "parse.h"
+#include <string.h>
 
 static double as_double(struct constant_value value)
 {

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "parse.h"
+#include "parse_constant.h"
+#include "parse_variable.h"
+#include "scope.h"
 
 struct symbol_list {
     struct ptx_symbol **items;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Operands.
- *
- * A name that is not known yet may be a label further down. So names that are not registers,
- * variables or functions stay open until the whole body has been read.
- */
+/* See parse_operand.h. */
+#include "parse_operand.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "parse.h"
+#include "parse_constant.h"
+#include "scope.h"
 
 /* Refuses the instruction by its name. */
 static void operand_unsupported(struct parser *parser, const char *what)

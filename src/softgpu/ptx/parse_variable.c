@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Variables: state space, type, dimensions and initial value.
- */
+/* See parse_variable.h. */
+#include "parse_variable.h"
+
 #include <string.h>
 
-#include "parse.h"
+#include "parse_constant.h"
+#include "scope.h"
 
 #define MAX_VARIABLE_SIZE (1ull << 40)
 #define MAX_ALIGN 65536

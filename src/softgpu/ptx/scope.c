@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Names: one hash table of (scope, name), and scopes that know their parent.
- */
+/* See scope.h. */
+#include "scope.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "parse.h"
 
 #define FIRST_CAPACITY 1024
 

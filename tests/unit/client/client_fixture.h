@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "channel_server.h"
 #include "client.h"
 #include "client_call.h"
 #include "client_capture.h"

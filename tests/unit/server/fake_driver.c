@@ -7,6 +7,7 @@
 #include "accounting.h"
 #include "array.h"
 #include "capacity.h"
+#include "channel_server.h"
 #include "copy.h"
 #include "cuda_graph.h"
 #include "device_printf.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "channel_server.h"
 #include "sock.h"
 #include "unit.h"
 

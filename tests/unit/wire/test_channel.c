@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "channel_fixture.h"
+#include "channel_server.h"
 #include "shm.h"
 
 static uint32_t payload(const struct ring_message *message)

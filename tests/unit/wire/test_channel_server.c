@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "channel_fixture.h"
+#include "channel_server.h"
 
 static void test_slots_that_do_not_exist(void **state)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Arrays: made, described, destroyed.
- */
+/* See array_calls.h. */
+#include "array_calls.h"
+
 #include <stdlib.h>
 
+#include "array_shape.h"
 #include "cuda_array.h"
 #include "device_sync.h"
-#include "soft_array.h"
 #include "soft_context.h"
 #include "soft_stream.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The shapes of arrays: formats, flags, and bounds of the device.
- */
+/* See array_shape.h. */
+#include "array_shape.h"
+
 #include "cuda_array.h"
-#include "soft_array.h"
 #include "soft_context.h"
 
 static const struct {

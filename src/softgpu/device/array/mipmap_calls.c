@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "array_calls.h"
 #include "cuda_array.h"
 #include "soft_array.h"
 #include "soft_context.h"

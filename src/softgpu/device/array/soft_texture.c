@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "array_calls.h"
+#include "array_shape.h"
 #include "soft_context.h"
 #include "soft_memory.h"
 #include "soft_stream.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array_shape.h"
 #include "cuda_array.h"
 #include "soft_context.h"
 #include "soft_texture.h"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array_calls.h"
 #include "copy_prepare.h"
 #include "soft_array.h"
 #include "soft_context.h"

@@ -5,6 +5,7 @@
  */
 #include "copy_prepare.h"
 #include "graph_pool.h"
+#include "launch_calls.h"
 #include "launch_prepare.h"
 #include "soft_context.h"
 #include "soft_graph_launch.h"

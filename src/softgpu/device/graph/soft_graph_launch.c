@@ -15,8 +15,11 @@
 #include "graph_branch.h"
 #include "graph_condition.h"
 #include "graph_pool.h"
+#include "host_function_calls.h"
+#include "launch_calls.h"
 #include "launch_prepare.h"
 #include "soft_context.h"
+#include "soft_event.h"
 #include "stream_prepare.h"
 #include "switch.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Memory of other processes. A handle stands for one allocation, whose pages both then have; they
- * stay for as long as a process has them mapped.
- */
+/* See ipc_calls.h. */
+#include "ipc_calls.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +9,6 @@
 #include "device_sync.h"
 #include "fd.h"
 #include "ipc_file.h"
-#include "ipc_memory_open.h"
 #include "shm.h"
 #include "soft_arena.h"
 #include "soft_context.h"

@@ -4,6 +4,7 @@
  */
 #include "device_sync.h"
 #include "graph_memory.h"
+#include "ipc_calls.h"
 #include "ipc_memory_open.h"
 #include "managed_attach.h"
 #include "soft_context.h"

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Stream-ordered memory. Memory is new when it is allocated and gone when the stream has come to
- * its free. But what the pool keeps reserved stays charged to the device.
- */
+/* See pool_calls.h. */
+#include "pool_calls.h"
+
 #include <stdlib.h>
 
 #include "cuda_pool.h"
 #include "graph_pool.h"
+#include "ipc_calls.h"
 #include "ipc_memory_open.h"
 #include "soft_context.h"
 #include "soft_memory.h"
-#include "soft_pool.h"
 #include "soft_stream.h"
 
 struct pool_free {

@@ -2,7 +2,9 @@
 /* Pools of other processes (pool_token.h), and the pools of places. */
 #include <string.h>
 
+#include "ipc_calls.h"
 #include "ipc_memory_open.h"
+#include "pool_calls.h"
 #include "soft_arena.h"
 #include "soft_context.h"
 #include "soft_pool.h"

@@ -3,6 +3,7 @@
  * The register of memory, and the pages behind it.
  */
 #include "soft_memory.h"
+#include "pool_calls.h"
 #include "soft_pool.h"
 
 #include <stdlib.h>

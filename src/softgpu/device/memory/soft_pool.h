@@ -27,10 +27,6 @@ struct pool {
     struct list link;
 };
 
-/* A pool of another process, which the program destroys. CUDA_ERROR_OUT_OF_MEMORY. */
-CUresult pool_import_locked(struct device *device, const struct pool_token *token,
-                            CUmemoryPool *ret_pool);
-
 /* The pools of a place of the host, the default one and the current one. `location` is of the host.
  * CUDA_ERROR_OUT_OF_MEMORY. */
 struct host_place {
@@ -38,10 +34,3 @@ struct host_place {
     uint64_t current; /* 0 = the default one */
 };
 CUresult host_place_locked(const CUmemLocation *location, struct host_place **ret_place);
-
-/* A pool has `size` bytes back, for which `charged` have been refunded to the device. */
-void pool_refund_locked(uint64_t handle, uint64_t size, uint64_t charged);
-/* The program has waited for work: pools release what is beyond their thresholds. */
-void pools_synchronized_locked(const struct device *device);
-/* Releases all that pools of the device keep. */
-void pools_release_locked(const struct device *device);

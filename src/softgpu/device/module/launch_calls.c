@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Launches. The arguments are checked now, so that a wrong shape is an error of this call. The grid
- * goes to the engine when its turn in the stream comes.
- */
+/* See launch_calls.h. */
+#include "launch_calls.h"
+
 #include <string.h>
 
 #include "cuda_launch_attributes.h"
 #include "graph_condition.h"
 #include "launch_abort.h"
-#include "launch_prepare.h"
 #include "soft_context.h"
+#include "soft_event.h"
 #include "soft_module.h"
 #include "soft_printf.h"
 #include "soft_stream.h"

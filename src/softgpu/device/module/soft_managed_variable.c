@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * __managed__ variables: each is memory of its own, which belongs to its library and not to a
- * context. So all modules of the library share it, and it stays when a context ends. The variables
- * of a library share pages, as they do on a GPU.
- */
+/* See soft_managed_variable.h. */
+#include "soft_managed_variable.h"
+
 #include <stdlib.h>
 
 #include "soft_context.h"
 #include "soft_memory.h"
-#include "soft_module.h"
-
 static bool is_shared(const struct sg_variable *variable)
 {
     return variable->is_managed && variable->size;

@@ -11,6 +11,7 @@
 #include "device_sync.h"
 #include "link.h"
 #include "soft_context.h"
+#include "soft_managed_variable.h"
 #include "soft_memory.h"
 #include "soft_module.h"
 

@@ -73,12 +73,6 @@ CUresult library_load(const void *image, const struct jit_log *log, struct libra
 /* With its modules; nothing that runs may still need it. */
 void library_free_locked(struct library *library);
 
-/* Of managed_variable.c: gives the instance the library's managed variables; the first one that
- * has them initializes them. */
-CUresult library_bind_managed_locked(struct library *library, struct context *context,
-                                     struct sg_instance *instance);
-void library_free_managed_locked(struct library *library);
-
 /* The library's instance in the context, made now if it is not there. */
 CUresult library_module_locked(struct library *library, struct context *context,
                                struct module **ret_module);

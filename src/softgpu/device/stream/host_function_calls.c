@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The program's own functions as operations of a stream.
- */
+/* See host_function_calls.h. */
+#include "host_function_calls.h"
+
 #include "soft_context.h"
 #include "soft_stream.h"
-#include "stream_prepare.h"
-
 struct host_function {
     struct operation operation;
     CUhostFn function;

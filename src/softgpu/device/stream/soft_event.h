@@ -24,3 +24,12 @@ CUresult event_create_locked(struct context *context, unsigned flags, struct sha
                              CUevent *ret_event);
 void event_destroy_locked(struct event *event);
 void events_drop_context_locked(struct context *context);
+
+/* The record that belongs to a launch, behind it; of a captured one such edges from its node. */
+CUresult event_record_of_launch(CUevent handle, CUstream stream, CUgraphEdgeData data);
+/* For a launch: CUDA_ERROR_INVALID_HANDLE, or CUDA_ERROR_NOT_SUPPORTED for an event with a time. */
+CUresult event_check_of_launch(CUevent handle);
+/* Prepares a record or a wait; one of the next two functions decides, just before it begins. */
+CUresult event_prepare_locked(CUevent handle, struct operation **ret_operation);
+void event_recorded_locked(CUevent handle, struct operation *record);
+void event_awaited_locked(CUevent handle, struct operation *wait);

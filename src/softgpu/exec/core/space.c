@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "tex.h"
+#include "tex_table.h"
 
 struct range {
     uint64_t start;

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Arithmetic: find the row of the opcode table, then turn operands into offsets.
- *
- * A row is looked up by the opcode as written. If there is none, modifiers that mean the same
- * everywhere (.ftz, .rn, .sat, .approx) are taken out, and the row must allow them. A type may
- * stand for the bits of its size.
- */
+/* See decode_alu.h. */
+#include "decode_alu.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "alu_table.h"
 #include "control_flow.h"
-#include "decode.h"
 #include "moves.h"
 #include "operand.h"
 

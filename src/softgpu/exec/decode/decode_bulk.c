@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Clusters and what moves between their blocks: mapa, getctarank, barrier.cluster, bulk copies
- * without tensor maps (decode_tensor.c has those with).
- */
+/* See decode_bulk.h. */
+#include "decode_bulk.h"
+
 #include "address_space.h"
 #include "atomics.h"
 #include "bulk.h"
 #include "cluster.h"
 #include "control_flow.h"
-#include "decode.h"
 #include "decode_access.h"
+#include "decode_memory.h"
+#include "decode_tensor.h"
 #include "moves.h"
 #include "operand.h"
 

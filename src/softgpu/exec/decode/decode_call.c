@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Calls: arguments and results move between frames; some functions are the software GPU's own.
- */
+/* See decode_call.h. */
+#include "decode_call.h"
+
 #include <string.h>
 
 #include "control_flow.h"
-#include "decode.h"
 #include "device_runtime.h"
 #include "frames.h"
 #include "operand.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Control flow, barriers, and what the lanes of a warp do together.
- */
+/* See decode_control.h. */
+#include "decode_control.h"
+
 #include <string.h>
 
 #include "alu_table.h"
@@ -9,7 +9,7 @@
 #include "barrier.h"
 #include "collective.h"
 #include "control_flow.h"
-#include "decode.h"
+#include "decode_bulk.h"
 #include "operand.h"
 #include "stack.h"
 

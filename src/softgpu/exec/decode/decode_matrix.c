@@ -9,7 +9,9 @@
 
 #include "decode.h"
 #include "decode_access.h"
+#include "decode_alu.h"
 #include "decode_matrix.h"
+#include "decode_memory.h"
 #include "operand.h"
 
 static const struct {

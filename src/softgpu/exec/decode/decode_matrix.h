@@ -15,3 +15,8 @@ struct fragment matrix_fragment(enum fragment_element element);
 bool matrix_may_meet(enum fragment_element a, enum fragment_element b);
 /* Whether products of elements `of` may be summed up as this type. */
 bool matrix_is_accumulator(enum fragment_element of, enum fragment_element accumulator);
+
+void decode_mma(struct builder *builder, const struct tokens *tokens);
+void decode_wmma(struct builder *builder, const struct tokens *tokens);
+void decode_matrices(struct builder *builder, const struct tokens *tokens);
+void decode_movmatrix(struct builder *builder, const struct tokens *tokens);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Barriers in shared memory: mbarrier, and cp.async.mbarrier.arrive.
- */
-#include "decode.h"
+/* See decode_mbarrier.h. */
+#include "decode_mbarrier.h"
+
 #include "decode_access.h"
+#include "decode_memory.h"
 #include "mbarrier.h"
 #include "operand.h"
 

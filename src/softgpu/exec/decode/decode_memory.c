@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Loads, stores, atomics, and addresses between state spaces.
- */
+/* See decode_memory.h. */
+#include "decode_memory.h"
+
 #include <string.h>
 
 #include "address_space.h"
@@ -9,8 +9,10 @@
 #include "async_copy.h"
 #include "atomics.h"
 #include "control_flow.h"
-#include "decode.h"
 #include "decode_access.h"
+#include "decode_bulk.h"
+#include "decode_mbarrier.h"
+#include "decode_wide.h"
 #include "load_store.h"
 #include "moves.h"
 #include "operand.h"

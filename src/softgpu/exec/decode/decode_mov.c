@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Moves, packing and unpacking of registers, and logic: of bits and of predicates.
- */
+/* See decode_mov.h. */
+#include "decode_mov.h"
+
 #include <stdio.h>
 
 #include "alu_table.h"
-#include "decode.h"
 #include "decode_access.h"
+#include "decode_alu.h"
+#include "decode_memory.h"
+#include "decode_wide.h"
 #include "moves.h"
 #include "operand.h"
 

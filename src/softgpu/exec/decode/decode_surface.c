@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * suld, sust and sured on objects: one insn with the values, and behind it a nop that carries the
- * coordinates.
- */
+/* See decode_surface.h. */
+#include "decode_surface.h"
+
 #include "decode_access.h"
+#include "decode_memory.h"
 #include "decode_tex.h"
 #include "operand.h"
 #include "surface_run.h"

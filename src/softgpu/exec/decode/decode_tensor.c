@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Copies by tensor maps, and statements that change maps.
- */
+/* See decode_tensor.h. */
+#include "decode_tensor.h"
+
 #include "atomics.h"
 #include "control_flow.h"
 #include "cuda_tensor_map.h"
-#include "decode.h"
 #include "decode_access.h"
+#include "decode_memory.h"
 #include "operand.h"
 #include "tensor_copy.h"
 #include "tensor_replace.h"

@@ -19,3 +19,5 @@ bool tex_place(struct builder *builder, const struct ptx_operand *place, int sha
 void tex_set_four(struct insn *insn, const uint32_t four[4]);
 /* A nop that carries four operands of the instruction before it. */
 void tex_carry(struct builder *builder, const uint32_t four[4]);
+
+void decode_tex(struct builder *builder, const struct tokens *tokens);

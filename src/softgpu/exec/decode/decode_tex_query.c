@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * txq and suq: questions about objects. Those whose answers are numbers of a language's
- * enumerations are not carried.
- */
+/* See decode_tex_query.h. */
+#include "decode_tex_query.h"
+
 #include "decode_tex.h"
 #include "operand.h"
 #include "tex_run.h"

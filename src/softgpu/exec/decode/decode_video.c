@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * vop{2 4}.dtype.atype.btype{.sat}{.add} d, a, b, c and vset{2 4}.atype.btype.cmp{.add} d, a, b, c.
- * Operands are whole: those that pick bytes of a register are refused.
- */
+/* See decode_video.h. */
+#include "decode_video.h"
+
 #include <string.h>
 
-#include "decode.h"
 #include "operand.h"
 #include "video.h"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Instructions of a warpgroup on matrices. What they need to know is in the program's list of
- * wgmma_op.
- */
+/* See decode_wgmma.h. */
+#include "decode_wgmma.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "control_flow.h"
-#include "decode.h"
 #include "decode_matrix.h"
 #include "operand.h"
 #include "wgmma.h"
+#include "wgmma_memory.h"
 
 #define COLUMNS_MAX 256u
 #define BITS_ALONG_K 256u

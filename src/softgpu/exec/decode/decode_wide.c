@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Values of 128 bits: a register of this type is two of 64 bits, which lie one behind the other.
- * Nothing computes with them; they are moved, loaded, stored and exchanged.
- */
+/* See decode_wide.h. */
+#include "decode_wide.h"
+
 #include "alu_table.h"
-#include "decode_access.h"
+#include "decode_memory.h"
 #include "load_store.h"
 #include "operand.h"
 #include "wide_atomics.h"

@@ -8,6 +8,20 @@
 #include <string.h>
 
 #include "decode.h"
+#include "decode_alu.h"
+#include "decode_bulk.h"
+#include "decode_call.h"
+#include "decode_control.h"
+#include "decode_matrix.h"
+#include "decode_mbarrier.h"
+#include "decode_memory.h"
+#include "decode_mov.h"
+#include "decode_surface.h"
+#include "decode_tensor.h"
+#include "decode_tex.h"
+#include "decode_tex_query.h"
+#include "decode_video.h"
+#include "decode_wgmma.h"
 
 static const struct opcode opcodes[] = {
     {"setp", decode_setp, false, "setp.CMP{.and .or .xor}{.ftz}.type p{\\|q}, a, b{, c}"},

@@ -9,6 +9,7 @@
 #include "isa.h"
 #include "matrix_math.h"
 #include "warp.h"
+#include "wgmma_memory.h"
 
 #define COLUMNS_MAX 256
 #define FACTOR_MAX (WGMMA_ROWS * WGMMA_WORDS * 4) /* elements of 8 bits and more */

@@ -44,12 +44,3 @@ extern const struct wgmma_handlers wgmma_handlers_v3;
 extern const struct wgmma_handlers wgmma_handlers_v4;
 /* Any thread may call it. */
 const struct wgmma_handlers *wgmma_handlers(void);
-
-void run_wgmma_commit(struct warp *warp, const struct insn *insn);
-/* imm: how many groups may be under way. */
-void run_wgmma_wait(struct warp *warp, const struct insn *insn);
-
-/* Rows of A or columns of B, a multiple of eight, each WGMMA_WORDS words along k. False behind a
- * fault. */
-bool wgmma_rows(struct warp *warp, const struct insn *insn, const struct wgmma_operand *operand,
-                unsigned first, unsigned count, uint32_t *ret_rows);

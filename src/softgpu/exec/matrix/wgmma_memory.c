@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Matrices of wgmma in shared memory, as descriptors say; and groups of wgmma.
- *
- * Memory is read in chunks of 16 bytes. Along k a row of 32 bytes is two of them. Transposed, a
- * chunk holds eight rows of 16 bits, and there are as many chunks as elements along k.
- */
+/* See wgmma_memory.h. */
+#include "wgmma_memory.h"
+
 #include <string.h>
 
 #include "warp.h"
 #include "warp_fault.h"
-#include "wgmma.h"
-
 #define CHUNK 16
 #define CHUNK_ROWS 8 /* of 16 bits */
 #define ROW_CHUNKS 2

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * From coordinates to elements, as the appendix on texture fetching of CUDA's guide has it.
- */
-#include <math.h>
+/* See tex_address.h. */
+#include "tex_address.h"
 
-#include "tex.h"
+#include <math.h>
 
 int32_t tex_wrap(int64_t index, uint32_t size, enum sg_address_mode mode)
 {

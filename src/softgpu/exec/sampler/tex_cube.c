@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Cubes: directions to faces, and filtering across their edges. An element beyond an edge is the
- * one of another face that its direction meets. Beyond a corner there is none, and the three around
- * the corner stand for it.
- */
+/* See tex_cube.h. */
+#include "tex_cube.h"
+
 #include <math.h>
 
-#include "tex.h"
+#include "tex_address.h"
+#include "tex_fetch.h"
 
 unsigned tex_face(const float direction[3], float ret_at[2])
 {

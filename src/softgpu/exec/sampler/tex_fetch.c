@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reads one element and turns its channels into what an instruction gets.
- */
+/* See tex_fetch.h. */
+#include "tex_fetch.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "lane_math.h"
-#include "tex.h"
-
 bool tex_reads_floats(const struct sg_texture *texture)
 {
     return texture->format.kind == SG_CHANNEL_FLOAT || texture->as_float;

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "tex.h"
+#include "tex_address.h"
+#include "tex_cube.h"
+#include "tex_fetch.h"
 
 static unsigned dimensions(enum sg_shape shape)
 {

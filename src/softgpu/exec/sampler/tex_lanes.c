@@ -12,6 +12,7 @@
 #include "isa.h"
 #include "lane_any.h"
 #include "lane_math.h"
+#include "tex_fetch.h"
 
 #define EACH_LANE _Pragma("GCC ivdep") for (unsigned lane = 0; lane < LANES; lane++)
 

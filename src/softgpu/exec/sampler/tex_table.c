@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Objects by number: a slot's index with a generation above it, so that the number of an object
- * that is gone is found out. Locking is the caller's.
- */
+/* See tex_table.h. */
+#include "tex_table.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "tex.h"
 
 #define INDEX_BITS 20
 #define INDEX_MASK ((1u << INDEX_BITS) - 1)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Staging slots under their lock: a slot waits for its fence, and for being given back. */
+#include "channel_server.h"
 #include "staging.h"
 
 #include <pthread.h>

@@ -3,6 +3,7 @@
  * Memory of a client: where addresses lead, what a free waits for, and what reaches the server. A
  * thread plays the server and makes granules, one behind the other in the window.
  */
+#include "channel_server.h"
 #include "client_memory.h"
 
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include "managed_hooks.h"
 #include "shm.h"
 #include "sock.h"
+#include "stream_commands.h"
 
 #define BASE WINDOW_FIRST
 #define STRIDE (UINT64_C(1) << 30)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fence words: who has one, when it is idle, and how a wait ends. */
+#include "channel_server.h"
 #include "client_fence.h"
 
 #include <pthread.h>

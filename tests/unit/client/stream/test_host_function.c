@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host functions: when they run, what the stream waits for meanwhile, and what errors do. */
+#include "channel_server.h"
 #include "host_function.h"
 
 #include <time.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device printf output: written where a thread synchronizes, kept where it only asks. */
+#include "channel_server.h"
 #include "client_printf.h"
 
 #include <pthread.h>
@@ -8,6 +9,8 @@
 
 #include "client_fixture.h"
 #include "client_prototypes.h"
+#include "stream_commands.h"
+#include "stream_wait.h"
 
 static struct {
     int terminal, file; /* what stdout was, and what it is during a test */

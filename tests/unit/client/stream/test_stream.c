@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: what is sent, when a fence is needed, and when a stream is known to be done. */
+#include "channel_server.h"
 #include "client_stream.h"
 
 #include "client_fixture.h"
 #include "client_prototypes.h"
+#include "stream_commands.h"
 
 static void put_work(struct stream *stream)
 {

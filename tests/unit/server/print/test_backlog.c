@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel_server.h"
 #include "unit.h"
 
 static void test_delivers_in_parts(void **state)

@@ -3,6 +3,7 @@
  * Kernels that may print: what their launches cost, when their output is collected, and whose it
  * is.
  */
+#include "channel_server.h"
 #include "device_printf.h"
 
 #include <pthread.h>

@@ -3,6 +3,7 @@
  * A session that its own thread and a worker of the pool serve in turn. Every command is made once
  * and in order, and what may block is made by the session's own thread.
  */
+#include "channel_server.h"
 #include "worker_pool.h"
 
 #include <pthread.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to look at a snapshot: as text for people, or as JSON for programs. */
+/* Snapshots as text. Tables keep to what fits a terminal; --json has everything. */
 #pragma once
 
-#include <stdbool.h>
+#include <stdint.h>
 
-#include "lines.h"
 #include "snapshot.h"
 
 void view_status(const struct snapshot *snapshot, const struct paths *paths);
@@ -14,7 +13,6 @@ void view_status(const struct snapshot *snapshot, const struct paths *paths);
 int view_clients(const struct snapshot *snapshot, const char *columns);
 void view_servers(const struct snapshot *snapshot);
 void view_devices(const struct snapshot *snapshot);
-void view_limits(const struct snapshot *snapshot);
 
 /* Cells of these tables. */
 #define VIEW_CELL 40
@@ -24,11 +22,3 @@ void view_format_user(uint32_t uid, char cell[VIEW_CELL]);
 
 /* "51 C, 320 of 700 W", or what of it is known. */
 void view_format_sensors(const struct server_sensors *sensors, char cell[VIEW_CELL]);
-
-enum json_view { JSON_STATUS, JSON_CLIENTS, JSON_SERVERS, JSON_DEVICES, JSON_LIMITS };
-
-/* 0, or 1 with the reason said: out of memory, or built without jansson. */
-int view_json(const struct snapshot *snapshot, const struct paths *paths, enum json_view view);
-
-/* A listing of comma-separated values under their titles, the same. */
-int view_json_of_csv(const struct lines *lines);

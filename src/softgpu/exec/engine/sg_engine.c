@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine's creation and end, and the grids that come to it. */
+/* See sg_engine.h. An engine's creation and end, and the grids that come to it. */
+#include "sg_engine.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
