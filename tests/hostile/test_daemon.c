@@ -359,6 +359,33 @@ static void outlives_its_daemon_for_its_clients(void **state)
     assert_int_equal(wait_for_end(daemon), 0);
 }
 
+static bool has_said(struct daemon *daemon, unsigned kind)
+{
+    union server_any message = {.header.kind = 0};
+    size_t fds = 0;
+
+    while (message.header.kind != kind)
+        if (sock_recv(daemon->control, &message, sizeof(message), NULL, 0, &fds, 0) <= 0)
+            return false;
+    return true;
+}
+
+/* Else a program that starts because of the error would still get this server. */
+static void tells_its_daemon_of_a_fault_first(void **state)
+{
+    struct daemon *daemon = *state;
+    struct peer peer;
+
+    bring_client(daemon, &peer, 1001, 0, 10000);
+    assert_true(peer_poke(&peer, 0x1000));
+    for (int waited = 0; waited < TIMEOUT_MS && !channel_error(&peer.channel); waited++)
+        usleep(1000);
+    assert_int_equal(channel_error(&peer.channel), CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_true(has_said(daemon, SERVER_FAULT));
+    assert_int_equal(wait_for_end(daemon), 3);
+    peer_leave(&peer);
+}
+
 static CUresult attach_as(struct daemon *daemon, uint32_t uid, uint32_t owner, struct peer *peer)
 {
     const struct server_identity identity = {.pid = 2000, .uid = uid, .owner = owner};
@@ -470,12 +497,13 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(status_has_a_row_for_each_client), CASE(terminated_client_stays_until_it_leaves),
-        CASE(memory_limit_can_change),          CASE(share_shows_in_the_device_table),
-        CASE(another_build_is_refused),         CASE(leaves_after_its_last_client),
-        CASE(leaves_at_once_when_told_so),      CASE(outlives_its_daemon_for_its_clients),
-        CASE(a_user_has_so_many_slots),         CASE(a_window_goes_back_to_its_client_alone),
-        CASE(a_window_is_given_up_for_good),    CASE(malformed_orders_are_ignored),
+        CASE(status_has_a_row_for_each_client),  CASE(terminated_client_stays_until_it_leaves),
+        CASE(memory_limit_can_change),           CASE(share_shows_in_the_device_table),
+        CASE(another_build_is_refused),          CASE(leaves_after_its_last_client),
+        CASE(leaves_at_once_when_told_so),       CASE(outlives_its_daemon_for_its_clients),
+        CASE(a_user_has_so_many_slots),          CASE(a_window_goes_back_to_its_client_alone),
+        CASE(a_window_is_given_up_for_good),     CASE(malformed_orders_are_ignored),
+        CASE(tells_its_daemon_of_a_fault_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,6 +197,24 @@ static bool submit(struct witness *witness)
     return sent;
 }
 
+bool peer_poke(struct peer *peer, uint64_t address)
+{
+    uint64_t module, function, stream = peer_make_stream(peer, 1);
+
+    if (peer_load_module(peer, witness_ptx, strlen(witness_ptx) + 1, &module) ||
+        peer_find_function(peer, module, "poke", &function))
+        return false;
+    const struct wire_cuLaunchKernelEx in = {.f = function,
+                                             .shape = {1, 1, 1, 1, 1, 1},
+                                             .hStream = stream,
+                                             .params = &address,
+                                             .params_size = sizeof(address)};
+    channel_lock(&peer->channel);
+    bool sent = peer_launch(peer, &in);
+    channel_unlock(&peer->channel);
+    return sent && peer_fence(peer, stream, 1);
+}
+
 bool witness_is_well(struct witness *witness)
 {
     float *a = peer_staging(&witness->peer, 0);

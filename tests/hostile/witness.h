@@ -43,5 +43,8 @@ CUresult peer_bring_host_memory(struct peer *peer, int fd, uint64_t size, uint64
 CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_address,
                                 int *ret_fd);
 
+/* Launches a kernel that writes to the address, in a stream of its own: whether all was sent. */
+bool peer_poke(struct peer *peer, uint64_t address);
+
 /* PTX with vector_add(sum, a, b, n), spin(iterations) and poke(address). */
 extern const char witness_ptx[];

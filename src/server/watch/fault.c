@@ -178,8 +178,9 @@ static void fault_raise(struct server *server, struct session *reporter, CUresul
     struct suspects suspects = find_offender_locked(server, result);
     device_printf_fault(server);
     describe_fault(result, &suspects, &fault);
-    fail_clients_locked(server, result, fault.text);
+    /* First: a program that starts because another one has met the fault must not come here. */
     report_to_daemon(server, &fault);
+    fail_clients_locked(server, result, fault.text);
     daemon_report_clients_lost(server, result);
     hang_up_locked(server);
     wait_for_next_server(server);
