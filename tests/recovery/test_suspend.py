@@ -83,12 +83,16 @@ class MovedMemory(test_recovery.TestCase):
 class CleanMemory(MovedMemory):
     """What has not changed since the last return is not copied again."""
 
+    def copies(self):
+        """What server.log has of each time that a program left, as MiB copied and all that there were."""
+        return [(int(copied), int(there)) for there, copied in re.findall(
+            r"(\d+) MiB are in host memory, (\d+) of them copied", self.log("server"))]
+
     def leave(self, probe):
-        """The MiB that are copied, and all that there are."""
+        before = len(self.copies())
         self.suspend(probe)
-        copied = re.findall(r"(\d+) MiB are in host memory, (\d+) of them copied",
-                            self.log("server"))
-        return int(copied[-1][1]), int(copied[-1][0])
+        wait_until(lambda: len(self.copies()) > before, "the line of the log")
+        return self.copies()[-1]
 
     def leave_and_return(self, probe):
         copied, there = self.leave(probe)
