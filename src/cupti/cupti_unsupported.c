@@ -6,15 +6,19 @@
  */
 #include "cupti_abi.h"
 
-#define UNSUPPORTED(name)                 \
-    CUPTI_EXPORT CUptiResult name(void);  \
-    CUptiResult name(void)                \
-    {                                     \
-        return CUPTI_ERROR_NOT_SUPPORTED; \
+#define REFUSED(name, error)             \
+    CUPTI_EXPORT CUptiResult name(void); \
+    CUptiResult name(void)               \
+    {                                    \
+        return error;                    \
     }
 
+#define UNSUPPORTED(name) REFUSED(name, CUPTI_ERROR_NOT_SUPPORTED)
+
+/* NVIDIA's CUPTI says so to programs of NVIDIA's MPS, and its callers know how to go on. */
+REFUSED(cuptiActivityConfigureUnifiedMemoryCounter, CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_WITH_MPS)
+
 UNSUPPORTED(cuptiActivityConfigurePCSampling)
-UNSUPPORTED(cuptiActivityConfigureUnifiedMemoryCounter)
 UNSUPPORTED(cuptiActivityDisableContext)
 UNSUPPORTED(cuptiActivityEnableAllSyncRecords)
 UNSUPPORTED(cuptiActivityEnableAllocationSource)

@@ -242,6 +242,8 @@
     VALUE(CUPTI_ERROR_INVALID_STREAM, CUPTI_ERROR_INVALID_STREAM)                                  \
     VALUE(CUPTI_ERROR_INVALID_KIND, CUPTI_ERROR_INVALID_KIND)                                      \
     VALUE(CUPTI_ERROR_NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED)                                    \
+    VALUE(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_WITH_MPS,                                         \
+          CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED_WITH_MPS)                                         \
     VALUE(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,                                          \
           CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
 

@@ -474,11 +474,17 @@ static void test_moved(void)
 
 static void test_refused(void)
 {
+    CUpti_ActivityUnifiedMemoryCounterConfig counter = {
+        .scope = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_SINGLE_DEVICE,
+        .kind = CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+        .enable = 1,
+    };
     const char *name = NULL;
     uint32_t version = 0;
 
     MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_NAME));
     printf("%d\n", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING));
+    printf("%d\n", cuptiActivityConfigureUnifiedMemoryCounter(&counter, 1));
     printf("%d\n", cuptiActivityRegisterCallbacks(NULL, complete));
     printf("%d\n",
            cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1, NULL));
