@@ -4,6 +4,7 @@
 server. Run as: test_checkpoint.py BUILD [--device cuda]."""
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -93,6 +94,37 @@ class Checkpoint(test_suspend.MovedMemory):
         again = self.place()
         self.checkpoint(probe, again, "--detach")
         self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+
+    def unchanged(self):
+        """Of the last checkpoint: the MiB that were written before it stood still, and all."""
+        found = re.findall(r"has (\d+) of (\d+) MiB in the file", self.log("server"))
+        return tuple(map(int, found[-1]))
+
+    def test_most_is_written_while_the_program_runs(self):
+        probe = self.held()
+        self.checkpoint(probe, self.place())
+        written, there = self.unchanged()
+        self.assertEqual(written, there)
+        self.assertGreaterEqual(there, 20)
+
+    def test_what_a_busy_program_changes_meanwhile(self):
+        """What comes back is what is in the file."""
+        probe, other = self.held(), self.random_probe()
+        for seed in range(4):
+            place, answers = self.place(), []
+            worker = threading.Thread(target=lambda: answers.append(
+                probe.ask(f"work {seed} 150")))  # noqa: B023
+            worker.start()
+            wait_until(lambda: self.is_at_work(probe) or answers, "work")  # noqa: B023
+            self.checkpoint(probe, place, "--stop")
+            self.fine("restore", place)
+            worker.join(TIMEOUT)
+            self.assertEqual(answers, [FINE], probe.said() + self.logs())
+            self.assertEqual(probe.ask("check"), FINE)
+        self.assertEqual(other.ask("work 1 10"), FINE)
+
+    def is_at_work(self, probe):
+        return self.row(probe)["usage"]["launches"] > 0
 
     def test_places_that_cannot_be_used(self):
         probe, place = self.held(), self.place()

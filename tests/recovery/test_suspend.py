@@ -366,6 +366,16 @@ class Suspend(MovedMemory):
         self.assertEqual(answers, [FINE], probe.said() + self.logs())
         self.assertEqual(probe.ask("work 4 40"), FINE)
 
+    def test_a_return_that_fails_keeps_the_file(self):
+        probe, other = self.random_probe(), self.random_probe()
+        self.assertEqual(probe.ask("hold 150 1"), FINE)
+        self.suspend_to_file(probe)
+        self.assertEqual(other.ask("hold 150 2"), FINE)
+        self.refused("too little free memory", "resume", probe.process.pid)
+        other.end()
+        self.kill_server()
+        self.assertEqual(self.check_resumed(probe), FINE, probe.said() + self.logs())
+
     def test_all_objects_outlive_the_server(self):
         """Streams, events, graphs, managed and page-locked memory."""
         probe, other = self.probes(2)

@@ -243,9 +243,10 @@ static int run_restore(int argc, char **argv)
 const struct subcommand checkpoint_subcommands[] = {
     {"checkpoint", "write the GPU memory of a program to a directory",
      "Usage: funnel checkpoint [--stop | --detach] PID|ID DIRECTORY\n\n"
-     "Waits until the program has no work on the GPU, at most 30 seconds, and writes its memory\n"
-     "there to the new directory, which appears when it is complete. The program stands still\n"
-     "meanwhile and goes on. What it has in host memory is for CRIU to keep.\n\n"
+     "Writes the memory of the program on the GPU to the new directory, which appears when it is\n"
+     "complete. Then waits until the program has no work there, at most 30 seconds. The program\n"
+     "stands still while what it has changed meanwhile is written, and goes on. What it has in\n"
+     "host memory is for CRIU to keep.\n\n"
      "      --stop     the program stays suspended, without memory on the GPU, until funnel\n"
      "                 restore, and outlives its server\n"
      "      --detach   the program leaves the server as well, so that CRIU can dump it. Its next\n"

@@ -33,6 +33,11 @@ void chunk_hasher_load(struct chunk_hasher *hasher, const struct devices *device
         hasher->kernels[i] = hash_kernel_load(&devices->device[i]);
 }
 
+bool chunk_hasher_is_loaded(const struct chunk_hasher *hasher)
+{
+    return hasher->kernels[0] != NULL;
+}
+
 /* ---- the table ---- */
 
 static void *map_aligned(void)

@@ -37,6 +37,9 @@ struct chunk_hasher {
 void chunk_hasher_init(struct chunk_hasher *hasher, const struct page_locker *locker);
 void chunk_hasher_load(struct chunk_hasher *hasher, const struct devices *devices);
 
+/* Any thread: whether there may be hashes. */
+bool chunk_hasher_is_loaded(const struct chunk_hasher *hasher);
+
 /* Memory of a device that nothing writes meanwhile. Size and address are multiples of 8. */
 struct hash_region {
     const struct device *device;

@@ -43,9 +43,15 @@ static uint64_t chunk_size(const struct chunk_region *region, uint64_t done)
     return left < SWAP_FILE_CHUNK ? left : SWAP_FILE_CHUNK;
 }
 
-static bool take_chunk(struct team *team, struct chunk *ret_chunk)
+static bool is_unchanged(const struct chunk *chunk)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&team->lock);
+    const uint8_t *unchanged = chunk->region->unchanged;
+
+    return unchanged && unchanged[chunk->done / SWAP_FILE_CHUNK];
+}
+
+static bool take_next_locked(struct team *team, struct chunk *ret_chunk)
+{
     const struct chunk_order *order = team->order;
 
     if (team->result != CUDA_SUCCESS || team->region == order->count)
@@ -58,6 +64,16 @@ static bool take_chunk(struct team *team, struct chunk *ret_chunk)
         team->done = 0;
     }
     return true;
+}
+
+static bool take_chunk(struct team *team, struct chunk *ret_chunk)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&team->lock);
+
+    while (take_next_locked(team, ret_chunk))
+        if (!is_unchanged(ret_chunk))
+            return true;
+    return false;
 }
 
 static void note_failure(struct team *team, CUresult result, int error)
@@ -80,15 +96,43 @@ static CUresult copy_and_wait(const struct member *member, CUdeviceptr dst, CUde
     return result == CUDA_SUCCESS ? driver.cuStreamSynchronize(member->stream) : result;
 }
 
-static CUresult save_chunk(const struct member *member, const struct chunk *chunk, int *ret_error)
+static CUresult read_device(const struct member *member, const struct chunk *chunk)
+{
+    return copy_and_wait(member, (uintptr_t)member->buffer, chunk->region->address + chunk->done,
+                         chunk->size);
+}
+
+/* The session's thread waits for the lock before it unmaps memory. */
+static CUresult read_watched(const struct member *member, const struct chunk *chunk,
+                             bool *ret_is_gone)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&member->team->order->watch->lock);
+
+    *ret_is_gone = chunk->region->is_gone;
+    return *ret_is_gone ? CUDA_SUCCESS : read_device(member, chunk);
+}
+
+static int write_chunk(const struct member *member, const struct chunk *chunk)
 {
     const struct chunk_region *region = chunk->region;
-    CUresult result = copy_and_wait(member, (uintptr_t)member->buffer,
-                                    region->address + chunk->done, chunk->size);
+    uint64_t number = chunk->done / SWAP_FILE_CHUNK, offset = region->offset + chunk->done;
 
-    if (result == CUDA_SUCCESS)
-        *ret_error = swap_file_write(region->fd, region->offset + chunk->done, member->buffer,
-                                     chunk->size, &region->hashes[chunk->done / SWAP_FILE_CHUNK]);
+    if (region->versions)
+        region->versions[number] = chunk_hash_of(member->buffer, chunk->size);
+    return region->rewrites ? swap_file_rewrite(region->fd, offset, member->buffer, chunk->size,
+                                                &region->hashes[number])
+                            : swap_file_write(region->fd, offset, member->buffer, chunk->size,
+                                              &region->hashes[number]);
+}
+
+static CUresult save_chunk(const struct member *member, const struct chunk *chunk, int *ret_error)
+{
+    bool is_gone = false;
+    CUresult result = member->team->order->watch ? read_watched(member, chunk, &is_gone)
+                                                 : read_device(member, chunk);
+
+    if (result == CUDA_SUCCESS && !is_gone)
+        *ret_error = write_chunk(member, chunk);
     return result;
 }
 
@@ -126,11 +170,16 @@ static CUresult go_to_device(struct member *member, const struct device *device)
     return result;
 }
 
+static bool is_cancelled(const struct chunk_order *order)
+{
+    return order->session->stop || (order->watch && order->watch->cancelled);
+}
+
 static CUresult move_chunk(struct member *member, const struct chunk *chunk, int *ret_error)
 {
     const struct chunk_order *order = member->team->order;
 
-    *ret_error = order->session->stop ? -ECANCELED : 0;
+    *ret_error = is_cancelled(order) ? -ECANCELED : 0;
     CUresult result = *ret_error ? CUDA_SUCCESS : go_to_device(member, chunk->region->device);
     if (result == CUDA_SUCCESS && !*ret_error)
         result = order->out ? save_chunk(member, chunk, ret_error)
@@ -158,12 +207,12 @@ static void *run_member(void *context)
 /* As many threads as there are CPUs and work for. */
 static unsigned team_size(const struct chunk_order *order)
 {
-    uint64_t size = 0;
+    uint64_t size = 0, most = order->threads ? order->threads : SWAP_BUFFERS;
 
-    for (unsigned i = 0; i < order->count && size < SWAP_BUFFERS; i++)
+    for (unsigned i = 0; i < order->count && size < most; i++)
         size += swap_file_chunks(order->regions[i].size);
-    if (size > SWAP_BUFFERS)
-        size = SWAP_BUFFERS;
+    if (size > most)
+        size = most;
     return size > cpus_available() ? cpus_available() : (unsigned)size;
 }
 
@@ -183,10 +232,9 @@ static void run_all(struct team *team, unsigned char *buffers)
         pthread_join(members[i].thread, NULL);
 }
 
-CUresult chunk_team_run(const struct chunk_order *order, int *ret_error)
+CUresult chunk_team_work(const struct chunk_order *order, int *ret_error)
 {
-    struct session *session = order->session;
-    struct swap_staging *staging = &session->server->memory->swap_staging;
+    struct swap_staging *staging = &order->session->server->memory->swap_staging;
     struct team team = {.order = order, .lock = PTHREAD_MUTEX_INITIALIZER};
 
     *ret_error = 0;
@@ -197,8 +245,16 @@ CUresult chunk_team_run(const struct chunk_order *order, int *ret_error)
         return CUDA_ERROR_OUT_OF_MEMORY;
     run_all(&team, buffers);
     swap_staging_give(staging, buffers);
-    session->current = NULL; /* the thread may be in another device's context now */
-    session_check(session, team.result);
     *ret_error = team.error;
     return team.result;
+}
+
+CUresult chunk_team_run(const struct chunk_order *order, int *ret_error)
+{
+    struct session *session = order->session;
+    CUresult result = chunk_team_work(order, ret_error);
+
+    session->current = NULL; /* the thread may be in another device's context now */
+    session_check(session, result);
+    return result;
 }

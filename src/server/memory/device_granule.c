@@ -23,6 +23,7 @@
 #include "swap.h"
 #include "swap_file.h"
 #include "swap_kept.h"
+#include "swap_precopy.h"
 #include "vmm.h"
 
 static CUmemAllocationProp properties_of(const struct device *device, const struct granule *granule)
@@ -115,6 +116,7 @@ static void refund(struct session *session, const struct granule *granule)
 
 static void release_memory(struct session *session, struct granule *granule)
 {
+    swap_precopy_forget(session, granule);
     driver.cuMemUnmap(granule->address, granule->size);
     driver.cuMemRelease(granule->handle);
     refund(session, granule);
@@ -421,6 +423,7 @@ static CUresult change_places(struct session *session, struct granule *granule,
 
     new.handle = other->handle;
     session->memory->exchanges++;
+    swap_precopy_forget(session, granule);
     driver.cuMemUnmap(granule->address, granule->size);
     CUresult result = map_granule(session, &new);
     if (result == CUDA_SUCCESS) {
@@ -461,8 +464,13 @@ CUresult device_granule_exchange(struct session *session, struct granule *granul
 
 void device_granule_withdraw(struct session *session, struct granule *granule)
 {
-    session->memory->exchanges++;
     device_granule_revoke(granule);
+    device_granule_unrestore(session, granule);
+}
+
+void device_granule_unrestore(struct session *session, struct granule *granule)
+{
+    session->memory->exchanges++;
     release_memory(session, granule);
     granule->handle = 0;
     granule->exported = false;

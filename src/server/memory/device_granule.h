@@ -42,6 +42,9 @@ void device_granule_withdraw_saved(struct session *session, struct granule *gran
 /* Gives it new memory. CUDA_ERROR_OUT_OF_MEMORY, or what the driver says. */
 CUresult device_granule_restore(struct session *session, struct granule *granule);
 
+/* Takes that back. What the client has of a file stays in its inbox. */
+void device_granule_unrestore(struct session *session, struct granule *granule);
+
 /* Once the contents are there: the client's inbox gets a descriptor, if it may have one. What it
  * has of a file is taken out behind that, so that a kill in between loses nothing. It is old as
  * soon as the client goes on. */

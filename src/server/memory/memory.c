@@ -10,6 +10,7 @@
 #include "log.h"
 #include "quota.h"
 #include "server_dispatch.h"
+#include "swap_precopy.h"
 
 CUresult memory_allow(struct session *session, const struct granule *like)
 {
@@ -302,6 +303,7 @@ static void release_granules(struct session *session)
 
 void memory_release_all(struct session *session)
 {
+    swap_precopy_end(session);
     ipc_memory_close_all(session);
     release_granules(session);
     device_granules_end_spare(session);

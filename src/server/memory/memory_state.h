@@ -56,6 +56,7 @@ struct session_memory {
     uint64_t held_bytes;
     struct ranges mappings; /* struct mapping, in reservations: vmm.c */
     unsigned allocations;
-    struct granule spare_host; /* memory of the host that exchanges have left; size 0 = none */
-    struct list imports;       /* struct ipc_import: granules of other clients */
+    struct granule spare_host;    /* memory of the host that exchanges have left; size 0 = none */
+    struct swap_precopy *precopy; /* NULL = there is none */
+    struct list imports;          /* struct ipc_import: granules of other clients */
 };

@@ -149,7 +149,8 @@ static CUresult withdraw_restored(struct session *session, struct granule *granu
     if (!*restored)
         return CUDA_ERROR_NOT_FOUND;
     --*restored;
-    return withdraw_memory(session, granule, NULL);
+    device_granule_unrestore(session, granule);
+    return CUDA_SUCCESS;
 }
 
 static CUresult finish_return(struct session *session, struct granule *granule, void *context)

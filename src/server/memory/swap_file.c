@@ -150,6 +150,18 @@ int swap_file_write(int fd, uint64_t offset, const void *data, size_t size, uint
     return is_zero(data, size) ? 0 : write_chunk(fd, data, size, offset);
 }
 
+/* Chunks that are all zero are written as well, since there is no hole. */
+int swap_file_rewrite(int fd, uint64_t offset, const void *data, size_t size, uint64_t *ret_hash)
+{
+    *ret_hash = hash_bytes(data, size);
+    return write_chunk(fd, data, size, offset);
+}
+
+int swap_file_extend(int fd, uint64_t size)
+{
+    return ftruncate(fd, (off_t)size) ? -errno : 0;
+}
+
 int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count)
 {
     const size_t size = count * sizeof(*entries);

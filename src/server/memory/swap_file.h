@@ -45,6 +45,12 @@ int swap_file_begin(int fd, unsigned entries, uint64_t contents, uint64_t *ret_o
  * different chunks side by side. */
 int swap_file_write(int fd, uint64_t offset, const void *data, size_t size, uint64_t *ret_hash);
 
+/* The same over other contents. */
+int swap_file_rewrite(int fd, uint64_t offset, const void *data, size_t size, uint64_t *ret_hash);
+
+/* Makes the file larger for more contents behind it. */
+int swap_file_extend(int fd, uint64_t size);
+
 /* An entry's hash, of those of its chunks. All but the last chunk have their full size. */
 uint64_t swap_file_hash(const uint64_t *hashes, uint64_t count);
 

@@ -3,12 +3,17 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "chunk_hasher.h"
 #include "chunk_team.h"
 #include "cleanup.h"
 #include "device_granule.h"
+#include "log.h"
+#include "memory_state.h"
 #include "placement.h"
 #include "swap_copy.h"
+#include "swap_precopy.h"
 
 /* The granules that are on their way, in the order of their addresses. */
 struct transfer {
@@ -16,9 +21,12 @@ struct transfer {
     struct chunk_region *regions;
     struct swap_entry *entries; /* of the regions */
     uint64_t *hashes;           /* of all their chunks */
-    uint64_t flags;             /* of the entries that are written */
-    uint64_t offset;            /* in the file, behind the last region */
-    uint64_t bytes, chunks;     /* of all regions */
+    struct chunk_hash *now;     /* the same, of those that are compared */
+    uint8_t *unchanged;
+    uint64_t flags;         /* of the entries that are written */
+    uint64_t offset;        /* in the file, behind the last region */
+    uint64_t bytes, chunks; /* of all regions */
+    bool is_precopied;      /* the file has contents from before the client stood still */
     unsigned count;
     int error; /* of the file; or 0 */
 };
@@ -48,6 +56,23 @@ static CUresult count_granule(struct session *session, struct granule *granule, 
     return CUDA_SUCCESS;
 }
 
+/* The place in the file stays, and the hashes count for chunks that have not changed. */
+static bool add_precopied(const struct session *session, const struct granule *granule,
+                          struct transfer *transfer)
+{
+    struct chunk_region *region = &transfer->regions[transfer->count];
+    struct precopied precopied;
+
+    if (!transfer->is_precopied ||
+        !swap_precopy_find(session, granule->address, granule->size, &precopied))
+        return false;
+    region->offset = transfer->entries[transfer->count].offset = precopied.offset;
+    region->rewrites = true;
+    memcpy(region->hashes, precopied.hashes,
+           swap_file_chunks(granule->size) * sizeof(*precopied.hashes));
+    return true;
+}
+
 static CUresult add_granule(struct session *session, struct granule *granule, void *context)
 {
     struct transfer *transfer = context;
@@ -64,10 +89,16 @@ static CUresult add_granule(struct session *session, struct granule *granule, vo
         fd = granule->swapped->fd;
     }
     transfer->entries[transfer->count] = entry;
-    transfer->regions[transfer->count++] = (struct chunk_region){
-        session_device(session, granule->part), granule->address, granule->size, fd, entry.offset,
-        transfer->hashes + transfer->chunks};
-    transfer->offset += granule->size;
+    transfer->regions[transfer->count] =
+        (struct chunk_region){.device = session_device(session, granule->part),
+                              .address = granule->address,
+                              .size = granule->size,
+                              .fd = fd,
+                              .offset = entry.offset,
+                              .hashes = transfer->hashes + transfer->chunks};
+    if (!add_precopied(session, granule, transfer))
+        transfer->offset += granule->size;
+    transfer->count++;
     transfer->chunks += swap_file_chunks(granule->size);
     return CUDA_SUCCESS;
 }
@@ -77,8 +108,12 @@ static CUresult make_tables(struct transfer *transfer)
     transfer->regions = calloc(transfer->count + 1, sizeof(*transfer->regions));
     transfer->entries = calloc(transfer->count + 1, sizeof(*transfer->entries));
     transfer->hashes = calloc(transfer->chunks + 1, sizeof(*transfer->hashes));
-    return transfer->regions && transfer->entries && transfer->hashes ? CUDA_SUCCESS
-                                                                      : CUDA_ERROR_OUT_OF_MEMORY;
+    transfer->now = calloc(transfer->chunks + 1, sizeof(*transfer->now));
+    transfer->unchanged = calloc(transfer->chunks + 1, sizeof(*transfer->unchanged));
+    return transfer->regions && transfer->entries && transfer->hashes && transfer->now &&
+                   transfer->unchanged
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 /* The count is made first, and then the tables are filled. */
@@ -94,12 +129,16 @@ static void end_tables(struct transfer *transfer)
     free(transfer->regions);
     free(transfer->entries);
     free(transfer->hashes);
+    free(transfer->now);
+    free(transfer->unchanged);
 }
 
 static CUresult move_all(struct session *session, struct transfer *transfer)
 {
-    const struct chunk_order order = {session, transfer->fd >= 0, transfer->regions,
-                                      transfer->count};
+    const struct chunk_order order = {.session = session,
+                                      .out = transfer->fd >= 0,
+                                      .regions = transfer->regions,
+                                      .count = transfer->count};
 
     return chunk_team_run(&order, &transfer->error);
 }
@@ -111,13 +150,92 @@ static uint64_t hash_of(const struct chunk_region *region)
 
 /* ---- into a file ---- */
 
+/* Keeps what a pre-copy has written, if there is a place for all entries. */
+static int begin_file(struct session *session, struct transfer *transfer)
+{
+    unsigned entries;
+
+    if (swap_precopy_runs(session))
+        swap_precopy_end(session);
+    int error = swap_precopy_result(session, transfer->fd, &transfer->offset, &entries);
+
+    transfer->is_precopied = !error && transfer->count <= entries;
+    if (transfer->is_precopied || (error && error != -ENOENT))
+        return error;
+    return swap_file_begin(transfer->fd, transfer->count, transfer->bytes, &transfer->offset);
+}
+
+/* How many chunks of the region have not changed. */
+static uint64_t compare_region(const struct session *session, const struct transfer *transfer,
+                               struct chunk_region *region)
+{
+    uint64_t first = (uint64_t)(region->hashes - transfer->hashes), same = 0;
+    struct precopied precopied;
+
+    if (!swap_precopy_find(session, region->address, region->size, &precopied))
+        return 0;
+    for (uint64_t i = 0; i < swap_file_chunks(region->size); i++) {
+        transfer->unchanged[first + i] =
+            chunk_hash_is_equal(&transfer->now[first + i], &precopied.versions[i]);
+        same += transfer->unchanged[first + i];
+    }
+    region->unchanged = &transfer->unchanged[first];
+    return same;
+}
+
+/* Where there are no hashes, all is written again. */
+static CUresult hash_now(struct session *session, const struct transfer *transfer)
+{
+    _cleanup_free_ struct hash_region *regions = calloc(transfer->count + 1, sizeof(*regions));
+    unsigned count = 0;
+
+    if (!regions)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    for (unsigned i = 0; i < transfer->count; i++) {
+        const struct chunk_region *region = &transfer->regions[i];
+        if (region->rewrites)
+            regions[count++] =
+                (struct hash_region){region->device, region->address, region->size,
+                                     transfer->now + (region->hashes - transfer->hashes)};
+    }
+    CUresult result = chunk_hasher_run(&session->server->memory->hasher, regions, count);
+    session->current = NULL; /* the thread may be in another device's context now */
+    if (result != CUDA_SUCCESS)
+        session_check(session, result);
+    return result;
+}
+
+static void find_changes(struct session *session, struct transfer *transfer)
+{
+    uint64_t same = 0;
+
+    if (!transfer->is_precopied || hash_now(session, transfer) != CUDA_SUCCESS)
+        return;
+    for (unsigned i = 0; i < transfer->count; i++)
+        if (transfer->regions[i].rewrites)
+            same += compare_region(session, transfer, &transfer->regions[i]);
+    session_log(session, " has %llu of %llu MiB in the file that have not changed meanwhile",
+                (unsigned long long)(same * SWAP_FILE_CHUNK >> 20),
+                (unsigned long long)(transfer->bytes >> 20));
+}
+
+static CUresult write_contents(struct session *session, struct transfer *transfer)
+{
+    int error = transfer->is_precopied ? swap_file_extend(transfer->fd, transfer->offset) : 0;
+
+    if (error)
+        return fail_file(transfer, error);
+    find_changes(session, transfer);
+    return move_all(session, transfer);
+}
+
 static CUresult save_all(struct session *session, struct transfer *transfer)
 {
-    int error = swap_file_begin(transfer->fd, transfer->count, transfer->bytes, &transfer->offset);
+    int error = begin_file(session, transfer);
     CUresult result = error ? fail_file(transfer, error) : fill_tables(session, transfer);
 
     if (result == CUDA_SUCCESS)
-        result = move_all(session, transfer);
+        result = write_contents(session, transfer);
     if (result != CUDA_SUCCESS)
         return result;
     for (unsigned i = 0; i < transfer->count; i++)
@@ -160,6 +278,7 @@ CUresult swap_save(struct session *session, const struct swap_saving *saving, in
     struct transfer transfer = begin_saving(saving);
     CUresult result = save(session, &transfer);
 
+    swap_precopy_end(session);
     if (result == CUDA_SUCCESS && saving->readable >= 0) {
         struct saved saved = {transfer.entries, saving->readable};
         result = swap_for_each(session, false, give_copy, &saved);

@@ -16,6 +16,7 @@
 #include "stream.h"
 #include "suspend_result.h"
 #include "swap.h"
+#include "swap_precopy.h"
 #include "swap_transfer.h"
 #include "swapping.h"
 
@@ -137,7 +138,7 @@ static enum suspend_result move_out(struct session *session)
     const struct suspend_file *file = &suspend->file;
     const struct swap_saving saving = {file->writable, file->readable, is_detached(session)};
 
-    if (file->writable < 0)
+    if (!suspend->to_file)
         return swap_out(session, &suspend->copied);
     return is_checkpoint(session) ? swap_checkpoint(session, file->writable)
                                   : swap_out_to_file(session, &saving);
@@ -157,7 +158,7 @@ static void log_away(const struct session *session, uint64_t ns)
     const struct program_suspend *suspend = suspend_of(session);
     uint64_t mib = total_bytes(session) >> 20, ms = ns / NS_PER_MS;
 
-    if (suspend->file.writable >= 0)
+    if (suspend->to_file)
         session_log(session, " is %s: %llu MiB are in a file, after %llu ms", state_name(session),
                     (unsigned long long)mib, (unsigned long long)ms);
     else
@@ -379,6 +380,41 @@ static void end_order(struct program_suspend *suspend)
     suspend->wanted = 0;
 }
 
+static void end_precopy(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    swap_precopy_end(session);
+    suspend->is_precopied = suspend->leaving = false;
+}
+
+static void begin_precopy(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    suspend->is_precopied = true;
+    suspend->leaving = true; /* the main thread leaves the file alone from now on */
+    suspend->leaving = program_suspend_is_wanted(session) && find_obstacle(session) == SUSPEND_OK &&
+                       swap_precopy_begin(session, suspend->file.writable);
+}
+
+/* A file gets most of the contents while the client still runs. Until then it is served. */
+static bool is_precopying(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (!suspend->to_file || suspend->is_in_call)
+        return false;
+    if (!suspend->is_precopied)
+        begin_precopy(session);
+    if (swap_precopy_runs(session))
+        return true;
+    if (suspend->leaving)
+        suspend->precopied_at = clock_ns();
+    suspend->leaving = false;
+    return false;
+}
+
 void program_suspend_follow(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -387,12 +423,16 @@ void program_suspend_follow(struct session *session)
         stay_out(session);
         return;
     }
-    if (!program_suspend_is_wanted(session) || refuses_others(session) ||
-        !reach_idle_point(session))
+    if (!program_suspend_is_wanted(session)) {
+        end_precopy(session);
+        return;
+    }
+    if (refuses_others(session) || is_precopying(session) || !reach_idle_point(session))
         return;
     int kind = suspend->kind;
     enum suspend_result result =
         kind == SERVER_SUSPEND_LOCK ? lock_client(session) : leave_device(session);
+    end_precopy(session);
     bool goes_on = result != SUSPEND_OK || is_checkpoint(session);
     suspend->result = result;
     suspend->followed = kind;

@@ -37,18 +37,21 @@ struct suspend_file {
 };
 
 struct program_suspend {
-    _Atomic uint32_t wanted;  /* 1 = RUNS no longer; the thread sleeps on it while OUT */
-    atomic_int kind;          /* enum server_suspend of the order */
-    atomic_int followed;      /* of the order that it stands still by */
-    atomic_bool evict;        /* its next command has it return */
-    atomic_bool for_others;   /* it leaves to make room: eviction.h */
-    atomic_bool leaving;      /* it is on the way there */
+    _Atomic uint32_t wanted;           /* 1 = RUNS no longer; the thread sleeps on it while OUT */
+    atomic_int kind;                   /* enum server_suspend of the order */
+    atomic_int followed;               /* of the order that it stands still by */
+    atomic_bool evict;                 /* its next command has it return */
+    atomic_bool for_others;            /* it leaves to make room: eviction.h */
+    atomic_bool to_file;               /* the contents go to `file` */
+    atomic_bool leaving;               /* it is on the way there */
+    atomic_uint_fast64_t precopied_at; /* when a file had most of the contents; 0 = never */
     atomic_bool out;          /* the memory is in the pool, or in the file; or it is locked */
     atomic_int result;        /* enum suspend_result of what the thread tried last */
     struct suspend_file file; /* the main thread's until `wanted`, then the session's thread's */
     /* The session's thread's. */
     uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
     uint64_t copied;              /* bytes, when it left the last time */
+    bool is_precopied;            /* a pre-copy has been tried for this order */
     bool is_in_call;              /* the client waits for the answer of a command */
 };
 

@@ -63,6 +63,7 @@ void suspend_order_evict_locked(struct session *session)
 {
     suspend_of(session)->evict = true;
     suspend_of(session)->for_others = true;
+    suspend_of(session)->to_file = false;
     suspend_of(session)->kind = SERVER_SUSPEND_LEAVE;
     set_wanted_locked(session, true);
 }
@@ -84,7 +85,8 @@ static void resume_all(struct server *server, const struct server_suspend_client
             set_wanted_locked(session, false);
 }
 
-static void order_all(struct server *server, const struct server_suspend_client *order)
+static void order_all(struct server *server, const struct server_suspend_client *order,
+                      bool to_file)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
@@ -94,6 +96,7 @@ static void order_all(struct server *server, const struct server_suspend_client 
         suspend_of(session)->kind = (int)order->suspend;
         suspend_of(session)->evict = order->evict != 0;
         suspend_of(session)->for_others = false;
+        suspend_of(session)->to_file = to_file;
         set_wanted_locked(session, true);
     }
 }
@@ -120,10 +123,18 @@ static int progress_of(struct session *session, bool *ret_done)
     return SUSPEND_OK;
 }
 
+/* After a pre-copy it has the time for an idle point that others have from the order on. */
+static bool has_time(const struct session *session)
+{
+    uint64_t since = suspend_of(session)->precopied_at;
+
+    return suspend_of(session)->leaving || (since && clock_ns() < since + ORDER_TIMEOUT_NS);
+}
+
 static bool is_leaving(const struct pending_order *order)
 {
     order_for_each (order, session, order->server)
-        if (suspend_of(session)->leaving)
+        if (has_time(session))
             return true;
     return false;
 }
@@ -230,6 +241,8 @@ static int give_file(struct server *server, const struct server_suspend_client *
             return SUSPEND_SEVERAL;
         if (suspend_of(session)->out && !program_suspend_is_locked(session))
             return SUSPEND_ALREADY;
+        if (suspend_of(session)->leaving)
+            return SUSPEND_BUSY;
         only = session;
     }
     int state = only ? open_envelope(envelope, &file) : SUSPEND_NO_CLIENT;
@@ -263,7 +276,7 @@ void suspend_order_begin(struct server *server, const struct server_suspend_clie
     if (state != SUSPEND_OK)
         daemon_report_result(server, order->header.request, state);
     else if (order->suspend)
-        order_all(server, order);
+        order_all(server, order, envelope >= 0);
     else
         resume_all(server, order);
 }

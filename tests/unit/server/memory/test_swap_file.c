@@ -132,12 +132,34 @@ static void a_cut_file_is_damaged(void **state)
     free(bytes);
 }
 
+/* A chunk that has become all zero hides what was there before. */
+static void a_chunk_is_written_again(void **state)
+{
+    int fd = open_in("/dev/shm");
+    unsigned char *bytes = make_contents(), *seen = malloc(SWAP_FILE_CHUNK);
+    struct swap_entry entry = write_all_of(fd, bytes);
+    uint64_t written, read, end = entry.offset + BYTES;
+
+    memset(bytes, 0, SWAP_FILE_CHUNK);
+    assert_int_equal(swap_file_rewrite(fd, entry.offset, bytes, SWAP_FILE_CHUNK, &written), 0);
+    assert_int_equal(swap_file_read(fd, entry.offset, seen, SWAP_FILE_CHUNK, &read), 0);
+    assert_int_equal(read, written);
+    assert_memory_equal(seen, bytes, SWAP_FILE_CHUNK);
+    assert_int_equal(swap_file_extend(fd, end + SWAP_FILE_CHUNK), 0);
+    assert_int_equal(swap_file_read(fd, end, seen, SWAP_FILE_CHUNK, &read), 0);
+    assert_memory_equal(seen, bytes, SWAP_FILE_CHUNK);
+    close(fd);
+    free(seen);
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(contents_return),
         cmocka_unit_test(zeros_are_holes),
         cmocka_unit_test(a_cut_file_is_damaged),
+        cmocka_unit_test(a_chunk_is_written_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
