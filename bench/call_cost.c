@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the libcuda.so.1 that this process finds costs: milliseconds from the process's start until
+ * What the libcuda.so.1 that this process finds costs. Milliseconds from the process's start until
  * cuInit has returned, and nanoseconds of a short call and of a queued launch. Prints "start call
  * launch".
  */

@@ -5,8 +5,8 @@
 //
 //   client ROW SECONDS
 //
-// prints "ready" when its context stands, waits for a line on standard input, works for SECONDS,
-// checks what it computed and prints one line of JSON. bench/README.md explains each row.
+// prints "ready" when its context stands, and waits for a line on standard input. Then it works for
+// SECONDS, checks what it computed and prints one line of JSON. bench/README.md explains each row.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

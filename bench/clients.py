@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building the measured programs, and running groups of them in step.
 
-A client prints "ready" when its context stands, waits for a line, works for a while and prints one
-line of JSON with "correct" in it.
+A client prints "ready" when its context stands, and waits for a line. It works for a while and
+prints one line of JSON with "correct" in it.
 """
 import json
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How fast this machine's cores copy into and out of staging slots, in every variant that the
- * client library knows and by one to three threads: what bounds a copy of pageable memory, without
- * a GPU.
+ * client library knows and by one to three threads. It is what bounds a copy of pageable memory,
+ * without a GPU.
  *
  *   copy_rate [MIB]
  */

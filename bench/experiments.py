@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The experiments that Funnel is judged by, as one command of some two minutes: n-body with 1, 2 and
-4 processes, LeNet in PyTorch with 1 and 4, and what the neighbors of a program notice when it is
-stopped: by Ctrl-C, by kill -9, by a command to the service, by a fault of its own. Natively, under
-NVIDIA's MPS and through Funnel, as far as the machine has them.
+"""The experiments that Funnel is judged by, as one command of some two minutes. They are n-body
+with 1, 2 and 4 processes, and LeNet in PyTorch with 1 and 4. And a program is stopped by Ctrl-C, by
+kill -9, by a command to the service, or by a fault of its own: what do its neighbors notice?
+Natively, under NVIDIA's MPS and through Funnel, as far as the machine has them.
 """
 import argparse
 import importlib.util

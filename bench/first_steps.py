@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the first second of programs costs: the first step of each kind in PyTorch, CuPy and JAX,
-natively and through Funnel, each in a first process and in a second one.
+"""What the first second of programs costs. It has the first step of each kind in PyTorch, CuPy and
+JAX, natively and through Funnel, each in a first process and in a second one.
 
 Before a first process nothing has been compiled (CUDA_CACHE_PATH, and CuPy's cache, are empty
 folders), and the daemon runs, but no server. A native process comes before all others and is not

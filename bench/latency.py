@@ -3,9 +3,9 @@
 """What a program with short requests waits for beside one that keeps the GPU busy.
 
 A critical program gets requests at random times (Poisson), so many that they take a part of what it
-could do alone, and its latencies count from the time when a request is due. A best-effort program
-works beside it as fast as it can. Natively, under NVIDIA's MPS (also with the best-effort program at
-CUDA_MPS_CLIENT_PRIORITY=1, and at 80 % of the multiprocessors), and through Funnel without and with
+could do alone. Its latencies count from the time when a request is due. A best-effort program works
+beside it as fast as it can. Natively, and under NVIDIA's MPS, also with the best-effort program at
+CUDA_MPS_CLIENT_PRIORITY=1, and at 80 % of the multiprocessors. And through Funnel without and with
 classes (critical, batch). All weights are random; nothing is downloaded.
 """
 import argparse

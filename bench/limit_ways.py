@@ -148,9 +148,9 @@ class Way:
             self.running.remove(client)
 
     def small_beside_flood(self, priority, seconds):
-        """A client that waits for each of its small kernels, beside one of this priority that
-        always has more blocks of 1 ms waiting than fit on the GPU; None = alone. Kernels a
-        second, median and 99th percentile in us."""
+        """A client that waits for each of its small kernels. Beside it one of this priority always
+        has more blocks of 1 ms waiting than fit on the GPU; None = alone. Kernels a second, median
+        and 99th percentile in us."""
         others = []
         if priority:
             others.append(self.begin("flood", seconds + 2, CUDA_MPS_CLIENT_PRIORITY=priority))

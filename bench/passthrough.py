@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program pays for Funnel's library where no daemon runs: passthrough.py BUILD [DRIVER].
 
-Runs bench/call_cost alternately on a driver library and on Funnel's, which passes calls on to it,
-and prints start, a short call and a queued launch for both. DRIVER is NVIDIA's libcuda.so.1, or
+Runs bench/call_cost alternately on a driver library and on Funnel's, which passes calls on to it.
+It prints start, a short call and a queued launch for both. DRIVER is NVIDIA's libcuda.so.1, or
 without it the software GPU. The least of many runs counts, since a busy machine only adds.
 """
 import os

@@ -4,9 +4,9 @@
 //
 //   rates KERNEL SECONDS
 //
-// prints "ready" when its context stands, waits for a line on standard input, launches for SECONDS,
-// checks what was computed and prints one line of JSON: units of work a second, in thousands of
-// millions. bench/README.md says what a unit is.
+// prints "ready" when its context stands, and waits for a line on standard input. Then it launches
+// for SECONDS, checks what was computed and prints one line of JSON: units of work a second, in
+// thousands of millions. bench/README.md says what a unit is.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fma loop of rates.cu without CUDA: compiled by the C compiler as it stands, compiled so that
+ * The fma loop of rates.cu without CUDA. It is compiled by the C compiler as it stands, so that
  * neighboring elements go through the vector units together, and as an OpenCL kernel.
  *
  *   rates_host c|vectors|opencl SECONDS [THREADS]

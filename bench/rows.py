@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is measured, and what the table shows of it.
 
-A measurement runs clients in one mode and gives figures; a row shows one figure of one measurement
+A measurement runs clients in one mode and gives figures. A row shows one figure of one measurement
 for a number of clients, with the goal that was set for it.
 """
 import copy
@@ -95,8 +95,8 @@ def play_beside_kernel(bench, mode, new_client):
 
 
 def beside_kernel(kind, *options):
-    """A kernel of some seconds, a reporter with small launches, and a program that starts meanwhile,
-    in a server that is new to all of them."""
+    """A kernel of some seconds, and a reporter with small launches. Meanwhile a program starts, in
+    a server that is new to all of them."""
     def run(bench, mode, count, seconds):
         here = modes.Funnel(bench.funnel, bench.device, *options) if options else mode
         here.restart()

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the same unmodified programs in every mode this machine offers and compares them.
 
-Modes: `native` (each process on the driver by itself: one process has the GPU alone, several
-take turns), `mps` (NVIDIA's MPS, when its control program is installed), `funnel`. Every row is
-run in all modes one after the other, and that is repeated, so that a drift of the machine meets
-all modes alike. The figures quoted are medians over the repetitions; only ratios inside one run
-mean anything. What each row measures: bench/README.md.
+Modes: `native` (each process on the driver by itself: one process has the GPU alone, several take
+turns) and `funnel`. Also `mps` (NVIDIA's MPS, when its control program is installed). Every row is
+run in all modes one after the other, and that is repeated. So a drift of the machine meets all
+modes alike. The figures quoted are medians over the repetitions; only ratios inside one run mean
+anything. What each row measures: bench/README.md.
 """
 
 import argparse

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that launches kernels of some 50 us and 16 blocks, each waited for, beside two trainings
-of ResNet-50 (PyTorch, bf16), of normal and of below-normal priority.
+"""A program that launches kernels of some 50 us and 16 blocks, each waited for. Beside it are two
+trainings of ResNet-50 (PyTorch, bf16), of normal and of below-normal priority.
 
-Starting a training takes several times as long as measuring it, so all four are started at once, and
-two of them wait while the others work.
+Starting a training takes several times as long as measuring it. So all four are started at once,
+and two of them wait while the others work.
 """
 import contextlib
 import sys

@@ -3,9 +3,9 @@
 """Ends the processes that a test leaves behind when it is killed.
 
 A test that starts daemons calls protect() first. That starts this file as a process of its own
-session, which waits for the end of the test, however it ends, and then kills every process whose
-environment carries the mark of the test: daemons, servers and programs inherit it. Process groups
-would not do, because a daemon leaves the group of the test."""
+session, which waits for the end of the test, however it ends. Then it kills every process whose
+environment carries the mark of the test. Daemons, servers and programs inherit the mark. Process
+groups would not do, because a daemon leaves the group of the test."""
 import glob
 import os
 import select

@@ -4,9 +4,9 @@
 
     tests/meson_test.py BUILD [arguments of `meson test`]
 
-tests/unstable.list names the tests that a busy machine can make fail, with the reason. When only such
-tests have failed, and at most three, each runs alone, five times: when all five pass, its name is
-printed, and what it had printed stays above, but the run has passed."""
+tests/unstable.list names the tests that a busy machine can make fail, with the reason. When only
+such tests have failed, and at most three, each runs alone, five times. When all five pass, the run
+has passed. The name is printed, and what it had printed stays above."""
 import fnmatch
 import json
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library to preload: writes a line for each place that takes a lock while its thread has another
- * one, with the place that took that: "FILE OFFSET FILE OFFSET", into the file that
- * FUNNEL_TEST_LOCKS names. test_lock_order.py looks for orders that contradict each other.
+ * A library to preload. It writes a line for each place that takes a lock while its thread has
+ * another one, with the place that took that: "FILE OFFSET FILE OFFSET". The file is that which
+ * FUNNEL_TEST_LOCKS names. Then test_lock_order.py looks for orders that contradict each other.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -45,9 +45,10 @@ WAITING = [("managed_neighbors", "waits"), ("managed_threads", "waits"), ("manag
 # These end the context that they share with others, so they run alone, after everything else.
 FAULTS = [("faults", "null"), ("faults", "misaligned"), ("faults", "trap")]
 RUNTIME_FAULTS = ["fault"]
-# NVIDIA's driver may crash on handles that never were, and does on parameters set where a kernel has
-# none, and the runtime does in a child of fork; Funnel must not. Beside NVIDIA's driver, glibc ends a
-# program that waits for a thread whose stack is managed memory, since the kernel refuses the futex.
+# NVIDIA's driver may crash on handles that never were, and does on parameters set where a kernel
+# has none. So does the runtime in a child of fork. Funnel must not. Beside NVIDIA's driver, glibc
+# ends a program that waits for a thread whose stack is managed memory, since the kernel refuses the
+# futex.
 NOT_DIRECT_ON_CUDA = {"bad_handles", "children", "retired", "managed_threads stack"}
 # Programs that several copies of are to run at once, whatever is asked for.
 COPIES = {"settings": 4}

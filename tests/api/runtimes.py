@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the programs on the runtime API with each CUDA toolkit that is there, runs them directly on
-a device and through Funnel, and prints one table.
+"""Builds the programs on the runtime API with each CUDA toolkit that is there. It runs them
+directly on a device and through Funnel, and prints one table.
 
     tests/api/runtimes.py [--device cuda] [--toolkit FOLDER]... [--only NAME] [--table FILE]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No two threads of a process take two locks in opposite orders (docs/design/locks.md): programs run
-through Funnel with lock_tracer.c preloaded, in the daemon and its servers as well; test_lock_order.py BUILD."""
+"""No two threads of a process take two locks in opposite orders (docs/design/locks.md). Programs
+run through Funnel with lock_tracer.c preloaded, in the daemon and its servers as well:
+test_lock_order.py BUILD."""
 import collections
 import os
 import pathlib

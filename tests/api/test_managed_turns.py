@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A touch of managed memory waits for the kernel that was given it: not without end, and not for one that has gone with its
-server. Run as: python3 test_managed_turns.py BUILD [unittest options]."""
+"""A touch of managed memory waits for the kernel that was given it. It does not wait without end,
+nor for a kernel that has gone with its server. Run as: python3 test_managed_turns.py BUILD
+[unittest options]."""
 import os
 import subprocess
 import time

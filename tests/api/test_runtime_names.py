@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The names of the driver API that runtimes of CUDA 11.8 and later have in them
-(runtime_names.txt). This driver has each of them in the version that such a runtime asks for, and
+(runtime_names.txt). This driver has each of them in the version that such a runtime asks for. It
 serves those that it served when the list was made. Needs no toolkit.
 
     tests/api/test_runtime_names.py

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares our declarations (src/cuda, api/) with the toolkit's cuda.h: cuda_h.py CC PROTOTYPES_DIR
 
-Prototypes: ours are compiled behind cuda.h, which conflicts where they differ. Types and numbers:
-one program that prints every size, offset and enumerator is compiled once with our header and once
+Prototypes: ours are compiled behind cuda.h, which conflicts where they differ. Types and numbers.
+One program that prints every size, offset and enumerator is compiled once with our header and once
 with cuda.h, and must print the same. Exits with 77 when there is no cuda.h of the version we
 describe.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A libcuda.so.1 of ours exports exactly what NVIDIA's does, and the symbols of ours that are named:
-symbols.py LIBRARY SYMBOLS [SYMBOL...] [HEADER.h], which declares more of ours.
+"""A libcuda.so.1 of ours exports exactly what NVIDIA's does, and the symbols of ours that are
+named. Usage: symbols.py LIBRARY SYMBOLS [SYMBOL...] [HEADER.h], which declares more of ours.
 
 Exits with 77 when the library has not been built."""
 

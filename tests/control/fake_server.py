@@ -101,8 +101,8 @@ def resumed(count=None, strangers=()):
 
 
 def on_resume():
-    """A liar has clients that it never got, says that they have used the GPU and have gone, has more
-    clients than fit, and says all of it twice. A forgetful one has none."""
+    """A liar has clients that it never got, and says that they have used the GPU and have gone. It
+    has more clients than fit, and says all of it twice. A forgetful one has none."""
     send(wire.READY, ready())
     if how == "liar":
         for number in (0, STRANGER, 0xFFFFFFFF):
@@ -202,8 +202,8 @@ paced = {}  # number of a client -> what it has used by its pace: busy and share
 
 
 def report_paces():
-    """Ten times a second, where a test has written down for the lanes main and batch what each client does
-    in such an interval: busy ms, ms beside others, launches."""
+    """Ten times a second, where a test has written down for the lanes main and batch what each
+    client does in such an interval. That is busy ms, ms beside others, launches."""
     try:
         with open(os.path.join(os.path.dirname(sys.argv[0]), "paces.json")) as file:
             paces = json.load(file)["batch" if "--batch" in sys.argv else "main"]
@@ -222,8 +222,8 @@ def report_paces():
 
 
 def report_load():
-    """Heartbeats, where a test has written down for the lanes main and batch in how many percent of the time
-    they have kernels, and whether a long one runs."""
+    """Heartbeats, where a test has written down in how many percent of the time the lanes main and
+    batch have kernels. Also whether a long one runs."""
     try:
         with open(os.path.join(os.path.dirname(sys.argv[0]), "load.json")) as file:
             loads = json.load(file)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A monitor as nvidia-smi, nvitop, gpustat and pynvml are: prints what libnvidia-ml.so.1 answers, as
-JSON. nvml_monitor.py [--as-client] [--fork] [--threads] [--smi] [--torch]; with --watch it answers once for each
-line that it reads."""
+"""A monitor as nvidia-smi, nvitop, gpustat and pynvml are: prints what libnvidia-ml.so.1 answers,
+as JSON. Its options are nvml_monitor.py [--as-client] [--fork] [--threads] [--smi] [--torch]. With
+--watch it answers once for each line that it reads."""
 import ctypes
 import json
 import os
@@ -35,7 +35,7 @@ PCI = structure(("legacy", ctypes.c_char * 16), ("domain", U32), ("bus", U32), (
                 ("id", U32), ("subsystem", U32), ("bus_id", ctypes.c_char * 32))
 
 # What the tools ask for and the software GPU does not have: (name, arguments behind the device).
-# pynvml looks each name up, and calls it with these kinds of arguments.
+# The module pynvml looks each name up, and calls it with these kinds of arguments.
 ONE, TWO = [U32()], [U32(), U32()]
 UNSUPPORTED = {
     "nvmlDeviceGetTemperature": (U32(0), *ONE), "nvmlDeviceGetPowerUsage": ONE,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program on a terminal of its own, and what that shows: as much as ncurses uses for TERM=vt100 and
-TERM=xterm-256color, which is cursor movement, scrolling, inserting, erasing, repetition, attributes and eight colors."""
+"""A program on a terminal of its own, and what that shows. It knows as much as ncurses uses for
+TERM=vt100 and TERM=xterm-256color. That is cursor movement, scrolling, inserting, erasing,
+repetition, attributes and eight colors."""
 import codecs
 import fcntl
 import html

@@ -142,8 +142,8 @@ class Liar(harness.TestCase):
         self.assertEqual(len(self.mps("ps\n")), 2)
 
     def test_use(self):
-        """One line for each client that has attached, of the user who has been there, and no more than
-        fits into the time and the memory."""
+        """One line for each client that has attached, of the user who has been there. There are no
+        more than fit into the time and the memory."""
         self.liar.close()
         lines = []
         wait_until(lambda: lines.extend(harness.json_lines(os.path.join(self.log, "usage.jsonl"))) or lines,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that listen where front ends look for the daemon: of another user, to which nothing is
-said, and of the user who is trusted, whose answers are lies."""
+"""Processes that listen where front ends look for the daemon. To another user's nothing is said.
+The answers of the user who is trusted are lies."""
 import contextlib
 import os
 import signal

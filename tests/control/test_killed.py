@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test that is killed leaves no process behind: neither its daemon, nor the servers, nor the
-programs that it has started, although the daemon is in a session of its own."""
+programs that it has started. The daemon is in a session of its own."""
 import os
 import signal
 import subprocess

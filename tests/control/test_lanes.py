@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lanes: batch programs have a server of their own in each service, which starts on demand, has a short
-time slice, and ends when it is idle."""
+"""Lanes: batch programs have a server of their own in each service. It starts on demand, has a
+short time slice, and ends when it is idle."""
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """funnel reload: the daemon becomes the program that is installed, and no program and no front end
-notices; where that program or the configuration file does not do, the old one goes on."""
+notices. Where that program or the configuration file does not do, the old one goes on."""
 import os
 import re
 import shutil

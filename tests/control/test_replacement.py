@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A server with clients ends without an order: another starts at once, beside the old one where the
+"""A server with clients ends without an order. Another starts at once, beside the old one where the
 device allows that, and else when the old one has gone."""
 import os
 import signal

@@ -398,8 +398,8 @@ class Users(harness.TestCase):
         wait_until(lambda: self.servers() == [roots])
 
     def test_what_is_open_to_other_users(self):
-        """A user can neither see nor end the server of another user, nor stand in for it, nor look into
-        the own server, which speaks for its user's programs with the daemon."""
+        """A user can neither see nor end the server of another user, nor stand in for it. Nor can
+        the user look into the own server, which speaks for its user's programs with the daemon."""
         self.start()
         self.as_user(2001, lambda: self.client().welcome())
         server, = self.servers()

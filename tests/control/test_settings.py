@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators set by command, over a daemon that is killed: all of it is there again, in the
-order in which it was set, and a file that is not the daemon's own, or not whole, changes nothing."""
+"""What operators set by command, over a daemon that is killed. All of it is there again, in the
+order in which it was set. A file that is not the daemon's own, or not whole, changes nothing."""
 import os
 import re
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standby servers: one stands by for each server, takes its place when that ends without an order,
-is replaced itself, and is in no list of servers."""
+"""Standby servers: one stands by for each server, and takes its place when that ends without an
+order. It is replaced itself, and is in no list of servers."""
 import os
 import re
 import signal
@@ -176,8 +176,8 @@ class Watched(TestCase):
 
     def test_one_that_is_silent_is_killed(self):
         """The fake servers send no heartbeat at all, and the serving one is replaced by its standby.
-        The daemon looks once a second, and may find the younger standby silent first; on a busy machine
-        the server may be silent for too long before the standby is ready."""
+        The daemon looks once a second, and may find the younger standby silent first. On a busy
+        machine the server may be silent for too long before the standby is ready."""
         for _ in range(20):
             self.attach()
             wait_until(lambda: self.is_replaced() or not self.servers(), "the end of the server")

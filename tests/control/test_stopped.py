@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server whose process is stopped: orders to it are answered with that, nothing is changed behind
+"""A server whose process is stopped. Orders to it are answered with that, nothing is changed behind
 its back, and other servers and their programs are not delayed."""
 import os
 import signal

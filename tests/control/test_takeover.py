@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A daemon that is killed, and the next one, which takes over its servers: what it knows of them by
-itself, what it believes of what they say, and files that are not a daemon's."""
+"""A daemon that is killed, and the next one, which takes over its servers. Here is what it knows of
+them by itself, what it believes of what they say, and files that are not a daemon's."""
 import os
 import shutil
 import signal

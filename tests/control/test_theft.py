@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user who tries to get the descriptors and the memory of the own server while that starts: its
+"""A user who tries to get the descriptors and the memory of the own server while that starts. Its
 connection to the daemon would let the user speak in the server's name."""
 import ctypes
 import json

@@ -43,7 +43,7 @@ class Trace(harness.TestCase):
         return clients[0]["launches"] if clients else 0
 
     def trace(self, *arguments, until):
-        """The events of a trace that shows what `until` asks for: on a busy machine a second is not
+        """The events of a trace that shows what `until` asks for. On a busy machine a second is not
         always enough for each program to have had a kernel run."""
         for seconds in ("1", "5", "25"):
             done = self.funnel("trace", "--seconds", seconds, "-o", self.file, *arguments)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with marks and ranges of NVTX that profiles itself with CUPTI: their records, and the
- * callbacks for them, the data of marks, and names of objects. Prints what they say, and no time,
- * thread or id.
+ * A program with marks and ranges of NVTX that profiles itself with CUPTI. It shows their records,
+ * and the callbacks for them, the data of marks, and names of objects. Prints what they say, and no
+ * time, thread or id.
  */
 #include <cupti.h>
 #include <generated_nvtx_meta.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that traces itself as XLA's profiler does: the same calls of CUPTI in the same order,
- * of which the first that fails ends a trace. Its callback asks for the device of the context,
+ * A program that traces itself as XLA's profiler does. It makes the same calls of CUPTI in the same
+ * order, and the first that fails ends a trace. Its callback asks for the device of the context,
  * keeps the time of the beginning, and reads the arguments when the call has returned. Threads work
  * before and while it traces; two traces follow each other. Prints what it has seen.
  */

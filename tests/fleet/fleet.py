@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clean systems to install into: roots of Debian and Ubuntu, made from their mirrors, and scripts that
-run in them with mounts and processes of their own, all of which end with the script.
+"""Clean systems to install into: roots of Debian and Ubuntu, made from their mirrors. Scripts run
+in them with mounts and processes of their own, all of which end with the script.
 
 Needs root, mmdebstrap and a mirror. Roots are kept as archives in the work folder, so that only the
 first run downloads."""
@@ -21,7 +21,7 @@ TIMEOUT = 600
 given_packages = None
 
 # Mounts come first, then the root of another system, then the script. The root is that of the mount
-# namespace, not one of chroot, below which no user namespace could be made; the old one is in /mnt.
+# namespace, not one of chroot, below which no user namespace could be made. The old one is in /mnt.
 ENTER = """
 set -eu
 mount --make-rprivate /

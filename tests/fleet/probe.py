@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CUDA program that runs wherever there is a Python 3, however old: it adds two vectors with the
+"""A CUDA program that runs wherever there is a Python 3, however old. It adds two vectors with the
 driver API, and prints "sum ok" and the C library's version: probe.py [ROUNDS [SECONDS_BETWEEN]]."""
 import ctypes
 import os

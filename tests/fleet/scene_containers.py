@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of other systems, old and new, at a daemon outside of them, by nothing but the CDI
-specification: with podman where that runs, and entered by unshare with the specification's mounts;
-with user namespaces; and the image of the daemon itself."""
+specification. They run with podman where that runs, or unshare enters them with the specification's
+mounts. Some have user namespaces, and there is the image of the daemon itself."""
 import json
 import os
 import shutil

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open MPI from Debian with two hosts on this machine, which have names, addresses, processes and a
-daemon of their own: four ranks, two on each host's (software) GPU, exchange what their kernels wrote."""
+daemon of their own. Four ranks, two on each host's (software) GPU, exchange what their kernels
+wrote."""
 import fleet
 
 PACKAGES = ["openmpi-bin", "libopenmpi-dev", "gcc", "libc6-dev", "iproute2", "util-linux",

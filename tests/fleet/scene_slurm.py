@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm's own daemons from Debian, with two nodes on this machine: jobs of two users share the
+"""Slurm's own daemons from Debian, with two nodes on this machine. Jobs of two users share the
 (software) GPU of a node by --gres=mps, and are held to their percentage and to their memory."""
 import re
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`funnel divert --system`: what it puts into a system below another root, that NVIDIA's files are
-never lost, and that all is as it was when it is undone: test_divert.py BUILD."""
+"""`funnel divert --system`: what it puts into a system below another root, and that NVIDIA's files
+are never lost. All is as it was when it is undone: test_divert.py BUILD."""
 import os
 import pathlib
 import shutil
@@ -165,8 +165,8 @@ class Divert(unittest.TestCase):
         self.assertNotIn(CONTROL + ".nvidia", self.files())
 
     def test_as_the_resource_driver_starts_it(self):
-        """The commands of its pod, with the directories that it mounts: the daemon is found there by
-        programs, and its log is where the pod reads it."""
+        """The commands of its pod, with the directories that it mounts. Programs find the daemon
+        there, and its log is where the pod reads it."""
         self.divert()
         pipe, log = self.root / "tmp/nvidia-mps", self.root / "var/log/nvidia-mps"
         text = (self.bin / CONTROL).read_text()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An installation of this build: which files it has, whose names it leaves alone, that `make
-uninstall` takes all of it away; and what is made from the programs' help: test_install.py BUILD."""
+"""An installation of this build: which files it has, whose names it leaves alone, and that `make
+uninstall` takes all of it away. Also what is made from the programs' help: test_install.py
+BUILD."""
 import os
 import pathlib
 import re

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Says where a random kernel's results on two devices part: the first statement after which a
-register differs, its text, and the values of some threads before and after it.
+"""Says where a random kernel's results on two devices part. It names the first statement after
+which a register differs, its text, and the values of some threads before and after it.
 
 explain_seed.py RUN_KERNELS LIBRARIES OTHER_LIBRARIES SEED...
 

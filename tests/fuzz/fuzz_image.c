@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes what the server reads in a module's image before it hands it to the driver: the input is
+/* Fuzzes what the server reads in a module's image before it hands it to the driver. The input is
  * an image, in memory of exactly its size and a NUL. */
 #include <stdlib.h>
 #include <string.h>

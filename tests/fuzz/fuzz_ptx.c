@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the PTX parser, the decoder and the engine: the input is the text behind a head, in memory
- * of exactly its size. A module that loads is made an instance, and its first kernels are run, with
- * parameters that are addresses of a piece of memory, until they end or a moment is over. */
+ * of exactly its size. A module that loads is made an instance, and its first kernels are run.
+ * Their parameters are addresses of a piece of memory, and they run until they end or a moment is
+ * over. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as what a server says to the daemon, also while that takes it over: messages, the lines
- * of its log, and texts of
- * clients in a line of usage.jsonl. Whatever they are, no client becomes another one, no user is
- * charged for what others' servers say, and a line stays one line.
+ * Any bytes as what a server says to the daemon, also while that takes it over. They are messages,
+ * the lines of its log, and texts of clients in a line of usage.jsonl. Whatever they are, no client
+ * becomes another one, no user is charged for what others' servers say, and a line stays one line.
  */
 #include <event2/buffer.h>
 #include <stdlib.h>

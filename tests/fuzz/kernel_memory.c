@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Statements that touch memory. A thread touches its own part of global, shared and local memory at
- * any time, and what others wrote only between barriers, so no kernel has a race.
+ * any time. It touches what others wrote only between barriers, so no kernel has a race.
  */
 #include <stdio.h>
 

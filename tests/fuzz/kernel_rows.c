@@ -68,8 +68,8 @@ static bool saturates_nothing(const struct row *row)
     return is_signed == was_signed ? larger >= 0 : is_signed && larger > 0;
 }
 
-/* PTX converts bf16 from and to integers of 32 and 64 bits in registers of any size, and others
- * only in registers of exactly their size. */
+/* PTX converts bf16 from and to integers of 32 and 64 bits in registers of any size. It converts
+ * others only in registers of exactly their size. */
 static bool is_small_bfloat(const struct row *row)
 {
     const char *from = strchr(row->suffix, '_');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arithmetic rows of the software GPU's opcode table as the generator of kernels sees them: how
- * an instruction is spelled and what its operands are. They come from the table itself, so a new
- * row is generated without a change here.
+ * The arithmetic rows of the software GPU's opcode table as the generator of kernels sees them.
+ * They say how an instruction is spelled and what its operands are. They come from the table
+ * itself, so a new row is generated without a change here.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
 /*
  * Statements that compute: rows of the opcode table, and what is not a row.
  *
- * Only what the PTX ISA defines is written: divisors are not zero, floating-point operations name
- * their rounding, and NaNs become one NaN, since the ISA leaves their bits open.
+ * Only what the PTX ISA defines is written. Divisors are not zero, and floating-point operations
+ * name their rounding. NaNs become one NaN, since the ISA leaves their bits open.
  */
 #include <stdio.h>
 #include <string.h>
@@ -163,7 +163,8 @@ static bool is_half(const struct row *row)
 }
 
 /* The code that ptxas makes of a set with a result of .f32 or sources of 16 bits, and of a testp,
- * changes the result where the guard does not hold. So the guard is that of a move behind it. */
+ * is wrong. It changes the result where the guard does not hold. So the guard is that of a move
+ * behind it. */
 static void write_compare(struct builder *builder)
 {
     static const char *const results[] = {"u32", "s32", "f32"};

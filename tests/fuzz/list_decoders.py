@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes, for fuzz_decode.c, a function for each decoder that wire_calls.h declares: it decodes
+"""Writes, for fuzz_decode.c, a function for each decoder that wire_calls.h declares. It decodes
 and, when the message was accepted, touches every byte that the result points to.
 
     list_decoders.py wire_calls.h decoders.h

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for libFuzzer where there is none: feeds a fuzz target the files it is given, or else
- * inputs from a generator that is the same in every run. Without coverage it is no fuzzer, but it
- * keeps the targets building, and repeats what a fuzzer has found.
+/* Stands in for libFuzzer where there is none. It feeds a fuzz target the files it is given, or
+ * else inputs from a generator that is the same in every run. Without coverage it is no fuzzer, but
+ * it keeps the targets building, and repeats what a fuzzer has found.
  *
  *     replay_X [FILE...]            (a file that ends in .pack holds many inputs: corpus.py)
  *     replay_X --count INPUTS SEED      (a billion in some minutes, without a sanitizer) */

@@ -11,7 +11,7 @@
  *     run_kernels --dump SEED [--limit N]                  all registers of all threads
  *     run_kernels --all-rows                               the text of a kernel with all rows
  *
- * With --optimization N (0 to 4) a GPU's driver compiles at that level: what is equal to the
+ * With --optimization N (0 to 4) a GPU's driver compiles at that level. What is equal to the
  * software GPU at 0 and differs at 4 is the compiler's doing.
  */
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every hostile test stands on: one server and one honest witness for all tests of a program,
- * and after each test the question whether both are still well.
+ * What every hostile test stands on: one server and one honest witness for all tests of a program.
+ * After each test comes the question whether both are still well.
  */
 #pragma once
 

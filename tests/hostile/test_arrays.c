@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arrays and texture objects of clients that lie: forged handles, boxes outside an array, memory of
- * others in a description, and objects that outlive their array.
+ * others in a description. Also objects that outlive their array.
  */
 #include <string.h>
 

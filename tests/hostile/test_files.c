@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of files that a peer brings along to share it with the device: what is no such file, and
- * files that are cut short while the device works on them.
+ * Memory of files that a peer brings along to share it with the device. Some are no such file, and
+ * some are cut short while the device works on them.
  */
 #include <fcntl.h>
 #include <stdio.h>

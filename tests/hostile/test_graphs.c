@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs that are forged: descriptions that do not hold together, that name what is not the
- * client's, or that are used when they should not be.
+ * Graphs that are forged: descriptions that do not hold together, or that name what is not the
+ * client's. Others are used when they should not be.
  */
 #include <string.h>
 

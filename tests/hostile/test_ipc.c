@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory and events that clients share: names that were never given, closes of what was not opened,
- * and the deaths of either side in each order.
+ * Memory and events that clients share: names that were never given, and closes of what was not
+ * opened. Also the deaths of either side in each order.
  */
 #include <unistd.h>
 

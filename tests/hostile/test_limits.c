@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that want more than their memory limit: they give memory back and keep its descriptor;
- * and clients whose streams wait while others want to load code.
+ * Clients that want more than their memory limit: they give memory back and keep its descriptor.
+ * And clients whose streams wait while others want to load code.
  */
 #include <pthread.h>
 #include <stdatomic.h>

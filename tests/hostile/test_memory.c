@@ -144,7 +144,7 @@ static void unreserve(struct peer *peer, uint64_t address)
 }
 
 /* Queued work, graphs and textures may still have the address, so nobody else gets it before the
- * client has gone; the client itself may have it again. */
+ * client has gone. The client itself may have it again. */
 static void addresses_that_were_given_back(void **state)
 {
     struct peer first, other;

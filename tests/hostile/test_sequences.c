@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sequences of valid and invalid commands from several clients, which use each other's addresses
- * and handles, give back what is still in use, and leave in the middle:
+ * and handles. They give back what is still in use, and leave in the middle:
  *
  *     test_hostile_sequences [SECONDS [SEED]]
  *     test_hostile_sequences --kept FILE         the seeds that are kept

@@ -4,11 +4,11 @@
 
     tests/programs/frameworks.py --clients 1,4 --shares 10,25 --table table.md
 
-Each program in frameworks/ compares what the GPU has computed with the CPU's results, and runs
-natively, then through Funnel, as often at once as --clients says, with the whole GPU and with each share of
-its multiprocessors that --shares names. One whose packages are not installed is waived, and so are
-those for more GPUs than there are. The exit status is 0 when each program that passes natively also
-passes through Funnel.
+Each program in frameworks/ compares what the GPU has computed with the CPU's results. It runs
+natively, then through Funnel, as often at once as --clients says. It has the whole GPU, and each
+share of its multiprocessors that --shares names. One whose packages are not installed is waived,
+and so are those for more GPUs than there are. The exit status is 0 when each program that passes
+natively also passes through Funnel.
 """
 import argparse
 import dataclasses

@@ -5,9 +5,10 @@
     tests/programs/hecbench.py --source /tmp/HeCBench --seed 7 --count 40 --device cuda --clients 1,6
 
 The user fetches HeCBench and builds its programs as its README says. The same seed takes the same
-programs of a checkout. Each runs with the arguments that its `make run` has: alone on the GPU, or on the software GPU, and then through
-Funnel, as often at once as --clients says. A program passes when it ends as it did alone, with the
-same verdicts of its own (PASS, FAIL, errors, mismatches). The exit status is 0 when all agree.
+programs of a checkout. Each runs with the arguments that its `make run` has. It runs alone on the
+GPU, or on the software GPU, and then through Funnel, as often at once as --clients says. A program
+passes when it ends as it did alone, with the same verdicts of its own (PASS, FAIL, errors,
+mismatches). The exit status is 0 when all agree.
 """
 import argparse
 import dataclasses

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library that profiles any program with CUPTI, preloaded into it: what it did by kind and name,
- * with how often and the median of how long. It runs on NVIDIA's CUPTI and on Funnel's.
+ * A library that profiles any program with CUPTI, preloaded into it. It tells what the program did
+ * by kind and name, with how often and the median of how long. It runs on NVIDIA's CUPTI and on
+ * Funnel's.
  *
  *     cc -shared -fPIC -I /usr/local/cuda/include -o observe.so observe.c -L /usr/local/cuda/lib64
  * -lcupti

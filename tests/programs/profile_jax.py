@@ -4,8 +4,8 @@
 
     tests/programs/profile_jax.py --build build
 
-Compares the names and counts of what ran in streams, copies with the kinds of their memory, and the
-durations of what takes more than 20 us. Exit status 77 without JAX.
+Compares the names and counts of what ran in streams, and copies with the kinds of their memory.
+Also the durations of what takes more than 20 us. Exit status 77 without JAX.
 """
 import argparse
 import collections

@@ -4,11 +4,11 @@
 
     tests/programs/profile_torch.py --build build [--beside N] [--stack] [--workers N] [--keep FOLDER]
 
-Compares the names and counts of kernels, copies and memsets, under which operator each kernel was
-launched, and the durations of kernels that take more than 20 us. --beside runs N other programs
-through Funnel meanwhile; none of their kernels may be in the profile. --stack has the profiler record
-the Python calls, --workers has a DataLoader with so many forked workers bring the batches, and --keep
-keeps both Chrome traces. Exit status 77 without PyTorch or a GPU.
+Compares the names and counts of kernels, copies and memsets, and under which operator each kernel
+was launched. Also the durations of kernels that take more than 20 us. --beside runs N other
+programs through Funnel meanwhile; none of their kernels may be in the profile. --stack has the
+profiler record the Python calls, and --keep keeps both Chrome traces. With --workers a DataLoader
+with so many forked workers brings the batches. Exit status 77 without PyTorch or a GPU.
 """
 import argparse
 import collections

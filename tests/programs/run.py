@@ -8,8 +8,8 @@ The programs are NVIDIA's cuda-samples, which the user fetches and builds as the
     tests/programs/run.py --samples cuda-samples --built cuda-samples/build --device cuda
 
 With --device cuda each program runs alone on the GPU first ("native"), with --device soft on the
-software GPU without Funnel ("direct"), and then through Funnel, as often at once as --clients says.
-The exit status is 0 when each program that passes the first run also passes the others.
+software GPU without Funnel ("direct"). Then it runs through Funnel, as often at once as --clients
+says. The exit status is 0 when each program that passes the first run also passes the others.
 """
 import argparse
 import concurrent.futures

@@ -33,8 +33,8 @@ def telling_line(output):
 
 def prepare_folder(sample, options, folder):
     """Fills the folder that a run starts in: the sample's files, and links to what its build has made.
-    The files are copies, because some samples write beside what they read, and the copies of a
-    program that run at once would overwrite each other's results."""
+    The files are copies, because some samples write beside what they read. The copies of a program
+    that run at once would overwrite each other's results."""
     shutil.copytree(options.samples / "Samples" / sample.folder, folder, dirs_exist_ok=True)
     for path in (options.built / "Samples" / sample.folder).iterdir():
         link = folder / path.name

@@ -210,8 +210,8 @@ class Oversubscribe(test_recovery.TestCase):
             second.end()
 
     def test_random(self):
-        """Programs with more memory than the device compare it with a copy, while others and the server
-        are killed: they go on, or get an error, and never wrong contents."""
+        """Programs with more memory than the device compare it with a copy, while others and the
+        server are killed. They go on, or get an error, and never wrong contents."""
         dice = random.Random(int(os.environ.get("FUNNEL_TEST_SEED", "36")))
         probes = self.programs(4)
         for turn in range(int(os.environ.get("FUNNEL_TEST_TURNS", "4"))):

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs start, are killed and stopped, move between contexts, and lose their server, at random.
 
-Rounds follow each other until the time is over (--seconds). In the first part of a round
-programs compute beside long kernels, and some of them are killed or stopped for a while: every
-program that was not killed ends with the results that it has alone. In the second part a kernel
-faults, or the server is killed or stopped: the programs that stay, which have nothing in flight
-then, go on with the results that they had. The seed is printed; --seed makes the same choices again.
+Rounds follow each other until the time is over (--seconds). In the first part of a round programs
+compute beside long kernels, and some of them are killed or stopped for a while. Every program that
+was not killed ends with the results that it has alone. In the second part a kernel faults, or the
+server is killed or stopped. The programs that stay, which have nothing in flight then, go on with
+the results that they had. The seed is printed; --seed makes the same choices again.
 """
 import os
 import random

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon is killed at random moments, and started again, while programs work and others attach.
 
-Programs that have attached notice nothing, there is one server all the time, a program that works
-all the while is listed by each daemon, and usage.jsonl has one line for each program that has
+Programs that have attached notice nothing, and there is one server all the time. Each daemon lists
+a program that works all the while. The file usage.jsonl has one line for each program that has
 attached, with what the same program does when no daemon is killed. What commands set between the
 kills is in force in each daemon.
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients are killed while their kernels run (--kills), the server is killed (--server-kills), and
-kernels fault in six ways (--faults so often in all, --kind to choose), beside programs that none of it may harm.
+"""Clients are killed while their kernels run (--kills), and the server is killed (--server-kills).
+Kernels fault in six ways (--faults so often in all, --kind to choose). Beside them are programs
+that none of it may harm.
 
 A witness launches and checks its results while clients die. Programs with nothing in flight go on
-after the end of each server, and what that takes is printed: the time of the first question, whose
-program has the next server started, and of the others. With --spare each server has a standby when
-it is killed. The log names the offender of each fault. When the time (--seconds) is over, or a signal
-comes, what has been found so far is printed.
-Runs on a GPU with --device cuda, for example with --kills 1000 --server-kills 100 --faults 100.
+after the end of each server, and what that takes is printed. It is the time of the first question,
+whose program has the next server started, and of the others. With --spare each server has a standby
+when it is killed. The log names the offender of each fault. When the time (--seconds) is over, or a
+signal comes, what has been found so far is printed. Runs on a GPU with --device cuda, for example
+with --kills 1000 --server-kills 100 --faults 100.
 """
 import os
 import signal

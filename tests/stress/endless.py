@@ -3,8 +3,9 @@
 """A client is killed while its kernel runs without end, on the software GPU.
 
 The kernel is ended, the client disappears from `funnel ps`, and the same server runs the next
-programs and is idle after them: also where the client has filled its stream behind the kernel, so
-that its thread of the server waits in the driver. The log names the client and the kernel.
+programs and is idle after them. That holds also where the client has filled its stream behind the
+kernel, so that its thread of the server waits in the driver. The log names the client and the
+kernel.
 """
 import os
 import pathlib

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Batch programs fault in six ways (--faults so often in all), and batch lanes are killed
-(--server-kills), beside programs in the main lane that always have work: none of these may be lost.
+(--server-kills). Beside them programs in the main lane always have work, and none of these may be
+lost.
 
-Each of eight programs launches a kernel, waits and checks its result, again and again. Of each kind of
-end it is said how many there were, how many of the eight were lost, and how long the worst launch of
-the eight took. With --at-once N as many batch programs fault side by side, each in a lane of its own.
-When the time (--seconds) is over, or a signal comes, what has been found so far is printed. On a GPU:
---device cuda --faults 600 --server-kills 100, with --at-once 4 for less time.
+Each of eight programs launches a kernel, waits and checks its result, again and again. Of each kind
+of end it is said how many there were, and how many of the eight were lost. It is also said how long
+the worst launch of the eight took. With --at-once N as many batch programs fault side by side, each
+in a lane of its own. When the time (--seconds) is over, or a signal comes, what has been found so
+far is printed. On a GPU: --device cuda --faults 600 --server-kills 100, with --at-once 4 for less
+time.
 """
 import os
 import re

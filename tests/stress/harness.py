@@ -37,12 +37,12 @@ PROGRAMS = {
 WINDOW_FILES = ("/memfd:funnel-gpu", "/memfd:funnel-host")
 # As many are kept when no client is left: WINDOWS_WARM in src/server/memory/window.c.
 WINDOWS_WARM = 4
-# Bytes of device memory: variables of libraries that are kept for the next client, and what the
-# context of a software GPU takes for the heap of kernels and for printf.
+# Bytes of device memory. They are variables of libraries that are kept for the next client, and
+# what the context of a software GPU takes for the heap of kernels and for printf.
 LIBRARIES_KEPT = 4 << 20
 CONTEXT = 9 << 20
-# By how much a server may grow: windows for all who were there at once, the dying included, and the
-# threads of the device, which are made when they are first needed.
+# By how much a server may grow. It has windows for all who were there at once, the dying included,
+# and the threads of the device, which are made when they are first needed.
 SLACK = {"descriptors of windows": 128, "threads": 24, "device memory": LIBRARIES_KEPT}
 
 

@@ -3,12 +3,12 @@
 """No program's launches wait for another's long kernel, whatever a third one loads.
 
 A kernel runs until it is told to end. Meanwhile new clients attach and load code that the server has
-never seen, and a witness launches and waits. With a spare context all of them must come to their end
-while the kernel runs; without one the witness must, and the new clients afterwards. New clients also
-come to their end beside a program that always has long kernels. Nothing here is a matter of time: what
-does not come to its end hangs until the test's timeout. The driver behaves as NVIDIA's does
-(FUNNEL_SOFT_STALLS): a load waits for the kernel, and all launches wait for the load. When the time
-(--seconds) is over, or a signal comes, what has been done so far is printed.
+never seen, and a witness launches and waits. With a spare context all of them must come to their
+end while the kernel runs. Without one the witness must, and the new clients afterwards. New clients
+also come to their end beside a program that always has long kernels. Nothing here is a matter of
+time: what does not come to its end hangs until the test's timeout. The driver behaves as NVIDIA's
+does (FUNNEL_SOFT_STALLS): a load waits for the kernel, and all launches wait for the load. When the
+time (--seconds) is over, or a signal comes, what has been done so far is printed.
 """
 import itertools
 import time
@@ -112,7 +112,7 @@ def play_frees(funnel, witness):
 
 
 def play_streams(funnel, witness):
-    """The server has room for some streams, so that they are created beside the kernel; many wait
+    """The server has room for some streams, so that they are created beside the kernel. Many wait
     for it, and the witness does not wait for them."""
     programs = [Program(funnel, "streams", FEW_STREAMS), Program(funnel, "streams", MANY_STREAMS)]
     few, many = programs
@@ -176,8 +176,8 @@ def await_calm(funnel):
 
 
 def play_move(funnel, round):
-    """A program that has worked in the primary context loads new code beside a long kernel there:
-    it moves to the spare one, and back when the kernel has ended."""
+    """A program that has worked in the primary context loads new code beside a long kernel there.
+    It moves to the spare one, and back when the kernel has ended."""
     await_calm(funnel)
     before = count_lines(funnel, LONG)
     mover = Program(funnel, "mover", 1000 * (round + 1))

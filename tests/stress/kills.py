@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client is killed at a random moment, a hundred times, while two others continue to compute.
 
-The others' results stay right, the server stays the same one, and of the dead nothing is left: no
+The others' results stay right, and the server stays the same one. Of the dead nothing is left: no
 entry in `funnel ps`, no descriptor, thread or device memory in the server.
 """
 import random

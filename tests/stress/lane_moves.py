@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs move between the main lane and the batch lane and back (--kills so often), under load.
 
-Two programs launch small kernels, wait and check their results, and two more do the same with wide
+Two programs launch small kernels, wait and check their results. Two more do the same with wide
 kernels, streams, events, graphs, device and managed memory. Each in turn moves by an order while it
-goes on, and none of them ever stops for it. All results have to be right, and all moves have to end.
+goes on, and none of them ever stops for it. All results have to be right, and all moves have to
+end.
 """
 import re
 import subprocess

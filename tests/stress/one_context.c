@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs programs of tests/api as threads of one process, without Funnel, so that they share one
- * context of the driver as the programs of a server do. What fails here is the driver's.
+ * Runs programs of tests/api as threads of one process, without Funnel. So they share one context
+ * of the driver as the programs of a server do. What fails here is the driver's.
  *
  *     one_context [--ordered] [--modules] SECONDS PROGRAM[=ARGUMENT]:COPIES ...
  *
  * Each copy is a library of its own, with its own variables, and runs again until the time is over.
  * The driver is the libcuda.so.1 that the loader finds. With `--ordered` each graph is launched
- * behind the last one, and none is changed or destroyed while one runs: as the server does with
+ * behind the last one, and none is changed or destroyed while one runs. The server does so with
  * conditional nodes. With `--modules` no code is loaded, asked for or unloaded beside one either.
  */
 #include <dlfcn.h>

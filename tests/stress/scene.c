@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs of the scene in independence.py. Each writes a line for what has happened and reads
- * one from standard input to go on, so the order of events is known without a clock.
+ * one from standard input to go on. So the order of events is known without a clock.
  *
  *     scene long               a kernel that runs until a line has been read
  *     scene always             a kernel behind the other, each of 40 ms, until a line has been read
@@ -35,8 +35,8 @@
 
 #define MUST(call) must((call), #call)
 
-/* `wait` tells in words[0] that it runs and waits for words[1]; `spin` counts in words[0] after
- * 40 ms; `pause` takes so long, and so does each block of `wide`, which counts in words[0]; `add`
+/* `wait` tells in words[0] that it runs and waits for words[1], and `spin` counts in words[0] after
+ * 40 ms. `pause` takes so long, and so does each block of `wide`, which counts in words[0]; `add`
  * adds to words[0]. */
 static const char ptx[] = ".version 7.0\n"
                           ".target sm_70\n"

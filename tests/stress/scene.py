@@ -9,7 +9,7 @@ import harness
 
 
 def executable(funnel, name, is_copy):
-    """One that is to fault is a copy, since its executable will be in quarantine; and so is one whose
+    """One that is to fault is a copy, since its executable will be in quarantine. So is one whose
     code the daemon shall not believe to be in the server."""
     program = str(funnel.build / "tests" / name)
     return shutil.copy(program, tempfile.mkdtemp(dir=funnel.folder)) if is_copy else program

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that wait for another are named in the log and in `funnel status`, and a server that
-stands still for longer than the stall timeout is replaced.
+"""Clients that wait for another are named in the log and in `funnel status`. A server that stands
+still for longer than the stall timeout is replaced.
 
-The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS), the server makes calls that wait for all
-kernels at once (FUNNEL_OFF=idle-point), and there is no spare context: a program
-with new code waits for a kernel that runs until it is told to end, and a witness that launches
-waits behind it. Then a server is stopped by a signal, so that its heartbeat is missing.
+The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS), and there is no spare context. The server
+makes calls that wait for all kernels at once (FUNNEL_OFF=idle-point). A program with new code waits
+for a kernel that runs until it is told to end, and a witness that launches waits behind it. Then a
+server is stopped by a signal, so that its heartbeat is missing.
 """
 import os
 import signal
@@ -96,8 +96,8 @@ def await_new_server(funnel, server):
 
 
 def play_replaced(build):
-    """The clients that have no work in flight continue, also the one whose call of the driver lasted
-    so long, and the others hear the error."""
+    """The clients that have no work in flight continue, also the one whose call of the driver
+    lasted so long. The others hear the error."""
     with harness.running_funnel(build, "soft", "--stall-timeout", "4") as funnel:
         probe = Probe(funnel)
         programs = kernel, loader, witness = begin_wait(funnel)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that graphs allocate and free: within one launch, from one launch to what follows it, and
- * from one graph to another; built by the program or captured.
+ * from one graph to another. The graphs are built by the program or captured.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs beyond kernels and copies: words that are written and waited for, child graphs that are
- * moved, and things of the program that a graph keeps alive. Also the text form of a graph.
+ * Graphs beyond kernels and copies: words that are written and waited for, and child graphs that
+ * are moved. Also things of the program that a graph keeps alive. Also the text form of a graph.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory pools of the host: page-locked memory in the order of a stream, at one address for the
- * program and the devices that are allowed to use it.
+ * Memory pools of the host: page-locked memory in the order of a stream. It is at one address for
+ * the program and the devices that are allowed to use it.
  */
 #include "check.h"
 

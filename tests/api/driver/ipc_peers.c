@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory and an event of one device that another process opens for the other device: its kernels
+ * Memory and an event of one device that another process opens for the other device. Its kernels
  * reach the memory without cuCtxEnablePeerAccess, and its stream records the event. Skips itself
  * where there are no two devices that reach each other.
  */

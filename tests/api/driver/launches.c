@@ -247,7 +247,7 @@ static void launch_bounds(void)
 #define NAMED_REGISTERS 600
 
 /* A text that names many registers, of which few are needed at a time, and all threads that a block
- * can have: what a compiler makes of long loops. */
+ * can have. A compiler makes that of long loops. */
 static void registers_by_name(void)
 {
     static char text[NAMED_REGISTERS * 48];

@@ -174,7 +174,7 @@ static void launch_graph(CUgraphExec exec, CUstream stream)
     MUST(cuStreamSynchronize(stream));
 }
 
-/* The memory behind the addresses of a graph changes between its launches: other memory sends a
+/* The memory behind the addresses of a graph changes between its launches. Other memory sends a
  * piece away where the limit is tight, and the graph's uses bring it back. */
 static void graphs_find_pieces_that_have_moved(void)
 {

@@ -300,7 +300,7 @@ static void contents_are_discarded(void)
 }
 
 /* A few pages that host and device share in turns. At first it is on one stream, then on a second
- * one that has to find what the first one brought, and for a while without the host. */
+ * one that has to find what the first one brought. For a while it is without the host. */
 static void few_pages_take_turns(void)
 {
     CUdeviceptr few = make_managed(1500, CU_MEM_ATTACH_GLOBAL);

@@ -44,8 +44,8 @@ struct loaded {
     unsigned count;
 };
 
-/* Adds `by` to each of `n` bytes; adds to the variables that the program does not ask for, and
- * tells what is in these; waits for the host. */
+/* Adds `by` to each of `n` bytes. Adds to the variables that the program does not ask for, and
+ * tells what is in these. Waits for the host. */
 static const char kernels[] =
     ".visible .entry add(.param .u64 at, .param .u32 n, .param .u32 by)\n{\n"
     "    .reg .pred %p<2>;\n    .reg .b32 %r<5>;\n    .reg .b64 %rd<2>;\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed memory of a program that sees two devices: kernels of both use memory that was allocated
+ * Managed memory of a program that sees two devices. Kernels of both use memory that was allocated
  * for either, and the host takes turns with them. Skips itself where there are no two devices.
  */
 #include "check.h"

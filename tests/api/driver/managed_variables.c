@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Managed variables through the driver: a library has one of each for all contexts, a module has
+ * Managed variables through the driver. A library has one of each for all contexts, a module has
  * its own, and the host uses them at their addresses.
  */
 #include "check.h"

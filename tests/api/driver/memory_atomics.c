@@ -2,7 +2,7 @@
 /*
  * Atomic operations of every type and scope, while blocks on different multiprocessors collide in
  * one word. Each check holds whatever the order of the operations, and one that is lost, doubled or
- * wrong breaks it: old values are checked, not only final ones.
+ * wrong breaks it. Old values are checked, not only final ones.
  *
  * In scope cta one block runs alone, as blocks of different scopes would race. On the software GPU
  * one host thread runs a block, so there these checks show wrong arithmetic only.
@@ -43,8 +43,9 @@ struct atomic_test {
     const char *name;
     const char *type;
     unsigned size; /* of a register, bytes */
-    /* In the texts $ stands for order and scope, & for those of red, # for the type. %t0 to %t3 are
-     * registers of the type's size, %w0 to %w2 of 128 bits; %n counts a thread's operations. */
+    /* In the texts $ stands for order and scope, & for those of red, # for the type. Registers of
+     * the type's size are %t0 to %t3, and of 128 bits %w0 to %w2; %n counts a thread's
+     * operations. */
     const char *before;
     const char *each; /* operation */
     const char *after;

@@ -7,15 +7,15 @@
  * What the software GPU cannot show. An x86 CPU reorders nothing but a store with a later load, and
  * dispatching an instruction takes longer than the store buffer needs to drain. So with a fence
  * that does nothing these tests still pass there. They fail when the interpreter itself splits an
- * access, or delays one: a load behind a later store (load buffering, causality) or behind a later
- * load (causality, independent reads), a store behind a later atomic (message passing). Threads
- * that share a CPU show it as well, since they sleep between accesses.
+ * access, or delays one. A load may be behind a later store (load buffering, causality) or behind a
+ * later load (causality, independent reads). Or a store is behind a later atomic (message passing).
+ * Threads that share a CPU show it as well, since they sleep between accesses.
  *
  * On a GPU that vectors of plain words are not torn is what hardware does, not what PTX promises;
  * CUB relies on it. For b128 it is promised.
  *
  * That they can fail is a test of its own. With --swapped the shapes run with two accesses of a
- * thread exchanged, as a device that reorders them would have them, and each must be found out.
+ * thread exchanged, as a device that reorders them would have them. Each must be found out.
  *
  * The argument N makes N times as many rounds; --print prints the kernels instead.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What CUDA 13.1 to 13.5 add to the names of 13.0, after NVIDIA's cuda-python, which binds them
- * all: as a library exports it, as cuGetProcAddress knows it, and the version. CUDA 13.5 itself
- * adds none.
+ * all. It is as a library exports it, as cuGetProcAddress knows it, and the version. CUDA 13.5
+ * itself adds none.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texture and surface references, as programs of CUDA 11 and PyCUDA use them: names in a module,
- * which the host binds to arrays and to memory.
+ * Texture and surface references, as programs of CUDA 11 and PyCUDA use them. They are names in a
+ * module, which the host binds to arrays and to memory.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Entry points of CUDA 2 and 3 that are still exported: the launch interface with parameters set
- * one by one, references on contexts, and the 32 bit forms.
+ * Entry points of CUDA 2 and 3 that are still exported. They are the launch interface with
+ * parameters set one by one, references on contexts, and the 32 bit forms.
  */
 #include "check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory that several processes share by a file, as NCCL, MPI and PyTorch's workers do, registered
- * with the device: program, device and the other processes see the same bytes.
+ * with the device. Program, device and the other processes see the same bytes.
  */
 #include "check.h"
 

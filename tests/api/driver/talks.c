@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose kernels print: ROUNDS times it launches BLOCKS threads that print NUMBER and
+ * A program whose kernels print. ROUNDS times it launches BLOCKS threads that print NUMBER and
  * more, and waits for them, or asks until they are done. At the end, when a line comes on standard
  * input, an assertion may fail, of ours or of another program. The test is test_prints.py.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses and physical memory apart: a reservation that fills up piece by piece, as PyTorch's
- * expandable segments do, and physical memory at two addresses or as a descriptor.
+ * Addresses and physical memory apart. A reservation fills up piece by piece, as PyTorch's
+ * expandable segments do, and physical memory is at two addresses or a descriptor.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Capture as deep learning frameworks use it. The program warms up, captures on a stream of its own
-// with memory that stays where it is, and replays again and again with new input in the same place.
+// Capture as deep learning frameworks use it. The program warms up, and captures on a stream of its
+// own with memory that stays where it is. It replays again and again with new input in the same
+// place.
 #include "graph_work.cuh"
 
 __global__ void accumulate(float *sum, const float *in, unsigned count)

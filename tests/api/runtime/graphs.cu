@@ -122,7 +122,7 @@ static void with_the_asynchronous_allocator()
     MUST(cudaFree(input));
 }
 
-// What llama.cpp does for each token: the parameters that a captured node had are kept, one is
+// What llama.cpp does for each token. The parameters that a captured node had are kept, one is
 // replaced in place, and the node is set by them.
 static void captured_parameters_are_replaced()
 {

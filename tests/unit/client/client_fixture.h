@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that is attached to a server which only the test plays: one device, a real channel, and
- * fence words that the test writes as the GPU does.
+ * A client that is attached to a server which only the test plays. It has one device, a real
+ * channel, and fence words that the test writes as the GPU does.
  */
 #pragma once
 

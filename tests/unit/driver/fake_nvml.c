@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A management library with two devices. This process has memory on the first; the library does not
  * count its memory on the second, which tells no more than a temperature. FAKE_NVML says how it
- * behaves: "nonsense" gives values of the first device that cannot be, "broken" has no device,
- * "dead" does not start, "hang" never returns the second device's temperature. */
+ * behaves: "nonsense" gives values of the first device that cannot be, and "broken" has no device.
+ * With "dead" it does not start, and "hang" never returns the second device's temperature. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A library in nvJitLink's place. Its code is the text itself behind a comment with the options, so
- * that a software GPU can run it; words in the text make it misbehave.
+ * that a software GPU can run it. Words in the text make it misbehave.
  */
 #include <fcntl.h>
 #include <stdbool.h>

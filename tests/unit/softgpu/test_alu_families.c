@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Families of instructions in all their types, roundings and comparisons, against references in
+ * Families of instructions in all their types, roundings and comparisons. The references are in
  * 128-bit integers and in the host's floating point, on edge values and random ones.
  */
 #include "rows.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results as an H100 gave them to random kernels, one statement and one input each: where the PTX
- * ISA says little, and where the software GPU was once wrong.
+ * Results as an H100 gave them to random kernels, one statement and one input each. They are where
+ * the PTX ISA says little, and where the software GPU was once wrong.
  */
 #include "machine.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Modifiers that few programs use: .relu and .xorsign.abs of min and max, .satfinite of cvt, .ftz
- * of halves, lop3 with a predicate, cp.async that ignores its source.
+ * of halves. Also lop3 with a predicate, and cp.async that ignores its source.
  */
 #include "rows.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conversions to half and bfloat16 from every type with every rounding, against a search among all
- * numbers of the format; and the borrow of subtractions in a chain.
+ * numbers of the format. Also the borrow of subtractions in a chain.
  */
 #include "machine.h"
 

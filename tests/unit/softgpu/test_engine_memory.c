@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the workers do when a block cannot be had. The linker puts our mmap in the place of libc's,
- * for the memory of blocks comes from there (and files are large, so it is called mmap64). */
+ * for the memory of blocks comes from there. Files are large, so it is called mmap64. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>

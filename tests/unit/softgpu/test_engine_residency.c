@@ -12,8 +12,8 @@
 
 /*
  * Every block counts itself, notes its SM, and waits until it is told to go on. What it does then
- * says when it ended. words: 0 blocks that have come, 1 "go on", 2 blocks that have ended, 3 the
- * SMs seen.
+ * says when it ended. These are words: 0 blocks that have come, 1 "go on", 2 blocks that have
+ * ended, 3 the SMs seen.
  */
 #define WAIT_BODY                                                                  \
     "ld.param.u64 %d1, [words];\nmov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 0;\n" \
@@ -330,7 +330,7 @@ static void test_cooperative_pairs(void **state)
     machine_destroy(machine);
 }
 
-/* Half an SM is taken: a grid that needs all of it has no block there, and later ones wait with it,
+/* Half an SM is taken. A grid that needs all of it has no block there, and later ones wait with it,
  * but for the more urgent. */
 static void test_cooperative_order(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mma.sp against the dense product of the matrix that its A stands for: every type and shape, every
- * sparsity selector, every pattern of metadata at every place. Lanes that the selector does not
- * name hold other metadata.
+ * mma.sp against the dense product of the matrix that its A stands for. It has every type and
+ * shape, every sparsity selector, and every pattern of metadata at every place. Lanes that the
+ * selector does not name hold other metadata.
  */
 #include "matrices.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cp.async of all sizes, between places that lie in all the shapes that the software GPU treats in
- * their own ways, of all bytes and of some. Each copy is made several times: the first time the
- * instruction does not know the memory yet. And matrices that begin in memory and end beyond it,
- * whose loads look at their first and last line alone.
+ * cp.async of all sizes, of all bytes and of some. It is between places that lie in all the shapes
+ * that the software GPU treats in their own ways. Each copy is made several times: the first time
+ * the instruction does not know the memory yet. And matrices that begin in memory and end beyond
+ * it, whose loads look at their first and last line alone.
  */
 #include "machine.h"
 

@@ -132,7 +132,7 @@ static void test_copies(void **state)
 }
 
 /* The first warp copies for both, and no barrier keeps its next copy from data that the second warp
- * has not read yet. cuda::pipeline of CUDA 11.8 relies on the time that a copy takes. */
+ * has not read yet. In CUDA 11.8 cuda::pipeline relies on the time that a copy takes. */
 static void test_copies_behind_readers(void **state)
 {
     expect(START

@@ -183,7 +183,7 @@ static const char *const fetching_kernel =
     "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r3}];\n"
     "mul.wide.u32 %rd3, %r2, 4; add.s64 %rd4, %rd2, %rd3; st.global.f32 [%rd4], %f1; ret;\n}\n";
 
-/* Where linear memory is said to be longer than it is, what is not there faults; what is not said
+/* Where linear memory is said to be longer than it is, what is not there faults. What is not said
  * to be there is zero, as ever. */
 static void elements_beyond_the_memory_fault(void **state)
 {

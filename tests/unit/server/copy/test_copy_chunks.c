@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies that cross chunks of locked memory, by a driver that refuses to cross a border: the bytes
+ * Copies that cross chunks of locked memory, by a driver that refuses to cross a border. The bytes
  * have to be the same as with one call.
  */
 #include "fake_driver.h"

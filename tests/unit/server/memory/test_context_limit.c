@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits of the context that all clients share: a client that raises one is charged for it, and
+ * Limits of the context that all clients share. A client that raises one is charged for it, and
  * they are restored when the last client has left.
  */
 #include "context_limit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files with the contents of device memory, on a file system in memory and on another one: what was
+ * Files with the contents of device memory, on a file system in memory and on another one. What was
  * written is read again, zeros take no space, and damage is noticed.
  */
 #include "swap_file.h"
