@@ -385,7 +385,7 @@ for row in SCARCE:
 for row in BESIDE_LONG:
     what = f"{MEASUREMENTS[row][1]}, beside a kernel of {LONG_KERNEL_SECONDS} s"
     MEASUREMENTS[f"long_{row}"] = (beside_long_kernel(row), what)
-    MEASUREMENTS[f"lanes_{row}"] = (beside_long_kernel(row, "--spare"), f"{what} in another context")
+    MEASUREMENTS[f"lanes_{row}"] = (beside_long_kernel(row, "--spare"), f"{what} in another lane")
 OBSERVED = {
     f"{row}_{how}": (observed(MEASUREMENTS[row][0], how), f"{MEASUREMENTS[row][1]}, {what}")
     for row in ("launch_sync", "queued") for how, what in OBSERVERS.items()}

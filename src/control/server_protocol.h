@@ -76,7 +76,8 @@
     X(ABANDONED, 72, abandoned, server_abandoned)                     \
     X(HEARTBEAT, 73, heartbeat, server_heartbeat)                     \
     X(CLIENT_USAGE, 74, client_usage, server_client_gone)             \
-    X(RESUMED, 75, resumed, server_resumed)
+    X(RESUMED, 75, resumed, server_resumed)                           \
+    X(MOVE_WISH, 76, move_wish, server_move_wish)
 
 #define SERVER_MESSAGE_NUMBER(name, number, member, type) SERVER_##name = (number),
 enum server_message { SERVER_MESSAGES(SERVER_MESSAGE_NUMBER) };
@@ -259,9 +260,7 @@ struct server_device {
     uint32_t sm_count;
     uint32_t compute_major;
     uint32_t compute_minor;
-    uint32_t spare_mib; /* device memory that the spare context has taken */
-    uint32_t has_spare;
-    uint32_t own_mib;       /* device memory that both contexts have taken, about */
+    uint32_t own_mib;       /* device memory that the server itself takes; 0 = not known */
     uint32_t clustered_sms; /* multiprocessors in whole groups in which clusters run; 0 = all */
 };
 
@@ -413,9 +412,17 @@ struct server_heartbeat {
     uint32_t waited_ms;       /* how long the first of them has been */
     uint32_t kernels_percent; /* of the time since the last heartbeat: with kernels of clients, on
                                  the device that had them for longest */
-    uint32_t long_work;       /* 1 = a kernel has run for some tenths of a second; 0 where
-                               * FUNNEL_SPARE_LANE is not 1, and the server has no spare contexts */
+    uint32_t long_work;       /* 1 = a kernel has run for some tenths of a second; 0 in
+                               * a server without --spare */
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
+};
+
+/* Long kernels of others run, and the client is about to load code, for which it would wait. The
+ * daemon answers by MOVE_CLIENT, which is withdrawn at once where there is no better lane. */
+struct server_move_wish {
+    struct server_header header;
+    uint32_t id;
+    uint32_t reserved;
 };
 
 /* Every client that the server has now, attached or not. The daemon may have a record of a client

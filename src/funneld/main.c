@@ -39,10 +39,10 @@ static const char help[] =
     "      --device WHICH      what servers run on: cuda (NVIDIA's driver), soft (the software "
     "GPU)\n"
     "                          or auto (NVIDIA's driver when it works), which is the default\n"
-    "      --spare             servers keep a second GPU context for programs that would wait for\n"
-    "                          long kernels of others, and a standby server takes the place of "
-    "one\n"
-    "                          that ends\n"
+    "      --spare             a server stands by for each other one: it takes the place of one "
+    "that\n"
+    "                          ends, and programs that would wait for long kernels of others use "
+    "it\n"
     "      --isolate WHICH     programs that share no fault with others, each in a server of its\n"
     "                          own: new (not yet ended well once), program, group, user, class\n"
     "      --stall-timeout S   replace a server that is silent, or keeps clients waiting, for S\n"
@@ -355,11 +355,12 @@ static int configure(struct daemon *daemon, const struct options *options)
     if (path_of_sibling("bin/funneld", daemon->program, sizeof(daemon->program)))
         return print_error("the path of this program is too long", "");
     daemon->device = options->device;
-    daemon->spare = options->spare || switch_is_on("FUNNEL_SPARE");
-    daemon->standby = daemon->spare && !feature_is_off(FEATURE_STANDBY);
+    bool spare = options->spare || switch_is_on("FUNNEL_SPARE");
+
+    daemon->standby = spare && !feature_is_off(FEATURE_STANDBY);
     daemon->isolation = options->isolation;
     daemon->lane_moves_on = !feature_is_off(FEATURE_LANE_MOVES);
-    daemon->spare_lane_on = switch_is_on("FUNNEL_SPARE_LANE");
+    daemon->spare_lane_on = spare || switch_is_on("FUNNEL_SPARE_LANE");
     daemon->batch_percent = TIMESLICE_BATCH_PERCENT;
     daemon->batch_slice_us = TIMESLICE_BATCH_US;
     daemon->metrics_address = options->metrics;

@@ -18,7 +18,6 @@ const char *move_obstacle_text(uint32_t obstacle)
         [OBSTACLE_VARIABLES] = "it has a module with variables",
         [OBSTACLE_ARRAY] = "it has an array, a texture or a linking job",
         [OBSTACLE_TIME] = "it has recorded an event with a time",
-        [OBSTACLE_SMS] = "it has a context with multiprocessors of its own",
         [OBSTACLE_OFF] = "recovery is switched off in it (FUNNEL_OFF=recovery)",
         [OBSTACLE_PINNED] =
             "it has much page-locked memory, and to lock that again takes long; an order (funnel "

@@ -23,7 +23,6 @@ enum move_obstacle {
     OBSTACLE_VARIABLES,
     OBSTACLE_ARRAY,
     OBSTACLE_TIME,
-    OBSTACLE_SMS,
     OBSTACLE_OFF,
     OBSTACLE_PINNED, /* no obstacle to a move that an operator orders */
     OBSTACLE_COUNT,

@@ -68,7 +68,7 @@ struct options {
     const char *listen_path;
     int control_fd;
     int log_fd;
-    bool spare;
+    bool spare;       /* its service has a spare lane */
     bool batch;       /* the batch lane of its service */
     uid_t user;       /* to change to, or -1 */
     uid_t daemon_uid; /* of the process that started the server */
@@ -77,7 +77,7 @@ struct options {
 static const char usage[] =
     "usage: funnel-server [--device auto|cuda|soft] [--spare] [--batch] [--control-fd N]\n"
     "                     [--log-fd N] [--user UID]\n"
-    "       funnel-server [--device auto|cuda|soft] [--spare] --listen SOCKET\n"
+    "       funnel-server [--device auto|cuda|soft] --listen SOCKET\n"
     "       funnel-server -v\n"
     "Shares a GPU between CUDA programs. Started by funneld; --listen is for tests, and -v prints "
     "the\n"
@@ -111,11 +111,8 @@ static int parse_options(int argc, char **argv, struct options *ret_options)
         {"spare", no_argument, NULL, 's'},        {"batch", no_argument, NULL, 'b'},
         {"user", required_argument, NULL, 'u'},   {NULL, 0, NULL, 0},
     };
-    struct options options = {.control_fd = -1,
-                              .log_fd = -1,
-                              .spare = switch_is_on("FUNNEL_SPARE"),
-                              .user = (uid_t)-1,
-                              .daemon_uid = geteuid()};
+    struct options options = {
+        .control_fd = -1, .log_fd = -1, .user = (uid_t)-1, .daemon_uid = geteuid()};
     int option, error = 0;
 
     while (!error && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -232,8 +229,7 @@ static void report_unknown_features(void)
 
 static int start_pool(struct server *server)
 {
-    return worker_pool_start(
-        server, pool_size_for(server->life->cpus, devices_context_count(&server->devices)));
+    return worker_pool_start(server, pool_size_for(server->life->cpus, server->devices.count));
 }
 
 static void read_switches(struct server_life *life)
@@ -285,11 +281,11 @@ static int start_devices(struct server *server, const struct options *options, c
     int error = driver_load(options->device, &server->life->driver_kind, why, why_size);
     if (!error && options->batch && server->life->driver_kind == DRIVER_SOFT)
         yield_cpus();
+    server->asks_for_lanes = options->spare;
     if (!error)
         error = devices_init(&server->devices, options->spare, capacity_prepare, why, why_size);
     if (!error && exclusive_init(&server->devices)) {
-        text_format(why, why_size, "no memory for the gates of %u contexts",
-                    devices_context_count(&server->devices));
+        text_format(why, why_size, "no memory for the gates of %u contexts", server->devices.count);
         error = -ENOMEM;
     }
     if (error)

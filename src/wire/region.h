@@ -51,13 +51,15 @@ struct reply_slot {
 
 _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed");
 
-/* The planned move to another server. NONE -> WANTED: server. WANTED -> ASKED: client, when its
- * other threads are outside the library. ASKED -> GRANTED: server, when it reads no more commands
- * and the work of those that it has read is done. The client then attaches to the other server, and
- * hangs up. ASKED -> WANTED: server, work is not done in time; the client asks again later.
- * WANTED, ASKED, GRANTED -> REFUSED: client, which stays. NONE, ASKED -> REFUSED: server, for a
- * move that no operator wants. ASKED -> NONE: server, the move is not wanted any more. REFUSED ->
- * NONE: server. NONE, WANTED -> SETTLED and back: server, the client stands still. */
+/* The planned move to another server. NONE, PENDING -> WANTED: server. WANTED -> ASKED: client,
+ * when its other threads are outside the library. ASKED -> GRANTED: server, when it reads no more
+ * commands and the work of those that it has read is done. The client then attaches to the other
+ * server, and hangs up. ASKED -> WANTED: server, work is not done in time; the client asks again
+ * later. WANTED, ASKED, GRANTED -> REFUSED: client, which stays. NONE, ASKED -> REFUSED: server,
+ * for a move that no operator wants. ASKED -> NONE: server, the move is not wanted any more.
+ * REFUSED -> NONE: server. NONE, WANTED -> SETTLED and back: server, the client stands still. NONE
+ * -> PENDING: server, the client has asked for a move, which the daemon may order. PENDING -> NONE:
+ * server, the daemon does not; or client, which waits no longer. */
 enum leave_state {
     LEAVE_NONE = 0,
     LEAVE_WANTED = 1,
@@ -65,6 +67,7 @@ enum leave_state {
     LEAVE_GRANTED = 3,
     LEAVE_REFUSED = 4, /* with the enum move_obstacle in the bits above */
     LEAVE_SETTLED = 5, /* the server: all that it has read is done, and it reads nothing now */
+    LEAVE_PENDING = 6, /* the client waits for what the daemon says to its wish */
 };
 
 #define LEAVE_OBSTACLE_SHIFT 8
@@ -87,7 +90,7 @@ struct region {
         output_notifications;     /* server: how often it has written to an output area; wraps */
     _Atomic uint32_t copiers;     /* server: how many clients are copying much */
     _Atomic uint32_t spin_ns;     /* server: longest spin while CPUs are short; 0 = they are not */
-    _Atomic uint32_t move_wanted; /* server: 1 = the client had better work in another context */
+    _Atomic uint32_t move_wanted; /* server: 1 = the client had better load code in another lane */
     _Atomic uint32_t traced;      /* server: 1 = the client is traced, and reports its ranges */
     _Atomic uint32_t output_pending; /* server: 1 = kernels of the client may have printed what is
                                         not in an output area yet */

@@ -67,9 +67,8 @@ def take_device():
 
 def ready():
     device = wire.DEVICE.pack(GPU_NAME, bytes(range(16)), b"0000:01:00.0", 1 << 34, 132, 9, 0,
-                              0, 1, int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)), 0)
-    second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0,
-                               0, 0, 0, 0)
+                              int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)), 0)
+    second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0, 0, 0)
     empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
     return struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty
 
@@ -198,6 +197,7 @@ def usage(number):
                            4096, 0, 0, 1, 500, 0, 0, 0, b"cuModuleLoadData of PID 1" + RUDE)
 
 
+wished = set()  # numbers of clients
 paced = {}  # number of a client -> what it has used by its pace: busy and shared ns, launches
 
 
@@ -223,7 +223,8 @@ def report_paces():
 
 def report_load():
     """Heartbeats, where a test has written down in how many percent of the time the lanes main and
-    batch have kernels. Also whether a long one runs."""
+    batch have kernels. Also whether a long one runs. The program that the
+    test names asks for another lane once in each server."""
     try:
         with open(os.path.join(os.path.dirname(sys.argv[0]), "load.json")) as file:
             loads = json.load(file)
@@ -232,6 +233,10 @@ def report_load():
         return
     log(event="heartbeat")
     send(wire.HEARTBEAT, struct.pack("<IIII768s", 0, 0, load, loads.get("long", 0), b""))
+    wish = loads.get("wish")
+    if wish not in wished and any(number == wish for _, number, _ in clients.values()):
+        wished.add(wish)
+        send(wire.MOVE_WISH, struct.pack("<II", wish, 0))
 
 
 def gone(number, status=0, text=b""):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lanes: batch programs have a server of their own in each service. It starts on demand, has a
 short time slice, and ends when it is idle."""
+import itertools
 import json
 import os
 import re
@@ -643,6 +644,85 @@ class NoSpareLane(SpareLane):
     variables = {}
 
 
+class WarmLane(TestCase):
+    """With --spare the standby of the main lane becomes the spare lane."""
+    options = ("--spare",)
+
+    def standby(self, *others):
+        found = []
+
+        def is_ready():
+            text = self.funnel("status").stdout
+            found[:] = map(int, re.findall(r"^  a standby server \((\d+)\) is ready", text, re.M))
+            return found and found[0] not in others
+        wait_until(is_ready, "a standby")
+        return found[0]
+
+    def begin(self, **load):
+        self.program = self.enter(command=b"python3\0long.py\0", token=bytes(range(16)))
+        standby = self.standby()
+        with open(os.path.join(self.root, "bin/load.new"), "w") as file:
+            json.dump({"main": 100, "batch": 0, **load}, file)
+        os.rename(file.name, os.path.join(self.root, "bin/load.json"))
+        return standby
+
+    def test_a_new_program_starts_there(self):
+        standby = self.begin(long=1)
+        numbers = itertools.count()
+
+        def one_starts_there():
+            self.enter(command=b"python3\0new%d.py\0" % next(numbers))
+            return self.placed()[-1] == ("normal", "spare")
+        wait_until(one_starts_there, "a program in the spare lane")
+        self.assertEqual(self.lanes()[self.user + ":spare"], standby)
+        self.assertIn(f"Server {standby}, which has stood by", self.control_log())
+        self.standby(standby)
+
+    def test_a_program_that_asks_moves_there(self):
+        standby = self.begin(wish=1)
+        self.moves_to_the_spare_lane()
+        self.assertEqual(self.lanes()[self.user + ":spare"], standby)
+
+    def moves_to_the_spare_lane(self):
+        wait_until(lambda: any(not event["withdrawn"] for event in self.server_events("move")), "the order")
+        self.assertIn("moves to the spare lane, because it is about to load code", self.control_log())
+        moved = Client(os.path.join(self.pipe, "funnel"), token=bytes(range(16)), window_base=1 << 44)
+        self.addCleanup(moved.close)
+        self.assertEqual(moved.welcome(), (0, ""))
+        self.program.close()
+        wait_until(lambda: self.placed() == [("normal", "spare")], "the move")
+        wait_until(lambda: "has moved to the server" in self.control_log(), "the end of the move")
+
+    def test_its_next_server_is_the_main_lane(self):
+        self.begin(wish=1)
+        self.moves_to_the_spare_lane()
+        again = Client(os.path.join(self.pipe, "funnel"), token=bytes(range(16)), window_base=1 << 44)
+        self.addCleanup(again.close)
+        self.assertEqual(again.welcome(), (0, ""))
+        self.assertEqual(self.told()["server"], self.lanes()[self.user])
+
+
+class NoWarmLane(WarmLane):
+    """Nobody has seen a long kernel for long enough, so none is started."""
+    variables = {"FUNNEL_OFF": "standby"}
+
+    def setUp(self):
+        harness.TestCase.setUp(self)
+        self.environment.update(self.variables)
+        self.start("--device", "soft", *self.options)
+
+    def standby(self, *others):
+        return None
+
+    def test_a_program_that_asks_moves_there(self):
+        self.begin(wish=1)
+        wait_until(lambda: self.server_events("move"), "the answer")
+        self.assertEqual([event["withdrawn"] for event in self.server_events("move")], [1])
+        self.assertEqual(self.placed(), [("normal", "main")])
+
+    test_a_new_program_starts_there = test_its_next_server_is_the_main_lane = None
+
+
 class Unmovable(TestCase):
     fake = "arrays"
 
@@ -667,7 +747,7 @@ class Ahead(TestCase):
 class Spare(TestCase):
     options = ("--spare",)
 
-    def test_the_main_lane_alone_has_spares(self):
+    def test_the_main_lane_alone_has_a_standby(self):
         self.enter(wire.NORMAL)
         self.enter(wire.BATCH)
         lanes = self.lanes()

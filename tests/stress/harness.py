@@ -94,8 +94,8 @@ class Funnel:
         return done.stdout
 
     def server_pid(self):
-        """From the text, because there may be no JSON on a machine with a GPU."""
-        servers = re.findall(r"^Server \S+ \((\d+)\) of user", self.status_text(), re.M)
+        """Of the main lane; from the text, because there may be no JSON on a machine with a GPU."""
+        servers = re.findall(r"^Server [^\s:]+ \((\d+)\) of user", self.status_text(), re.M)
         assert len(servers) == 1, f"one server is expected: {servers}"
         return int(servers[0])
 

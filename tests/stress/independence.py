@@ -3,7 +3,7 @@
 """No program's launches wait for another's long kernel, whatever a third one loads.
 
 A kernel runs until it is told to end. Meanwhile new clients attach and load code that the server has
-never seen, and a witness launches and waits. With a spare context all of them must come to their
+never seen, and a witness launches and waits. With a spare lane all of them must come to their
 end while the kernel runs. Without one the witness must, and the new clients afterwards. New clients
 also come to their end beside a program that always has long kernels. Nothing here is a matter of
 time: what does not come to its end hangs until the test's timeout. The driver behaves as NVIDIA's
@@ -11,6 +11,7 @@ does (FUNNEL_SOFT_STALLS): a load waits for the kernel, and all launches wait fo
 time (--seconds) is over, or a signal comes, what has been done so far is printed.
 """
 import itertools
+import os
 import time
 
 import harness
@@ -156,9 +157,6 @@ def play_beside_endless_work(funnel, witness):
         busy.kill()
 
 
-LONG = "Long kernels run in the primary context"
-
-
 def count_lines(funnel, text):
     return sum(text in line for line in funnel.server_log())
 
@@ -170,45 +168,73 @@ def await_log(funnel, text, count):
         time.sleep(0.05)
 
 
-def await_calm(funnel):
-    """The server says only after a calm while again that there are long kernels."""
-    time.sleep(2.0)
+def count_in_journal(funnel, text):
+    return (funnel.folder / "log/control.log").read_text(errors="replace").count(text)
+
+
+def starts_in_spare_lane(funnel):
+    """A new program, which comes to its end."""
+    text = "starts in the spare lane"
+    before = count_in_journal(funnel, text)
+    new_client = Program(funnel, "new-client", next(numbers), is_copy=True)
+    new_client.expect("done")
+    new_client.end()
+    return count_in_journal(funnel, text) > before
+
+
+def await_known(funnel, is_long):
+    """The daemon knows that a long kernel runs in the main lane, or that none does. It hears of one
+    after the server has told its clients."""
+    began = time.monotonic()
+    while starts_in_spare_lane(funnel) != is_long:
+        assert time.monotonic() - began < harness.TIMEOUT, "the daemon does not hear of kernels"
+
+
+def count_moves(funnel, program):
+    """To the spare lane, and to the main lane."""
+    client, main = f"Client {program.process.pid}", f"uid_{os.getuid()}"
+    starts = count_in_journal(funnel, f"{client} of user {os.getuid()} starts in the spare lane")
+    return (starts + count_in_journal(funnel, f"{client} has moved to the server {main}:spare"),
+            count_in_journal(funnel, f"{client} has moved to the server {main}\t"))
+
+
+def await_main_lane(funnel, mover):
+    began = time.monotonic()
+    while (moves := count_moves(funnel, mover))[0] != moves[1]:
+        assert time.monotonic() - began < harness.TIMEOUT, f"the mover stays in the spare lane: {moves}"
+        mover.tell()
+        mover.expect("moved")
+    return moves[0]
+
+
+def leave(funnel, mover):
+    await_known(funnel, False)
+    kernel = Program(funnel, "long")
+    try:
+        kernel.expect("running")
+        await_known(funnel, True)
+        mover.tell()
+        mover.expect("moved")
+        kernel.tell()
+        kernel.expect("done")
+        kernel.end()
+    finally:
+        kernel.kill()
 
 
 def play_move(funnel, round):
-    """A program that has worked in the primary context loads new code beside a long kernel there.
-    It moves to the spare one, and back when the kernel has ended."""
-    await_calm(funnel)
-    before = count_lines(funnel, LONG)
-    mover = Program(funnel, "mover", 1000 * (round + 1))
+    """A program that has worked in the main lane loads new code beside a long kernel there.
+    It moves to the spare lane, and back when the kernel has ended."""
+    mover = Program(funnel, "mover", 1000 * (round + 1), is_copy=True)
     try:
         mover.expect("moved")
-        kernel = Program(funnel, "long")
-        try:
-            kernel.expect("running")
-            await_log(funnel, LONG, before + 1)
-            time.sleep(0.3)  # until the mover has been told, too
-            mover.tell()
-            mover.expect("moved")
-            await_log(funnel, "leaves the primary context", round + 1)
-            kernel.tell()
-            kernel.expect("done")
-            kernel.end()
-        finally:
-            kernel.kill()
-        for _ in range(5):
-            time.sleep(1.2)
-            mover.tell()
-            mover.expect("moved")
-        await_log(funnel, "leaves the spare context", round + 1)
+        before = await_main_lane(funnel, mover)
+        leave(funnel, mover)
+        after = await_main_lane(funnel, mover)
+        assert after == before + 1, f"the mover has left the main lane {after - before} times"
         mover.end()
     finally:
         mover.kill()
-
-
-def check_status(funnel):
-    text = funnel.status_text()
-    assert "its spare context takes" in text, f"no spare context: {text}"
 
 
 def play_rounds(funnel, rounds, budget, witness, *scenes):
@@ -224,10 +250,12 @@ def play_rounds(funnel, rounds, budget, witness, *scenes):
                     f"clients and the launches of another program beside them")
 
 
-def repeat(funnel, rounds, budget, *scenes):
+def repeat(funnel, rounds, budget, *scenes, has_standby=False):
     witness = Program(funnel, "witness")
     try:
         witness.expect("ready")
+        if has_standby:
+            funnel.await_standby(budget)
         server = funnel.server_pid()
         play_rounds(funnel, rounds, budget, witness, *scenes)
         witness.end()
@@ -243,16 +271,15 @@ def move(funnel, budget):
             play_move(funnel, done)
             done += 1
     finally:
-        harness.say(f"{done} of {MOVES} moves from one context to the other and back")
+        harness.say(f"{done} of {MOVES} moves from one lane to the other and back")
 
 
 def main():
     options = harness.arguments_of(__doc__)
     budget = harness.Budget(options.seconds)
     with harness.running_funnel(options.build, options.device, "--spare") as funnel:
-        repeat(funnel, ROUNDS, budget.part(3), play)
+        repeat(funnel, ROUNDS, budget.part(3), play, has_standby=True)
         move(funnel, budget.part(2))
-        check_status(funnel)
     with harness.running_funnel(options.build, options.device) as funnel:
         repeat(funnel, 1, budget, play_log)
         repeat(funnel, ROUNDS // 2, budget, play_in_one_context, play_frees,

@@ -72,7 +72,7 @@ struct daemon_options {
     const char *config;        /* a configuration file of MPS 3, or NULL */
     bool multiuser;            /* one server for all users */
     const char *server_user;   /* its user; NULL = the daemon's */
-    bool spare;                /* servers keep a spare context on each device */
+    bool spare;                /* a server stands by for each main lane */
     const char *isolation;     /* isolation.h; NULL = none */
     const char *metrics;       /* where they are served; NULL = nowhere */
     const char *stall_timeout; /* seconds, or NULL for the daemon's own */

@@ -37,15 +37,14 @@ static json_t *device_json(const struct command_server *server, unsigned ordinal
     char uuid[GPU_UUID_TEXT];
 
     device_uuid_text(device, uuid);
-    json_t *json = json_pack(
-        "{s:i, s:s, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:b, s:I, s:[i, i]}", "server", server->pid,
-        "server_name", server->name, "ordinal", ordinal, "uuid", uuid, "name",
-        text_value(device->name, sizeof(device->name)), "pci_bus_id",
-        text_value(device->pci_bus_id, sizeof(device->pci_bus_id)), "sm_count", device->sm_count,
-        "memory_total", (json_int_t)device->memory_total, "memory_free",
-        (json_int_t)server->memory_free[ordinal], "has_spare_context", (int)device->has_spare,
-        "spare_context_memory", (json_int_t)device->spare_mib << 20, "compute_capability",
-        device->compute_major, device->compute_minor);
+    json_t *json =
+        json_pack("{s:i, s:s, s:i, s:s, s:o, s:o, s:i, s:I, s:I, s:[i, i]}", "server", server->pid,
+                  "server_name", server->name, "ordinal", ordinal, "uuid", uuid, "name",
+                  text_value(device->name, sizeof(device->name)), "pci_bus_id",
+                  text_value(device->pci_bus_id, sizeof(device->pci_bus_id)), "sm_count",
+                  device->sm_count, "memory_total", (json_int_t)device->memory_total, "memory_free",
+                  (json_int_t)server->memory_free[ordinal], "compute_capability",
+                  device->compute_major, device->compute_minor);
 
     for (unsigned i = 0; i < SENSOR_COUNT; i++)
         json_object_set_new(json, sensor_rows[i].name, sensor_json(&server->sensors[ordinal], i));

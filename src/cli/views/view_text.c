@@ -245,8 +245,6 @@ static void print_server_summary(const struct command_server *server)
         printf("  device %u: %.*s, %u SMs, %s of %s free%s%s\n", d,
                (int)sizeof(server->devices[d].name), server->devices[d].name,
                server->devices[d].sm_count, unused, total, *sensors ? ", " : "", sensors);
-        if (server->devices[d].has_spare)
-            printf("    its spare context takes %u MiB\n", server->devices[d].spare_mib);
     }
     if (server->standby_pid)
         printf("  a standby server (%d) %s; it takes about %u MiB of each device\n",

@@ -94,9 +94,9 @@ static const struct error_cause causes[] = {
     {221, 223, "PTX cannot be compiled here: the compiler is missing, too old, or switched off.",
      "Install libnvidia-ptxjitcompiler of the driver's version, or ship code for the device."},
     {224, 224,
-     "A context asked for a share of the multiprocessors where shares are not available: in the "
-     "spare context, or in a static partition.",
-     "Start the daemon without --spare, or leave the affinity to funnel limit."},
+     "A context asked for a share of the multiprocessors in a static partition, where there are no "
+     "shares.",
+     "Leave the affinity to funnel limit."},
     {225, 225, "Code of the device synchronizes in a way that it does not support.",
      "Build without device-side cudaDeviceSynchronize."},
     {226, 226, "Another device's memory could not be reached any more, or hardware failed.",

@@ -4,7 +4,7 @@
 
 CUresult (*recovery_hook)(void);
 
-void (*recovery_move_hook)(void);
+void (*recovery_wish_hook)(void);
 
 void (*recovery_leave_hook)(void);
 

@@ -2,7 +2,7 @@
 /*
  * Where a thread may wait, and where it enters the library, it asks whether the server is still
  * there. If it is not, src/client/recovery may move the client to another one at this place. It may
- * also move the client to another context of the same server.
+ * also ask for a move to another lane.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 extern CUresult (*recovery_hook)(void);
 
 /* Set together with it; see recovery_consider_move(). */
-extern void (*recovery_move_hook)(void);
+extern void (*recovery_wish_hook)(void);
 
 /* Set together with it; see recovery_consider_leaving(). */
 extern void (*recovery_leave_hook)(void);
@@ -29,15 +29,16 @@ static inline CUresult recovery_error(void)
 }
 
 /* Before a call of the server that may wait for all kernels of a context. If the server says so,
- * and nothing is in flight, the client moves to the server's other context. The calling thread
- * holds no lock. Whatever comes of it, the call can be made. It also asks the kernel whether the
- * server is still there, because an image travels through the socket, and no caller waits there. */
+ * and nothing is in flight, the client asks for a lane without long kernels, and waits for the
+ * answer. The calling thread holds no lock. Whatever comes of it, the call can be made. It also
+ * asks the kernel whether the server is still there, because an image travels through the socket,
+ * and no caller waits there. */
 static inline void recovery_consider_move(void)
 {
     if (!channel_alive(&client->channel))
         recovery_error_slowly();
-    else if (channel_move_wanted(&client->channel) && recovery_move_hook)
-        recovery_move_hook();
+    else if (channel_move_wanted(&client->channel) && recovery_wish_hook)
+        recovery_wish_hook();
 }
 
 /* Where a thread may wait, as for recovery_error(). If the daemon has ordered a move to another

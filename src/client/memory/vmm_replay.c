@@ -11,11 +11,6 @@ bool vmm_physical_can_move(const struct physical *physical)
     return physical->fd >= 0;
 }
 
-bool vmm_is_used(void)
-{
-    return vmm.reservations.count != 0;
-}
-
 static CUresult replay_reservation(const struct range *range)
 {
     const struct wire_fnReserve in = {

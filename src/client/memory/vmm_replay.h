@@ -14,9 +14,6 @@ struct physical;
 /* Whether another server can take it over: the client has its descriptor. */
 bool vmm_physical_can_move(const struct physical *physical);
 
-/* Whether anything is reserved. With the library closed, like the next. */
-bool vmm_is_used(void);
-
-/* Makes all of it again where it was, or CUDA_ERROR_MAP_FAILED if another client has got these
- * addresses meanwhile. */
+/* With the library closed: makes all of it again where it was, or CUDA_ERROR_MAP_FAILED if another
+ * client has got these addresses meanwhile. */
 CUresult vmm_replay(void);

@@ -28,17 +28,23 @@
 #define END_TIMEOUT_NS (10 * NS_PER_SEC)
 #define END_POLL_NS (2 * NS_PER_MS)
 
-/* How long the client waits until other threads are outside the library. The first is for a move to
- * another server, which it needs; the second for one to another context, which it can do without.
- */
+/* How long the client waits until other threads are outside the library. The first is for a move
+ * that it needs, the second for one that it can do without. */
 #define CLOSE_TIMEOUT_NS (2 * NS_PER_SEC)
 #define CLOSE_BRIEFLY_NS (5 * NS_PER_MS)
 
 /* In one move, as servers end one after the other. */
 #define MOVES_MAX 10
 
-/* After a move to another context was not possible, or was made, the next is not tried so soon. */
-#define MOVE_PAUSE_NS (200 * NS_PER_MS)
+/* Before the next load the client does not ask again so soon. */
+#define WISH_PAUSE_NS (200 * NS_PER_MS)
+
+/* While there is no better lane the client asks for so long, with such pauses. */
+#define ASK_TIMEOUT_NS (500 * NS_PER_MS)
+#define ASK_PAUSE_NS (20 * NS_PER_MS)
+
+/* It waits so long for an order: another lane may have to start. */
+#define ORDER_TIMEOUT_NS (10 * NS_PER_SEC)
 
 /* For how long the first planned move waits for the work that the server has read; each further one
  * waits twice as long. Other threads may have to call the library for that work to end, so there is
@@ -54,7 +60,9 @@ static struct recovery {
     atomic_bool moving; /* atomic */
     bool off;
     bool hopeless;
-    uint64_t next_move, next_leave; /* clock_ns() */
+    atomic_uint_fast64_t next_wish; /* clock_ns(), like the next */
+    uint64_t next_leave;
+    enum move_obstacle told; /* as it was logged last */
     uint64_t leave_timeout_ns;
     struct recovery_asked asked;
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -217,62 +225,81 @@ static CUresult find_another_server(void)
     return error;
 }
 
-/* ---- to another context of the same server ---- */
+/* ---- away from long kernels ---- */
 
-/* The client makes its objects again, or is lost. */
-static void make_again(void)
-{
-    CUresult deferred = channel_take_deferred_error(&client->channel);
-    CUresult error = replay_objects();
-
-    channel_defer_error(&client->channel, deferred);
-    if (error == CUDA_SUCCESS) {
-        client_log("has moved to another context of its server, away from long kernels");
-        return;
-    }
-    client_log_to_file(error, "not everything could be made again in another context: error %d",
-                       error);
-    channel_give_up(&client->channel, error);
-    recovery.hopeless = true;
-}
-
-static void move_to_other_context(void)
+/* The server asks the daemon if others have long kernels. */
+static bool ask_server(void)
 {
     const struct wire_fnMove in = {.handles = handles_count(&client->handles)};
-    enum move_obstacle obstacle = recovery_find_obstacle(true);
+    enum move_obstacle obstacle = recovery_find_obstacle();
 
-    if (obstacle)
-        client_log_to_file(CUDA_SUCCESS, "stays in its context, beside long kernels: %s",
-                           move_obstacle_text(obstacle));
-    else if (wire_fnMove(&client->channel, &in) == CUDA_SUCCESS)
-        make_again();
-    else
+    if (!obstacle) {
+        CUresult result = wire_fnMove(&client->channel, &in);
+
         channel_mend(&client->channel);
+        return result == CUDA_SUCCESS;
+    }
+    if (obstacle != recovery.told)
+        client_log_to_file(CUDA_SUCCESS, "stays in its lane, perhaps beside long kernels: %s",
+                           move_obstacle_text(obstacle));
+    recovery.told = obstacle;
+    return false;
 }
 
-static void try_other_context(void)
+static bool may_ask(void)
 {
-    if (recovery.off || recovery.hopeless || clock_ns() < recovery.next_move ||
-        channel_error(&client->channel) != CUDA_SUCCESS || client_is_broken() ||
-        !call_is_outermost())
-        return;
-    if (call_close(CLOSE_BRIEFLY_NS)) {
-        begin_move();
-        move_to_other_context();
-        end_move();
-    }
-    recovery.next_move = clock_ns() + MOVE_PAUSE_NS;
+    return !recovery.off && !recovery.hopeless && !client_is_broken() && call_is_outermost() &&
+           channel_error(&client->channel) == CUDA_SUCCESS;
 }
 
 /* A thread that waits for the lock would keep the one that has it from closing the library. */
-static void consider_other_context(void)
+static bool ask_for_order(void)
 {
+    bool is_asked = false;
+
     if (is_mover() || pthread_mutex_trylock(&recovery.lock))
-        return;
+        return false;
     call_park();
-    try_other_context();
+    if (may_ask() && call_close(CLOSE_BRIEFLY_NS)) {
+        begin_move();
+        is_asked = ask_server();
+        end_move();
+    }
+    recovery.next_wish = clock_ns() + WISH_PAUSE_NS;
     call_unpark();
     pthread_mutex_unlock(&recovery.lock);
+    return is_asked;
+}
+
+/* Whether there is one. The daemon gives it when the other lane is ready. */
+static bool await_order(void)
+{
+    const struct timespec interval = {.tv_nsec = LEAVE_POLL_NS};
+    struct channel *channel = &client->channel;
+    uint64_t until = clock_ns() + ORDER_TIMEOUT_NS;
+
+    call_park();
+    while (channel_leave(channel) == LEAVE_PENDING && channel_alive(channel) &&
+           channel_error(channel) == CUDA_SUCCESS) {
+        if (clock_ns() > until)
+            channel_leave_change(channel, LEAVE_PENDING, LEAVE_NONE);
+        nanosleep(&interval, NULL);
+    }
+    call_unpark_when_open();
+    return channel_leave(channel) != LEAVE_NONE;
+}
+
+/* A lane that is occupied as well may be free a moment later. */
+static void consider_better_lane(void)
+{
+    const struct timespec pause = {.tv_nsec = ASK_PAUSE_NS};
+    uint64_t until = clock_ns() + ASK_TIMEOUT_NS;
+
+    if (clock_ns() < recovery.next_wish)
+        return;
+    while (ask_for_order() && !await_order() && clock_ns() < until)
+        nanosleep(&pause, NULL);
+    recovery_consider_leaving();
     /* It may have found that the server has ended. */
     if (channel_error(&client->channel) != CUDA_SUCCESS)
         find_another_server();
@@ -331,6 +358,7 @@ static void leave_with(struct recovery_snapshot *snapshot)
     }
     snapshot->error = replay_and_resend(snapshot);
     recovery.leave_timeout_ns = LEAVE_TIMEOUT_NS;
+    recovery.next_wish = 0;
     if (snapshot->error == CUDA_SUCCESS) {
         client_log("has moved to another server, with all that it had");
         return;
@@ -343,7 +371,7 @@ static void leave_with(struct recovery_snapshot *snapshot)
 static void leave(void)
 {
     struct recovery_snapshot snapshot = {.is_planned = true};
-    enum move_obstacle obstacle = recovery.off ? OBSTACLE_OFF : recovery_find_obstacle(false);
+    enum move_obstacle obstacle = recovery.off ? OBSTACLE_OFF : recovery_find_obstacle();
 
     if (obstacle)
         refuse_to_leave(LEAVE_WANTED, obstacle);
@@ -389,7 +417,7 @@ void recovery_init(void)
     recovery.leave_timeout_ns = LEAVE_TIMEOUT_NS;
     recovery.off = feature_is_off(FEATURE_RECOVERY);
     recovery_hook = find_another_server;
-    recovery_move_hook = consider_other_context;
+    recovery_wish_hook = consider_better_lane;
     recovery_leave_hook = consider_leaving;
     client->channel.revive = revive;
 }

@@ -178,22 +178,10 @@ static void check_for_move(void *context, uint64_t handle, void *object)
     check_object(context, handle, object);
 }
 
-static void check_share(void *context, uint64_t handle, void *object)
-{
-    struct recovery_snapshot *snapshot = context;
-
-    if (handle_type(handle) == CLIENT_CONTEXT && ((const struct context *)object)->share)
-        add_obstacle(snapshot, OBSTACLE_SMS);
-}
-
-enum move_obstacle recovery_find_obstacle(bool to_context)
+enum move_obstacle recovery_find_obstacle(void)
 {
     struct recovery_snapshot snapshot = {.is_planned = true};
 
-    if (to_context && vmm_is_used())
-        add_obstacle(&snapshot, OBSTACLE_SHARED);
-    if (to_context)
-        handles_for_each(&client->handles, check_share, &snapshot);
     check_lasting(&snapshot);
     handles_for_each(&client->handles, check_for_move, &snapshot);
     if (busy_slots())

@@ -34,6 +34,5 @@ bool recovery_snapshot_take(struct recovery_snapshot *snapshot);
 /* Finds the obstacle, if there is one. `asked` tells when calls were sent again before. */
 void recovery_snapshot_check(struct recovery_snapshot *snapshot, struct recovery_asked *asked);
 
-/* What would keep a client from moving that has a server: no snapshot has to be taken for it.
- * `to_context`: to another context of that server, where memory stays. */
-enum move_obstacle recovery_find_obstacle(bool to_context);
+/* What would keep a client from moving that has a server: no snapshot has to be taken for it. */
+enum move_obstacle recovery_find_obstacle(void);

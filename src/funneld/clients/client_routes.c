@@ -56,14 +56,14 @@ struct mps_namespace *client_routes_by_group(const struct daemon *daemon, const 
 /* The lane of a user's own domain counts among the servers of that user. */
 static void choose_lane(const struct daemon *daemon, const struct server_identity *identity,
                         const struct client_program *program, const struct fate_wish *wish,
-                        bool is_new, struct client_routes *routes)
+                        bool is_new, bool is_spare, struct client_routes *routes)
 {
     char domain[LANE_DOMAIN_MAX];
 
     if (fate_domain_find(daemon, identity, program, wish, domain))
         routes->first.owner = identity->owner;
-    else if (!*domain && is_new && wish->class != CLASS_BATCH &&
-             spare_lane_is_better(daemon, wish->service, program))
+    else if (!*domain && (is_spare || (is_new && wish->class != CLASS_BATCH &&
+                                       spare_lane_is_better(daemon, wish->service, program))))
         text_copy(domain, sizeof(domain), LANE_DOMAIN_SPARE);
     routes->is_of_program = fate_domain_needs_program(wish);
     lane_name(wish->service, wish->class == CLASS_BATCH, domain, routes->first.name);
@@ -90,7 +90,7 @@ void client_routes_find(const struct daemon *daemon, const struct server_identit
                                    service_isolation(daemon, *space), hello->isolation};
     bool is_new = hello->kind == HELLO_CLIENT && !hello->window_base && !hello->is_of_job;
 
-    choose_lane(daemon, identity, program, &wish, is_new, &routes);
+    choose_lane(daemon, identity, program, &wish, is_new, choice->wish == LANE_SPARE, &routes);
     *ret_routes = routes;
 }
 

@@ -258,7 +258,8 @@ static void log_return(const struct pending_client *client)
 
 static void log_spare_lane(const struct pending_client *client)
 {
-    if (lane_name_has_domain(client->routes.first.name, LANE_DOMAIN_SPARE))
+    if (!client->hello.window_base &&
+        lane_name_has_domain(client->routes.first.name, LANE_DOMAIN_SPARE))
         journal_with(LOG_EVENT(client->identity.pid, 0),
                      "Client %d of user %u starts in the spare lane, because long kernels run in "
                      "the main lane",

@@ -69,7 +69,6 @@ struct daemon {
     struct quotas quotas;
     struct static_partitions partitions; /* of MPS 2 */
     const char *device;                  /* auto, cuda, soft */
-    bool spare;                          /* servers keep a spare context on each device */
     bool standby;                        /* and a process stands by for each: standby.h */
     uint32_t isolation;    /* enum isolation, where a service has none of its own: fate_domain.h */
     uint32_t timeslice_us; /* of servers without percentages: timeslice.h; 0 = the driver's own */
@@ -103,7 +102,7 @@ struct daemon {
     struct list lane_moves;  /* struct lane_move: moves that have not ended */
     struct list lane_trials; /* struct lane_trial: lane_watch.h */
     bool lane_moves_on;      /* programs are moved without an order: lane_watch.h */
-    bool spare_lane_on;      /* new programs beside long kernels start elsewhere: spare_lane.h */
+    bool spare_lane_on;      /* programs beside long kernels load code elsewhere: spare_lane.h */
     uint32_t batch_percent;  /* of the time, that batch lanes get at least: timeslice.h */
     uint32_t batch_slice_us; /* of batch lanes beside a lane that rests: timeslice.h */
 

@@ -17,6 +17,7 @@
 enum lane_wish {
     LANE_OF_CLASS = 0, /* that of its class */
     LANE_BATCH = 1,    /* the batch lane, whatever its class */
+    LANE_SPARE = 2,    /* the spare lane, while the program moves there */
 };
 
 struct lane_choice {

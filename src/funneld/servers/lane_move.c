@@ -35,8 +35,10 @@ struct lane_move {
     pid_t pid;
     uint8_t token[HELLO_TOKEN_SIZE];
     struct lane_choice before;
-    bool asked; /* the server has been */
-    bool is_gentle, is_cheap;
+    bool asked;     /* the server has been */
+    bool restarted; /* the other lane, which was ending */
+    bool is_gentle;
+    enum lane_wish wish;
     unsigned tries;    /* of a gentle one, that have failed */
     uint64_t ask_at;   /* clock_ns(): not before */
     bool is_withdrawn; /* and the answer does not matter any more */
@@ -83,6 +85,14 @@ bool lane_move_is_there(const struct client_record *record, uint32_t class, enum
 
 /* ---- the end of a move ---- */
 
+/* NULL when the program has gone. */
+static struct client_record *find_record(const struct lane_move *move)
+{
+    struct server_process *from = server_process_find(move->daemon, move->from);
+
+    return from ? client_record_find(from, move->id) : NULL;
+}
+
 static void free_move(struct lane_move *move)
 {
     list_remove(&move->link);
@@ -106,14 +116,31 @@ static void log_result(const struct lane_move *move, int result)
                      (int)move->pid, move->from, move->to, lane_move_text(result));
 }
 
+/* A program whose server has died comes back in the lane that it was to move to. From the spare
+ * lane it goes where it came from. */
+static bool keeps_choice(const struct lane_move *move, int result)
+{
+    return move->wish != LANE_SPARE && (result == LANE_MOVED || result == LANE_MOVE_GONE);
+}
+
+/* A program that asked for the order waits for the answer. */
+static void refuse_client(const struct lane_move *move)
+{
+    const struct client_record *record = find_record(move);
+
+    if (record)
+        lane_move_refuse(record);
+}
+
 static void end_move(struct lane_move *move, int result)
 {
     lane_move_done *done = move->done;
     void *context = move->context;
 
     log_result(move, result);
-    /* One whose server has died comes back in the lane that it was to move to. */
-    if (result != LANE_MOVED && result != LANE_MOVE_GONE)
+    if (move->wish == LANE_SPARE && !move->asked)
+        refuse_client(move);
+    if (!keeps_choice(move, result))
         restore_choice(move);
     free_move(move);
     done(context, result);
@@ -129,17 +156,18 @@ static int result_of(int status)
 /* The server reports next that the client has gone. */
 static void note_moved(const struct lane_move *move)
 {
-    struct server_process *from = server_process_find(move->daemon, move->from);
-    struct client_record *record = from ? client_record_find(from, move->id) : NULL;
+    struct client_record *record = find_record(move);
 
     if (record)
         record->has_moved = true;
 }
 
-/* Its work was not done in time, and it is asked again. */
+/* Its work was not done in time, and it is asked again. Its reason to go to the spare lane has
+ * passed by then. */
 static bool postpone(struct lane_move *move, int status)
 {
-    if (!move->is_gentle || status != OBSTACLE_WORK || ++move->tries == GENTLE_TRIES)
+    if (!move->is_gentle || move->wish == LANE_SPARE || status != OBSTACLE_WORK ||
+        ++move->tries == GENTLE_TRIES)
         return false;
     move->asked = false;
     move->ask_at = clock_ns() + GENTLE_PAUSE_NS;
@@ -164,8 +192,9 @@ static void on_answer(void *context, int status, const struct server_status_end 
 
 static void ask_server(struct lane_move *move, struct server_process *server)
 {
-    struct server_move_client message = {
-        .id = move->id, .gentle = move->is_gentle, .cheap = move->is_cheap};
+    struct server_move_client message = {.id = move->id,
+                                         .gentle = move->is_gentle,
+                                         .cheap = move->is_gentle && move->wish != LANE_OF_CLASS};
     const struct response_handler handler = {NULL, on_answer, move};
 
     move->asked = true;
@@ -175,27 +204,6 @@ static void ask_server(struct lane_move *move, struct server_process *server)
 static bool is_ready(const struct server_process *server)
 {
     return server->state == SERVER_ACTIVE && !server->stopping;
-}
-
-static void follow_move(struct lane_move *move)
-{
-    struct server_process *from = server_process_find(move->daemon, move->from);
-    const struct server_process *to = server_process_find(move->daemon, move->to);
-
-    if (move->asked || clock_ns() < move->ask_at)
-        return;
-    if (!from || !client_record_find(from, move->id))
-        end_move(move, LANE_MOVE_GONE);
-    else if (!to)
-        end_move(move, LANE_MOVE_NO_LANE);
-    else if (is_ready(to))
-        ask_server(move, from);
-}
-
-void lane_moves_follow(struct daemon *daemon)
-{
-    list_for_each_safe (struct lane_move, move, &daemon->lane_moves, link)
-        follow_move(move);
 }
 
 /* 0 or -errno. */
@@ -216,10 +224,53 @@ static int start_target(const struct lane_move *move, const struct server_proces
     return error;
 }
 
+/* A lane without programs may have been ending when the order came. */
+static bool restart_target(struct lane_move *move, const struct server_process *server)
+{
+    if (move->restarted)
+        return false;
+    move->restarted = true;
+    return start_target(move, server) == 0;
+}
+
+static void follow_move(struct lane_move *move)
+{
+    struct server_process *from = server_process_find(move->daemon, move->from);
+    const struct server_process *to = server_process_find(move->daemon, move->to);
+
+    if (move->asked || clock_ns() < move->ask_at)
+        return;
+    if (!from || !client_record_find(from, move->id)) {
+        end_move(move, LANE_MOVE_GONE);
+        return;
+    }
+    if (!to && restart_target(move, from))
+        to = server_process_find(move->daemon, move->to);
+    if (!to)
+        end_move(move, LANE_MOVE_NO_LANE);
+    else if (is_ready(to))
+        ask_server(move, from);
+}
+
+void lane_moves_follow(struct daemon *daemon)
+{
+    list_for_each_safe (struct lane_move, move, &daemon->lane_moves, link)
+        follow_move(move);
+}
+
+void lane_move_refuse(const struct client_record *record)
+{
+    struct server_move_client message;
+
+    server_message_init(&message, SERVER_MOVE_CLIENT, 0);
+    message.id = record->id;
+    message.withdrawn = 1;
+    connection_send(&record->server->connection, &message, sizeof(message), -1);
+}
+
 void lane_move_withdraw(const struct client_record *record)
 {
-    struct server_process *server = record->server;
-    struct server_move_client message;
+    const struct server_process *server = record->server;
 
     list_for_each_safe (struct lane_move, move, &server->daemon->lane_moves, link) {
         lane_move_done *done = move->done;
@@ -227,20 +278,26 @@ void lane_move_withdraw(const struct client_record *record)
 
         if (move->is_withdrawn || move->id != record->id || strcmp(move->from, server->name))
             continue;
-        server_message_init(&message, SERVER_MOVE_CLIENT, 0);
-        message.id = move->id;
-        message.withdrawn = 1;
         move->is_withdrawn = true;
         restore_choice(move);
-        if (move->asked)
-            connection_send(&server->connection, &message, sizeof(message), -1);
-        else
+        if (move->asked || move->wish == LANE_SPARE)
+            lane_move_refuse(record);
+        if (!move->asked)
             free_move(move);
         done(context, LANE_MOVE_WITHDRAWN);
     }
 }
 
-static struct lane_move *add_move(const struct client_record *record, bool is_batch)
+static void name_target(const struct server_process *server, uint32_t class, enum lane_wish wish,
+                        char ret_name[SERVER_NAME_MAX])
+{
+    if (wish == LANE_SPARE)
+        lane_name(server->service, false, LANE_DOMAIN_SPARE, ret_name);
+    else
+        lane_name_other_class(server->name, is_batch_wanted(class, wish), ret_name);
+}
+
+static struct lane_move *add_move(const struct client_record *record)
 {
     const struct server_process *server = record->server;
     struct lane_move *move = calloc(1, sizeof(*move));
@@ -252,7 +309,6 @@ static struct lane_move *add_move(const struct client_record *record, bool is_ba
     move->pid = record->identity.pid;
     memcpy(move->token, record->token, sizeof(move->token));
     text_copy(move->from, sizeof(move->from), server->name);
-    lane_name_other_class(server->name, is_batch, move->to);
     move->before = lane_choice_find(&server->daemon->lane_choices, record->token);
     list_append(&server->daemon->lane_moves, &move->link);
     return move;
@@ -265,13 +321,14 @@ static void begin_move(struct client_record *record, uint32_t class, enum lane_w
     struct lane_move *move;
 
     lane_move_withdraw(record);
-    move = add_move(record, is_batch_wanted(class, wish));
+    move = add_move(record);
     if (!move) {
         done(context, LANE_MOVE_NO_LANE);
         return;
     }
+    name_target(server, class, wish, move->to);
     move->is_gentle = is_gentle;
-    move->is_cheap = is_gentle && wish == LANE_BATCH;
+    move->wish = wish;
     move->done = done;
     move->context = context;
     if (!lane_move_choose(record, class, wish))
@@ -295,6 +352,15 @@ void lane_move_order_gently(struct client_record *record, enum lane_wish wish, l
         lane_choice_find(&record->server->daemon->lane_choices, record->token);
 
     begin_move(record, choice.class, wish, true, done, context);
+}
+
+bool lane_move_is_under_way(const struct client_record *record)
+{
+    list_for_each (struct lane_move, move, &record->server->daemon->lane_moves, link)
+        if (!move->is_withdrawn && move->id == record->id &&
+            !strcmp(move->from, record->server->name))
+            return true;
+    return false;
 }
 
 bool lane_move_is_awaited(const struct server_process *server)

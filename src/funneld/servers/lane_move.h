@@ -47,9 +47,15 @@ void lane_move_order(struct client_record *record, uint32_t class, enum lane_wis
 
 /* The same without the order of an operator, in its class. The program stays where the move would
  * cost it much. Then it would wait for long until its work is done, which is tried some times. It
- * also stays out of the batch lane if that would have to lock much of its memory. */
+ * also stays out of the batch and the spare lane if these would have to lock much of its memory. */
 void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
                             void *context);
+
+/* Whether the program has an order that has not ended. */
+bool lane_move_is_under_way(const struct client_record *record);
+
+/* The program has asked for an order, and gets none. */
+void lane_move_refuse(const struct client_record *record);
 
 /* The program is to stay where it is: withdraws an order that has not ended. */
 void lane_move_withdraw(const struct client_record *record);

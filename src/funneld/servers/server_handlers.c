@@ -17,6 +17,7 @@
 #include "replacement.h"
 #include "server_process.h"
 #include "service.h"
+#include "spare_lane.h"
 #include "standby.h"
 #include "takeover.h"
 #include "text.h"
@@ -250,6 +251,14 @@ static void on_abandoned(struct server_process *server, const struct server_aban
     end_if_abandoned(server);
 }
 
+static void on_move_wish(struct server_process *server, const struct server_move_wish *wish)
+{
+    struct client_record *record = find_client(server, wish->id);
+
+    if (record)
+        spare_lane_ask(record);
+}
+
 static void clean_ready(struct server_ready *ready)
 {
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++) {
@@ -325,6 +334,9 @@ static void dispatch(void *owner, const void *data, size_t size)
         break;
     case SERVER_HEARTBEAT:
         heartbeat_received(server, &any->heartbeat);
+        break;
+    case SERVER_MOVE_WISH:
+        on_move_wish(server, &any->move_wish);
         break;
     case SERVER_RESUMED:
         on_resumed(server, &any->resumed);

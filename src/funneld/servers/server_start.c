@@ -13,6 +13,7 @@
 #include "lane_name.h"
 #include "server_handlers.h"
 #include "spawn.h"
+#include "standby.h"
 #include "text.h"
 #include "user_rate.h"
 
@@ -36,7 +37,7 @@ static int spawn_for(struct server_process *server, const struct server_route *r
     _cleanup_fd_ int log_fd = -1, listen_fd = -1;
     struct spawn spawn = {.program = program,
                           .device = daemon->device,
-                          .spare = daemon->spare && lane_name_is_main(server->name),
+                          .spare = daemon->spare_lane_on && lane_name_is_main(server->name),
                           .batch = lane_name_is_batch(server->name),
                           .pipe_directory = empty,
                           .visible_devices = route->devices,
@@ -137,6 +138,9 @@ static int start_process(struct daemon *daemon, const struct server_route *route
     int fd = -1;
     int error = role == SERVER_STANDBY ? 0 : may_serve(daemon, route);
 
+    *ret_server = role == SERVER_SERVING && !error ? standby_become_lane(daemon, route) : NULL;
+    if (*ret_server)
+        return 0;
     if (!error)
         server = server_process_create(daemon, route, role);
     if (!error)

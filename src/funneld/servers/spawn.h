@@ -9,7 +9,7 @@
 struct spawn {
     const char *program;         /* path of funnel-server */
     const char *device;          /* auto, cuda, soft */
-    bool spare;                  /* with a spare context on each device */
+    bool spare;                  /* programs may leave it for a spare lane */
     bool batch;                  /* the batch lane of its service */
     const char *pipe_directory;  /* an empty one, for the server's own driver */
     const char *visible_devices; /* of the daemon's, "" = all: ordinals and UUIDs */

@@ -9,6 +9,7 @@
 #include "server_process.h"
 #include "server_start.h"
 #include "service.h"
+#include "text.h"
 #include "timeslice.h"
 
 /* Starting a driver takes time of the CPUs and of the GPU, which the programs that have moved can
@@ -121,7 +122,7 @@ void standby_ended(const struct server_process *standby)
                                        : "it has ended while it started; see server.log");
 }
 
-/* ---- taking the place of a server ---- */
+/* ---- serving ---- */
 
 static void begin_serving(struct server_process *standby)
 {
@@ -130,6 +131,38 @@ static void begin_serving(struct server_process *standby)
     service_server_ready(standby);
     timeslices_divide(standby->daemon);
     standby_begin(standby);
+}
+
+static struct server_process *ready_standby_of(const struct server_process *server)
+{
+    struct server_process *standby = server ? standby_of(server) : NULL;
+
+    return standby && standby->state == SERVER_ACTIVE && !server_process_has_died(standby) ? standby
+                                                                                           : NULL;
+}
+
+struct server_process *standby_become_lane(const struct daemon *daemon,
+                                           const struct server_route *route)
+{
+    struct server_process *main_lane, *standby;
+    char service[SERVER_NAME_MAX];
+
+    if (!lane_name_has_domain(route->name, LANE_DOMAIN_SPARE))
+        return NULL;
+    lane_name_service(route->name, service);
+    main_lane = server_process_find(daemon, service);
+    standby = ready_standby_of(main_lane);
+    if (!standby)
+        return NULL;
+    text_copy(standby->name, sizeof(standby->name), route->name);
+    standby->role = SERVER_SERVING;
+    standby->limits = main_lane->limits;
+    server_file_save(standby);
+    journal("Server %d, which has stood by for server %d, is the spare lane from now on",
+            (int)standby->pid, (int)main_lane->pid);
+    begin_serving(standby);
+    plan(main_lane, PAUSE_MS);
+    return standby;
 }
 
 bool standby_take_over(struct server_process *server)

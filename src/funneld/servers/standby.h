@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Standby servers: processes whose driver is initialized and whose contexts stand, without clients.
- * The daemon keeps one beside each server if its servers have spare contexts (--spare). When a
- * server ends without an order, by a fault, a signal or the stall timeout, its standby takes its
- * place. So programs that move find a server that is ready. The daemon starts another standby some
- * time later. No list shows a standby among the servers.
+ * With --spare the daemon keeps one beside the main lane of each service. When that ends without an
+ * order, by a fault, a signal or the stall timeout, its standby takes its place. So programs that
+ * move find a server that is ready. The standby also becomes the spare lane (spare_lane.h) when one
+ * is needed. The daemon starts another standby some time later. No list shows a standby among the
+ * servers.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+struct daemon;
 struct server_process;
+struct server_route;
 
 /* The serving server is ready: it gets a standby, unless it is to have none. */
 void standby_begin(struct server_process *server);
+
+/* The ready standby of the service's main lane becomes the spare lane of that route. NULL when it
+ * is another route, or there is none. The main lane gets another standby. */
+struct server_process *standby_become_lane(const struct daemon *daemon,
+                                           const struct server_route *route);
 
 /* If the server has not been dismissed and has a living standby, that one serves from now on under
  * its name and with its limits. The server has then been replaced (replacement.h). */

@@ -9,7 +9,6 @@
 #include "cuda_array.h"
 #include "exclusive.h"
 #include "memory.h"
-#include "placement.h"
 #include "server_dispatch.h"
 
 static bool is_supported(const CUDA_ARRAY3D_DESCRIPTOR *d)
@@ -169,7 +168,7 @@ static CUresult create_array(struct session *session, const char *call, uint64_t
 {
     CUresult result;
 
-    like->device = session_place(session, call, device);
+    like->device = session_find_device(session, call, device);
     if (!like->device)
         return CUDA_ERROR_INVALID_DEVICE;
     result = check_array(session, call, like);

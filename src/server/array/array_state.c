@@ -10,7 +10,7 @@
 
 int server_arrays_init(struct server *server)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+    for (unsigned i = 0; i < server->devices.count; i++) {
         struct device_arrays *arrays = calloc(1, sizeof(*arrays));
 
         if (!arrays)
@@ -26,7 +26,7 @@ int server_arrays_init(struct server *server)
 
 void server_arrays_fini(struct server *server)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
+    for (unsigned i = 0; i < server->devices.count; i++)
         free(server->devices.device[i].arrays);
 }
 

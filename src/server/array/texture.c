@@ -8,7 +8,6 @@
 #include "copy.h"
 #include "cuda_array.h"
 #include "memory.h"
-#include "placement.h"
 #include "server_dispatch.h"
 
 struct texture {
@@ -189,7 +188,7 @@ CUresult texture_describe_memory(struct session *session, const char *call,
 CUresult serve_fnMemoryTexture(struct session *session, const struct wire_fnMemoryTexture *in,
                                struct wire_fnMemoryTexture_reply *ret_out)
 {
-    struct texture like = {.device = session_place(session, "fnMemoryTexture", in->device)};
+    struct texture like = {.device = session_find_device(session, "fnMemoryTexture", in->device)};
     const struct texture_memory memory = {in->address, in->format, in->channels,
                                           in->width,   in->height, in->pitch};
     struct cuda_texture_words words = {0};

@@ -23,7 +23,7 @@ static void prepare_device(struct device *device, const struct copy_options *opt
 
 int server_copies_init(struct server *server, const struct copy_options *options)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+    for (unsigned i = 0; i < server->devices.count; i++) {
         struct device *device = &server->devices.device[i];
 
         device->copies = calloc(1, sizeof(*device->copies));
@@ -36,7 +36,7 @@ int server_copies_init(struct server *server, const struct copy_options *options
 
 void server_copies_fini(struct server *server)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
+    for (unsigned i = 0; i < server->devices.count; i++)
         free(server->devices.device[i].copies);
 }
 

@@ -5,7 +5,6 @@
  */
 #include "attach.h"
 #include "device_granule.h"
-#include "placement.h"
 #include "server_dispatch.h"
 #include "stream.h"
 

@@ -174,105 +174,17 @@ static int make_table(struct devices *devices)
                                 &devices->table_fd);
 }
 
-/* ---- spare contexts ---- */
-
-static CUresult open_spare(struct device *primary, struct device *spare, prepare_context *prepare)
+/* The memory of the process, where that is counted: a spare lane and a standby take as much. */
+static void measure_own_memory(struct devices *devices)
 {
-    *spare = (struct device){.ordinal = primary->ordinal, .record = primary->record};
-    bool can = driver.cuCtxCreate_v2 && driver.cuCtxDestroy_v2;
-    CUresult result = can ? driver.cuCtxCreate_v2(&spare->context, 0, primary->ordinal)
-                          : CUDA_ERROR_NOT_SUPPORTED;
-
-    if (result == CUDA_SUCCESS)
-        result = device_enter(spare);
-    if (result == CUDA_SUCCESS)
-        result = driver.cuStreamCreateWithPriority(&spare->watch, CU_STREAM_NON_BLOCKING,
-                                                   spare->record.priority_least);
-    if (result == CUDA_SUCCESS)
-        prepare();
-    return result != CUDA_SUCCESS ? result : device_enter(primary);
-}
-
-static uint64_t free_memory(const struct device *device)
-{
-    size_t free_bytes = 0, total;
-
-    return !device_enter(device) && !driver.cuMemGetInfo_v2(&free_bytes, &total) ? free_bytes : 0;
-}
-
-/* How much memory the context takes that is about to be made. The process's own memory tells it,
- * where that is counted; else the free memory of the device, which other programs change, too. */
-struct measure {
-    bool counted;
-    uint64_t own, free;
-};
-
-static struct measure measure(struct device *primary)
-{
-    struct measure now = {.free = free_memory(primary)};
-
-    now.counted = process_memory_read(primary->record.pci_bus_id, &now.own);
-    return now;
-}
-
-static uint64_t difference(uint64_t more, uint64_t less)
-{
-    return more > less ? more - less : 0;
-}
-
-static CUresult add_spare(struct devices *devices, unsigned ordinal, prepare_context *prepare)
-{
-    struct device *primary = &devices->device[ordinal];
-    struct measure before = measure(primary);
-    CUresult result = open_spare(primary, &devices->device[devices->count + ordinal], prepare);
-    struct measure after = measure(primary);
-    bool counted = before.counted && after.counted;
-    uint64_t spare =
-        counted ? difference(after.own, before.own) : difference(before.free, after.free);
-
-    devices->spare_memory[ordinal] = spare;
-    devices->own_memory[ordinal] = counted ? after.own : 2 * spare;
-    return result;
-}
-
-static void drop_spares(struct devices *devices)
-{
-    for (unsigned i = devices->count; i < 2 * devices->count; i++) {
-        if (devices->device[i].context)
-            driver.cuCtxDestroy_v2(devices->device[i].context);
-        devices->device[i] = (struct device){0};
-        devices->spare_memory[i - devices->count] = devices->own_memory[i - devices->count] = 0;
-    }
-}
-
-/* Creating a context waits for running kernels, so this is done before there are clients. */
-static void add_spares(struct devices *devices, prepare_context *prepare)
-{
-    CUresult result = CUDA_SUCCESS;
-
     process_memory_open(driver_path());
-    for (unsigned i = 0; i < devices->count && result == CUDA_SUCCESS; i++) {
-        result = add_spare(devices, i, prepare);
-        if (result != CUDA_SUCCESS)
-            log_line("Device %u cannot have a spare context, so the server works without: %s", i,
-                     driver_error_name(result));
-        else
-            log_line("Device %u has a spare context, which takes %llu MiB", i,
-                     (unsigned long long)(devices->spare_memory[i] >> 20));
-    }
+    for (unsigned i = 0; i < devices->count; i++)
+        if (!process_memory_read(devices->device[i].record.pci_bus_id, &devices->own_memory[i]))
+            devices->own_memory[i] = 0;
     process_memory_close();
-    devices->has_spares = result == CUDA_SUCCESS;
-    if (!devices->has_spares)
-        drop_spares(devices);
 }
 
-static void number_contexts(struct devices *devices)
-{
-    for (unsigned i = 0; i < devices_context_count(devices); i++)
-        devices->device[i].index = i;
-}
-
-int devices_init(struct devices *devices, bool spares, prepare_context *prepare, char *why,
+int devices_init(struct devices *devices, bool measures, prepare_context *prepare, char *why,
                  size_t why_size)
 {
     int count = 0;
@@ -297,9 +209,8 @@ int devices_init(struct devices *devices, bool spares, prepare_context *prepare,
         devices->count++;
     }
 
-    if (spares)
-        add_spares(devices, prepare);
-    number_contexts(devices);
+    if (measures)
+        measure_own_memory(devices);
     int error = make_table(devices);
     if (error)
         text_format(why, why_size, "no memory for the device table: %s", strerror(-error));

@@ -20,12 +20,9 @@ struct session;
  * whose call returned it, or NULL; with a reporter the handler does not return. */
 typedef void server_fatal_handler(struct server *server, struct session *reporter, CUresult result);
 
-/* On the session's thread: whether work in a context keeps exclusive calls for long. */
-typedef bool server_occupied_query(struct session *session, const struct device *device);
-
 struct server {
     struct devices devices;
-    server_occupied_query *is_occupied; /* idle_register() sets it */
+    bool asks_for_lanes; /* --spare: clients may leave for a lane without long kernels */
     struct {
         const struct idle_source *source; /* NULL: not registered yet, so no call waits */
         bool ignored;                     /* exclusive calls are made at once */

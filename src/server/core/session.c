@@ -14,7 +14,6 @@
 #include "cuda_error.h"
 #include "fd.h"
 #include "log.h"
-#include "placement.h"
 #include "server.h"
 #include "server_dispatch.h"
 
@@ -60,6 +59,11 @@ CUresult session_enter(struct session *session, const struct device *device)
     if (result == CUDA_SUCCESS && !(session->device_mask & bit))
         session->device_mask |= bit;
     return result;
+}
+
+const struct device *session_device(const struct session *session, unsigned ordinal)
+{
+    return &session->server->devices.device[ordinal];
 }
 
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index)

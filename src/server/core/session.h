@@ -74,8 +74,6 @@ struct session {
     atomic_bool unpooled;             /* no worker shall serve it: worker_pool_exempt_locked() */
     atomic_uint_fast64_t device_mask; /* bit d: the client has used device d */
     uint32_t limits_used[ATTACH_DEVICES_MAX]; /* bit l: of device d, by its kernels: CUlimit l */
-    uint64_t placed_mask;            /* bit d: it stays in one context of device d: placement.h */
-    atomic_uint_fast64_t spare_mask; /* bit d: that is the spare one */
     struct error_budget error_budget;
     unsigned since_error; /* commands since an error was logged; 0: about the one that runs now */
     char reason[SESSION_REASON_MAX]; /* of the last error, until the client has asked for it */
@@ -135,8 +133,10 @@ static inline void session_set_at_rest(struct session *session, bool at_rest)
 CUresult session_enter(struct session *session, const struct device *device);
 CUresult session_visit(struct session *session, const struct device *device);
 
-/* The context in which the client works on the device with this number (placement.h); NULL, and an
- * error in the log, when there is none. */
+/* The device with this number, of which there is one. */
+const struct device *session_device(const struct session *session, unsigned ordinal);
+
+/* The same for a number of the client's: NULL, and an error in the log, when there is none. */
 const struct device *session_find_device(struct session *session, const char *call, uint32_t index);
 
 /* Looks at a result of the driver. One that means that the context is lost ends the server, and

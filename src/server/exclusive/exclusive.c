@@ -31,8 +31,8 @@ static bool create_parts(struct device *device)
 /* A single gate needs no group. */
 static struct gate *join_gates(const struct devices *devices)
 {
-    struct gate *gates[DEVICE_CONTEXTS_MAX];
-    unsigned count = devices_context_count(devices);
+    struct gate *gates[ATTACH_DEVICES_MAX];
+    unsigned count = devices->count;
 
     for (unsigned i = 0; i < count; i++)
         gates[i] = devices->device[i].gate;
@@ -41,7 +41,7 @@ static struct gate *join_gates(const struct devices *devices)
 
 int exclusive_init(struct devices *devices)
 {
-    for (unsigned i = 0; i < devices_context_count(devices); i++) {
+    for (unsigned i = 0; i < devices->count; i++) {
         if (!create_parts(&devices->device[i]))
             return -ENOMEM;
     }
@@ -51,9 +51,9 @@ int exclusive_init(struct devices *devices)
 
 void exclusive_fini(struct devices *devices)
 {
-    if (devices_context_count(devices) != 1)
+    if (devices->count != 1)
         gate_destroy(devices->gate);
-    for (unsigned i = 0; i < devices_context_count(devices); i++) {
+    for (unsigned i = 0; i < devices->count; i++) {
         struct device *device = &devices->device[i];
 
         batch_pause_destroy(device->batch_pause);
@@ -76,8 +76,8 @@ static void log_wait(const struct session *session, const char *what, uint64_t w
         return;
     session_log_event(session, 0, " waited %.1f s for the kernels of others before %s",
                       (double)waited / NS_PER_SEC, what);
-    if (!session->server->devices.has_spares && !atomic_exchange(&remedy_named, true))
-        log_line("With a spare context programs do not wait for that: funnel start --spare");
+    if (!session->server->asks_for_lanes && !atomic_exchange(&remedy_named, true))
+        log_line("With a spare lane programs do not wait for that: funnel start --spare");
 }
 
 /* Waiting ends with the session, and possibly before an idle point. */
@@ -130,7 +130,7 @@ void exclusive_await_all(struct session *session, struct exclusive_call *call)
 
     call->count = 0;
     call->at_end = false;
-    for (unsigned i = 0; i < devices_context_count(devices); i++)
+    for (unsigned i = 0; i < devices->count; i++)
         idle_await(session, &devices->device[i], call);
 }
 

@@ -16,7 +16,6 @@
 void idle_register(struct server *server, const struct idle_source *source)
 {
     server->idle.source = source;
-    server->is_occupied = idle_has_long_work;
 }
 
 bool idle_is_awaited(const struct server *server)

@@ -10,7 +10,6 @@
 
 #include "function.h"
 #include "memory.h"
-#include "placement.h"
 #include "refused_objects.h"
 #include "server_dispatch.h"
 #include "window.h"
@@ -37,7 +36,7 @@ static void graph_refund(struct graph *graph, uint64_t bytes)
 static CUresult check_create(struct session *session, const struct wire_fnGraphCreate *in,
                              const struct device **ret_device)
 {
-    *ret_device = session_place(session, "cuGraphInstantiate", in->device);
+    *ret_device = session_find_device(session, "cuGraphInstantiate", in->device);
     if (!*ret_device)
         return CUDA_ERROR_INVALID_DEVICE;
     if (!in->nodes || in->nodes > GRAPH_NODES_MAX) {
@@ -218,7 +217,7 @@ int server_graphs_init(struct server *server)
     if (!graphs)
         return -ENOMEM;
     graphs->module_observer.forget = forget_module;
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++)
         pthread_mutex_init(&graphs->turns[i].lock, NULL);
     server_modules_observe(server, &graphs->module_observer);
     server->graphs = graphs;

@@ -73,7 +73,7 @@ struct graph_turn {
 
 struct server_graphs {
     struct module_observer module_observer;
-    struct graph_turn turns[DEVICE_CONTEXTS_MAX];
+    struct graph_turn turns[ATTACH_DEVICES_MAX];
 };
 
 struct session_graphs {

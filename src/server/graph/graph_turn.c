@@ -58,7 +58,7 @@ static void await_batches(struct session *session, const struct device *device)
 /* The lock keeps other threads from making or launching such a graph before that is done. */
 void graph_pause_batches(const struct graph *graph)
 {
-    struct graph_turn *turn = &graph->session->server->graphs->turns[graph->device->index];
+    struct graph_turn *turn = &graph->session->server->graphs->turns[graph->device->ordinal];
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&turn->lock);
 
     if (batch_pause_begin(graph->device))
@@ -69,7 +69,7 @@ void graph_pause_batches(const struct graph *graph)
 
 CUresult graph_launch_in_turn(const struct graph *graph, const struct stream *stream)
 {
-    struct graph_turn *turn = &graph->session->server->graphs->turns[graph->device->index];
+    struct graph_turn *turn = &graph->session->server->graphs->turns[graph->device->ordinal];
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&turn->lock);
     CUresult result = wait_for_the_last(turn, stream);
 

@@ -82,7 +82,7 @@ static bool drop_reference(struct server *server, struct ipc_share *share)
 
 static void destroy_events(const struct ipc_share *share)
 {
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++) {
         if (share->events[i])
             driver.cuEventDestroy_v2(share->events[i]);
     }

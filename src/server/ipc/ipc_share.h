@@ -26,7 +26,7 @@ struct ipc_share {
     uint64_t size;
     _Atomic(CUevent) event; /* EVENT; atomic: the last recorded of `events` */
     _Atomic(CUevent)
-        events[DEVICE_CONTEXTS_MAX]; /* atomic: by device->index; NULL: none there yet */
+        events[ATTACH_DEVICES_MAX]; /* atomic: by device->ordinal; NULL: none there yet */
 };
 
 struct ipc_key {

@@ -73,7 +73,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
     server_streams_observe(server, &launch->stream_observer);
     launch->module_observer.forget = forget_module;
     server_modules_observe(server, &launch->module_observer);
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+    for (unsigned i = 0; i < server->devices.count; i++) {
         struct device *device = &server->devices.device[i];
 
         device->launch = calloc(1, sizeof(*device->launch));
@@ -86,7 +86,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
 
 void server_launch_fini(struct server *server)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+    for (unsigned i = 0; i < server->devices.count; i++) {
         fence_kernel_unload(&server->devices.device[i]);
         free(server->devices.device[i].launch);
     }

@@ -2,7 +2,6 @@
 /* The driver's answers about atomic operations of devices on host memory and on each other's
  * memory. */
 #include "memory_state.h"
-#include "placement.h"
 #include "server_dispatch.h"
 
 /* Asks about all operations at once, so that the client's list needs no bound. */

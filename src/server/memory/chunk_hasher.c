@@ -29,7 +29,7 @@ void chunk_hasher_init(struct chunk_hasher *hasher, const struct page_locker *lo
 
 void chunk_hasher_load(struct chunk_hasher *hasher, const struct devices *devices)
 {
-    for (unsigned i = 0; i < devices_context_count(devices); i++)
+    for (unsigned i = 0; i < devices->count; i++)
         hasher->kernels[i] = hash_kernel_load(&devices->device[i]);
 }
 
@@ -135,8 +135,8 @@ static CUresult go_to_device_locked(struct chunk_hasher *hasher, struct batch *b
     CUresult result = run_batch_locked(batch);
 
     batch->device = device;
-    batch->kernel = hasher->kernels[device->index];
-    batch->trust = &hasher->trust[device->index];
+    batch->kernel = hasher->kernels[device->ordinal];
+    batch->trust = &hasher->trust[device->ordinal];
     if (result == CUDA_SUCCESS && (!batch->kernel || *batch->trust == HASH_WRONG))
         result = CUDA_ERROR_NOT_SUPPORTED;
     return result;

@@ -25,11 +25,11 @@ enum hash_trust { HASH_UNTRIED, HASH_TRUSTED, HASH_WRONG };
 
 struct chunk_hasher {
     const struct page_locker *locker;
-    CUfunction kernels[DEVICE_CONTEXTS_MAX]; /* by index; NULL = there is none */
-    pthread_mutex_t lock;                    /* of the table, and of what follows */
-    struct hash_table *table;                /* NULL before the first use */
-    bool has_failed;                         /* the table could not be made */
-    enum hash_trust trust[DEVICE_CONTEXTS_MAX];
+    CUfunction kernels[ATTACH_DEVICES_MAX]; /* by ordinal; NULL = there is none */
+    pthread_mutex_t lock;                   /* of the table, and of what follows */
+    struct hash_table *table;               /* NULL before the first use */
+    bool has_failed;                        /* the table could not be made */
+    enum hash_trust trust[ATTACH_DEVICES_MAX];
 };
 
 /* Before any other thread uses it. The locker stays the caller's. Without the second there are no

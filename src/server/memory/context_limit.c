@@ -12,7 +12,6 @@
 #include "gate.h"
 #include "log.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "server_dispatch.h"
 
 static uint64_t threads_of(const struct device *device)
@@ -90,7 +89,7 @@ static bool stays(const struct session *session, CUlimit limit, CUresult result)
 
 CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSetLimit *in)
 {
-    const struct device *device = session_place(session, "cuCtxSetLimit", in->device);
+    const struct device *device = session_find_device(session, "cuCtxSetLimit", in->device);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;

@@ -17,7 +17,6 @@
 #include "ipc_memory.h"
 #include "ipc_share.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "server_dispatch.h"
 #include "sock.h"
 #include "swap.h"

@@ -7,7 +7,6 @@
 #include "device_granule.h"
 #include "fd.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "server_dispatch.h"
 #include "sock.h"
 #include "vmm.h"

@@ -18,7 +18,6 @@
 #include "gate.h"
 #include "host_file.h"
 #include "page_lock.h"
-#include "placement.h"
 #include "quota.h"
 #include "server.h"
 #include "server_dispatch.h"
@@ -169,7 +168,7 @@ static CUresult take_place(struct session *session, struct granule *granule)
 
 static CUresult place_and_map(struct session *session, struct granule *granule, uint64_t offset)
 {
-    CUresult result = session_visit(session, session_find_idle_device(session, 0));
+    CUresult result = session_visit(session, session_device(session, 0));
 
     if (result == CUDA_SUCCESS)
         result = take_place(session, granule);

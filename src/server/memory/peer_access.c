@@ -4,7 +4,6 @@
  * recorded for later granules.
  */
 #include "memory_state.h"
-#include "placement.h"
 #include "server_dispatch.h"
 
 static bool is_pair(struct session *session, uint32_t device, uint32_t peer)

@@ -3,7 +3,6 @@
 
 #include "attach.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "server_dispatch.h"
 
 /* The least size of a holding, so that small reservations share them. */

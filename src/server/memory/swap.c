@@ -7,7 +7,6 @@
 
 #include "device_granule.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "swap_copy.h"
 #include "swap_file.h"
 #include "swap_kept.h"

@@ -7,7 +7,6 @@
 #include "device_granule.h"
 #include "fd.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "swap.h"
 #include "swap_pool.h"
 

@@ -10,7 +10,6 @@
 #include "chunk_hasher.h"
 #include "device_granule.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "swap_copy.h"
 #include "swap_pool.h"
 

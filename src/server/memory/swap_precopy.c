@@ -12,7 +12,6 @@
 #include "cleanup.h"
 #include "fd.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "swap_copy.h"
 
 /* For granules that are made meanwhile. */

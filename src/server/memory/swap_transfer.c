@@ -11,7 +11,6 @@
 #include "device_granule.h"
 #include "log.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "swap_copy.h"
 #include "swap_precopy.h"
 

@@ -12,7 +12,6 @@
 #include "blob.h"
 #include "fd.h"
 #include "memory_state.h"
-#include "placement.h"
 #include "reservation.h"
 #include "server_dispatch.h"
 #include "shm.h"

@@ -15,7 +15,6 @@
 #include "function.h"
 #include "image_check.h"
 #include "memory.h"
-#include "placement.h"
 #include "server_dispatch.h"
 #include "sock.h"
 
@@ -117,7 +116,7 @@ static void leave_module(struct session *session, uint64_t handle, const struct 
 static CUresult check_load(struct session *session, const char *call, uint32_t index,
                            const struct device **ret_device)
 {
-    const struct device *device = session_place(session, call, index);
+    const struct device *device = session_find_device(session, call, index);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;

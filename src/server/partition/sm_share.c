@@ -11,7 +11,6 @@
 
 #include "cleanup.h"
 #include "log.h"
-#include "placement.h"
 #include "server_dispatch.h"
 
 struct session_sm_shares {
@@ -98,15 +97,13 @@ CUresult sm_share_barred(const struct session *session, unsigned device)
 }
 
 /* Takes a partition of `sm_count` multiprocessors, or none when these are all. A client in a static
- * partition stays inside it. Partitions belong to the primary context. */
+ * partition stays inside it. */
 static CUresult take_partition(struct session *session, const struct device *device,
                                unsigned sm_count, struct partition **ret_partition)
 {
     struct partitions *partitions = partitions_of(session, device);
     const struct session_limits *limits = &session->limits;
 
-    if (session_is_in_spare(session, (unsigned)device->ordinal))
-        return CUDA_ERROR_NOT_SUPPORTED;
     if (is_fixed(session, (unsigned)device->ordinal))
         return partitions_take_within(partitions, session, limits->fixed_first, limits->fixed_count,
                                       sm_count, ret_partition);
@@ -171,8 +168,6 @@ CUresult sm_share_open(struct session *session, unsigned device, unsigned *ret_s
                                            session->limits.sm_centipercent);
     *ret_sm_count = share->sm_count;
     CUresult result = take_partition(session, share->device, share->sm_count, &share->partition);
-    if (share->partition)
-        session_stay_primary(session, device);
     if (result == CUDA_SUCCESS && is_fixed(session, device))
         take_lent_chunks(session, share);
     settle_lending(session, share);
@@ -213,8 +208,6 @@ static void resize(struct session *session, struct sm_share *share, unsigned sm_
 
     if (now != sm_count) {
         CUresult result = take_partition(session, share->device, sm_count, &share->partition);
-        if (result == CUDA_ERROR_NOT_SUPPORTED)
-            log_line("SM shares are not enforced in the spare context");
         if (result != CUDA_SUCCESS) {
             session_log_event(session, 0, " keeps its %u SMs of device %d: %s", now,
                               share->device->ordinal, driver_error_name(result));
@@ -326,16 +319,10 @@ static CUresult sm_share_create(struct session *session, const struct device *de
 
 /* Whether the client may have one more share of a device; its context is current then. */
 static CUresult admit(struct session *session, const char *call, const struct device *device,
-                      unsigned index, CUresult refusal)
+                      unsigned index)
 {
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
-    if (!session_stay_primary(session, index)) {
-        session_log_error(
-            session, "%s: there are no SM shares in the spare context, where this client works",
-            call);
-        return refusal;
-    }
     if (session->sm_shares->count >= SM_SHARES_MAX) {
         session_log_error(session, "%s: more than %u contexts with an SM share", call,
                           SM_SHARES_MAX);
@@ -351,8 +338,7 @@ CUresult serve_fnShareCreate(struct session *session, const struct wire_fnShareC
     const struct device *device = session_find_device(session, "cuCtxCreate", in->device);
     struct sm_share *share = NULL;
     unsigned sm_count = 0;
-    CUresult result =
-        admit(session, "cuCtxCreate", device, in->device, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+    CUresult result = admit(session, "cuCtxCreate", device, in->device);
 
     if (result == CUDA_SUCCESS)
         result = count_wanted(session, device, in, &sm_count);
@@ -429,8 +415,7 @@ CUresult serve_fnShareCreateOf(struct session *session, const struct wire_fnShar
 {
     const struct device *device = session_find_device(session, "cuGreenCtxCreate", in->device);
     struct sm_share *share = NULL;
-    CUresult result =
-        admit(session, "cuGreenCtxCreate", device, in->device, CUDA_ERROR_NOT_SUPPORTED);
+    CUresult result = admit(session, "cuGreenCtxCreate", device, in->device);
 
     if (result == CUDA_SUCCESS)
         result = sm_share_create_of(session, device, in->groups, &share);

@@ -35,7 +35,7 @@ int server_printf_init(struct server *server)
     if (!printer)
         return -ENOMEM;
     pthread_mutex_init(&printer->lock, NULL);
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++) {
         pthread_mutex_init(&printer->contexts[i].collecting, NULL);
         list_init(&printer->contexts[i].clients);
     }
@@ -55,7 +55,7 @@ int session_printf_init(struct session *session)
     if (!printf)
         return -ENOMEM;
     pthread_mutex_init(&printf->lock, NULL);
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++) {
         list_init(&printf->clients[i].link);
         printf->clients[i].session = session;
     }
@@ -92,7 +92,7 @@ static void add_formats(struct printf_client *client, unsigned context,
 /* A client that sees a kernel's fence also sees that its output is pending. */
 void device_printf_begin(struct stream *stream, struct print_formats *formats)
 {
-    const unsigned context = stream->device->index;
+    const unsigned context = stream->device->ordinal;
     struct printf_client *client = &stream->session->printf->clients[context];
 
     if (!print_format_set_has(&client->formats, formats))
@@ -114,12 +114,12 @@ static void remove_client(struct printf_client *client)
 
 static CUresult flush_held(struct server_printf *printer, const struct device *device)
 {
-    struct printf_context *context = &printer->contexts[device->index];
+    struct printf_context *context = &printer->contexts[device->ordinal];
 
-    driver_output_is_of(device->index);
+    driver_output_is_of(device->ordinal);
     CUresult result = driver.cuStreamSynchronize(device->watch);
     driver_output_is_of(DRIVER_OUTPUT_UNKNOWN);
-    if (printf_distribute_held(printer, device->index))
+    if (printf_distribute_held(printer, device->ordinal))
         context->printed_at = clock_ns();
     return result;
 }
@@ -144,7 +144,7 @@ static CUresult flush_all_held(struct server_printf *printer, const struct devic
     CUresult result = flush_held(printer, device);
 
     for (unsigned i = 0; i < FLUSHES_MORE && result == CUDA_SUCCESS &&
-                         others_print(printer, client, &printer->contexts[device->index]);
+                         others_print(printer, client, &printer->contexts[device->ordinal]);
          i++) {
         nanosleep(&pause, NULL);
         result = flush_held(printer, device);
@@ -164,7 +164,7 @@ static CUresult collect_in(struct printf_client *client, const struct device *de
         return result;
     bool done = print_checkpoints_are_reached(session, device);
     _cleanup_mutex_ pthread_mutex_t *collecting =
-        mutex_hold(&printer->contexts[device->index].collecting);
+        mutex_hold(&printer->contexts[device->ordinal].collecting);
     result = flush_all_held(printer, device, client);
     if (done)
         remove_client(client);
@@ -177,7 +177,7 @@ static bool collect_all(struct session *session)
     const struct devices *devices = &session->server->devices;
     bool done = true;
 
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++) {
         struct printf_client *client = &session->printf->clients[i];
 
         if (!printf_client_may_print(client))
@@ -190,7 +190,7 @@ static bool collect_all(struct session *session)
 
 static bool may_print(const struct session *session)
 {
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++) {
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++) {
         if (printf_client_may_print(&session->printf->clients[i]))
             return true;
     }
@@ -253,7 +253,7 @@ static void log_left_output(const struct session *session)
 void device_printf_forget(struct session *session)
 {
     collect_all(session);
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++)
         remove_client(&session->printf->clients[i]);
     log_left_output(session);
     backlog_drop(&session->printf->backlog);
@@ -267,7 +267,7 @@ static void distribute_all(struct server *server)
 
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += FAULT_TIMEOUT_S;
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+    for (unsigned i = 0; i < server->devices.count; i++) {
         if (!pthread_mutex_timedlock(&printer->contexts[i].collecting, &until))
             printf_distribute_held(printer, i);
     }

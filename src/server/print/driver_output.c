@@ -27,7 +27,7 @@
 
 static struct {
     pthread_mutex_t lock; /* taken inside calls of a driver, so its holder makes no such call */
-    struct driver_writes out[DEVICE_CONTEXTS_MAX + 1], errors;
+    struct driver_writes out[ATTACH_DEVICES_MAX + 1], errors;
     struct error_budget lost; /* of log lines about lost output */
 } captured = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

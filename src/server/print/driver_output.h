@@ -22,7 +22,7 @@ struct driver_writes {
 };
 
 /* Writes during other calls, and by threads of the driver. */
-#define DRIVER_OUTPUT_UNKNOWN DEVICE_CONTEXTS_MAX
+#define DRIVER_OUTPUT_UNKNOWN ATTACH_DEVICES_MAX
 
 /* Before a driver is loaded. 0 or -errno. */
 int driver_output_capture(void);

@@ -34,11 +34,11 @@ struct printf_context {
 struct server_printf {
     pthread_mutex_t lock;
     struct error_budget unknown; /* of lines about output of unknown clients; under `lock` */
-    struct printf_context contexts[DEVICE_CONTEXTS_MAX]; /* by device->index */
+    struct printf_context contexts[ATTACH_DEVICES_MAX]; /* by device->ordinal */
 };
 
 struct session_printf {
-    struct printf_client clients[DEVICE_CONTEXTS_MAX]; /* by device->index */
+    struct printf_client clients[ATTACH_DEVICES_MAX]; /* by device->ordinal */
     bool pending;         /* session thread: as channel_output_pending() tells the client */
     bool is_mixed;        /* under the server's `lock`: the log says so */
     pthread_mutex_t lock; /* guards what follows */

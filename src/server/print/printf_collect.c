@@ -198,7 +198,7 @@ static void distribute(struct output *output)
 /* Output of other calls comes first, because it is older. */
 bool printf_distribute_held(struct server_printf *printer, unsigned context)
 {
-    struct output unknown = {.printer = printer, .last = DEVICE_CONTEXTS_MAX - 1};
+    struct output unknown = {.printer = printer, .last = ATTACH_DEVICES_MAX - 1};
     struct output known = {.printer = printer, .first = context, .last = context};
 
     driver_output_take(DRIVER_OUTPUT_UNKNOWN, &unknown.writes);

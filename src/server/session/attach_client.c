@@ -16,8 +16,8 @@
 #include "lending.h"
 #include "limits_text.h"
 #include "log.h"
+#include "long_work_watch.h"
 #include "memory.h"
-#include "placement.h"
 #include "region.h"
 #include "server_life.h"
 #include "session_life.h"
@@ -116,6 +116,7 @@ static bool open_channel(struct session *session)
     }
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
     session->channel = channel;
+    long_work_greet(session);
     return true;
 }
 
@@ -395,9 +396,7 @@ static bool negotiate(struct session *session)
     apply_requested_limits(session);
     return check_hello(session) && open_channel(session) &&
            session_visit(session, &session->server->devices.device[0]) == CUDA_SUCCESS &&
-           take_sm_shares(session) &&
-           session_visit(session, session_find_idle_device(session, 0)) == CUDA_SUCCESS &&
-           find_window(session) && allow_shared_region(session);
+           take_sm_shares(session) && find_window(session) && allow_shared_region(session);
 }
 
 bool attach_client(struct session *session)

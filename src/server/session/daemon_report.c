@@ -53,8 +53,6 @@ void daemon_report_ready(struct server *server)
     ready.max_clients = server->life->clients_max;
     for (unsigned i = 0; i < server->devices.count; i++) {
         describe_device(&server->devices.device[i], &ready.devices[i]);
-        ready.devices[i].has_spare = server->devices.has_spares;
-        ready.devices[i].spare_mib = (uint32_t)(server->devices.spare_memory[i] >> 20);
         ready.devices[i].own_mib = (uint32_t)(server->devices.own_memory[i] >> 20);
         ready.devices[i].clustered_sms = partitions_clustered_sms(&server->partitions[i]);
     }
@@ -224,6 +222,15 @@ void daemon_report_result(struct server *server, uint32_t request, int status)
 void daemon_report_client_stays(struct server *server, uint32_t request, uint32_t obstacle)
 {
     daemon_report_result(server, request, (int)obstacle);
+}
+
+void daemon_report_move_wish(struct server *server, const struct session *session)
+{
+    struct server_move_wish wish;
+
+    server_message_init(&wish, SERVER_MOVE_WISH, 0);
+    wish.id = session->id;
+    daemon_report_send(server, &wish);
 }
 
 void daemon_report_move_ends(struct server *server, const struct session *session)

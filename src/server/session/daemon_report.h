@@ -23,6 +23,9 @@ void daemon_report_client_gone(struct server *server, const struct session *sess
 void daemon_report_client_refused(struct server *server, uint32_t id, CUresult status,
                                   const char *text);
 
+/* The client asks for a move to another lane. */
+void daemon_report_move_wish(struct server *server, const struct session *session);
+
 /* Answers an order to move the client to another lane. The client stays, or it has ended, by moving
  * or otherwise. Without an order the second sends nothing. */
 void daemon_report_client_stays(struct server *server, uint32_t request, uint32_t obstacle);

@@ -68,6 +68,8 @@ static void update_session(struct server *server, struct session *session)
     }
     if (session_leave_answer(session, &request, &obstacle))
         daemon_report_client_stays(server, request, obstacle);
+    if (session_leave_take_wish(session))
+        daemon_report_move_wish(server, session);
     if (is_over(session))
         reap(server, session);
 }

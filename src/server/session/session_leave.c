@@ -28,6 +28,12 @@ static uint32_t refusal(enum move_obstacle obstacle)
     return LEAVE_REFUSED | (uint32_t)obstacle << LEAVE_OBSTACLE_SHIFT;
 }
 
+static void change_from_rest(struct session *session, uint32_t to)
+{
+    if (!channel_server_leave_change(session->channel, LEAVE_NONE, to))
+        channel_server_leave_change(session->channel, LEAVE_PENDING, to);
+}
+
 void session_leave_order(struct session *session, const struct server_move_client *order)
 {
     struct session_life *life = session->life;
@@ -36,16 +42,21 @@ void session_leave_order(struct session *session, const struct server_move_clien
     life->leave_request = order->header.request;
     life->leaves_gently = order->gentle != 0;
     life->leave_ordered = true;
-    channel_server_leave_change(session->channel, LEAVE_NONE,
-                                is_dear ? refusal(OBSTACLE_PINNED) : LEAVE_WANTED);
+    change_from_rest(session, is_dear ? refusal(OBSTACLE_PINNED) : LEAVE_WANTED);
 }
 
 /* A client that waits for the grant goes on here. */
 void session_leave_withdraw(struct session *session)
 {
     session->life->leave_ordered = false;
-    if (!channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_NONE))
-        channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_NONE);
+    if (!channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_NONE) &&
+        !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_NONE))
+        channel_server_leave_change(session->channel, LEAVE_PENDING, LEAVE_NONE);
+}
+
+bool session_leave_take_wish(struct session *session)
+{
+    return atomic_exchange(&session->life->leave_wished, false);
 }
 
 static bool is_refusal(uint32_t word)
@@ -99,6 +110,16 @@ void session_leave_watch(struct server *server)
 }
 
 /* ---- the session thread ---- */
+
+bool session_leave_wish(struct session *session)
+{
+    if (session->server->life->alone ||
+        !channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_PENDING))
+        return false;
+    atomic_store(&session->life->leave_wished, true);
+    server_notify(session->server);
+    return true;
+}
 
 static bool client_asks(const struct session *session)
 {

@@ -49,6 +49,7 @@ struct session_life {
     atomic_bool leave_ordered; /* the client is to move to another server */
     atomic_bool leaves_gently; /* ... but not at any price */
     atomic_bool leaves;        /* it may, and is about to hang up */
+    atomic_bool leave_wished;  /* it asks for an order, and the daemon does not know yet */
 
     /* The watchdog's, under the server's lock. */
     struct session_load load;

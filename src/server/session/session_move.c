@@ -1,52 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves a client from one context of the server to the other. Its memory belongs to no context and
- * stays. All other objects end here, while none is at work. The client then recreates them, as it
- * does after the end of a server.
+ * A client that is about to load code asks whether it had better do so in another lane. It had if
+ * others have long kernels here. Then the daemon is asked to order the move (session_leave.h).
  */
-#include "array.h"
 #include "clock.h"
-#include "graph.h"
-#include "lending.h"
 #include "log.h"
-#include "placement.h"
+#include "long_work_watch.h"
 #include "server_dispatch.h"
-#include "server_module.h"
 #include "session.h"
 #include "session_idle.h"
-#include "sm_share.h"
-#include "stream.h"
+#include "session_leave.h"
 
 #define IDLE_TIMEOUT_NS (20 * NS_PER_MS)
-
-static void check_object(void *context, uint64_t handle, void *object)
-{
-    bool *stays = context;
-
-    switch (handle_type(handle)) {
-    case WIRE_STREAM:
-    case WIRE_EVENT:
-    case WIRE_FUNCTION:
-    case WIRE_GRAPH:
-        break;
-    case WIRE_MODULE:
-        *stays |= module_has_state(object);
-        break;
-    default:
-        *stays = true;
-    }
-}
-
-/* The contents of variables and arrays would be lost, and an SM share belongs to one context. */
-static bool has_to_stay(struct session *session)
-{
-    bool stays = false;
-
-    for (unsigned i = 0; i < session->server->devices.count; i++)
-        stays |= sm_share_own(session, i)->partition != NULL;
-    handles_for_each(&session->objects, check_object, &stays);
-    return stays;
-}
 
 /* Waits briefly, because short kernels end soon. */
 static bool become_idle(struct session *session)
@@ -59,16 +24,8 @@ static bool become_idle(struct session *session)
 
 CUresult serve_fnMove(struct session *session, const struct wire_fnMove *in)
 {
-    if (!session->server->devices.has_spares || has_to_stay(session))
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if (!become_idle(session))
+    if (!become_idle(session) || !long_work_is_in_the_way(session) || !session_leave_wish(session))
         return CUDA_ERROR_NOT_READY;
-    session_log(session, " leaves the %s context, with %u objects",
-                session->spare_mask ? "spare" : "primary", in->handles);
-    graphs_forget_all(session);
-    streams_forget_all(session);
-    modules_forget_all(session);
-    session_unplace(session);
-    lending_begin(session);
+    session_log(session, " asks for a lane without long kernels, with %u objects", in->handles);
     return CUDA_SUCCESS;
 }

@@ -9,7 +9,6 @@
 
 #include "ipc_event.h"
 #include "ipc_share.h"
-#include "placement.h"
 #include "refused_objects.h"
 #include "server_dispatch.h"
 #include "stream_state.h"
@@ -37,7 +36,7 @@ static CUresult add_event(struct session *session, const struct wire_cuEventCrea
 /* As with streams, an event that the driver refuses is kept without the driver's. */
 CUresult serve_cuEventCreate(struct session *session, const struct wire_cuEventCreate *in)
 {
-    const struct device *device = session_place(session, "cuEventCreate", in->device);
+    const struct device *device = session_find_device(session, "cuEventCreate", in->device);
     struct event *event;
 
     if (!device)

@@ -30,7 +30,7 @@ static CUresult add_event_of(struct ipc_share *share, const struct device *devic
 
     if (result != CUDA_SUCCESS)
         return result;
-    if (!atomic_compare_exchange_strong(&share->events[device->index], &before, made))
+    if (!atomic_compare_exchange_strong(&share->events[device->ordinal], &before, made))
         spare_event_keep(device, made);
     *ret_event = before ? before : made;
     return CUDA_SUCCESS;
@@ -38,7 +38,7 @@ static CUresult add_event_of(struct ipc_share *share, const struct device *devic
 
 CUresult event_driver_in(const struct event *event, const struct device *device, CUevent *ret_event)
 {
-    CUevent known = event->share ? atomic_load_explicit(&event->share->events[device->index],
+    CUevent known = event->share ? atomic_load_explicit(&event->share->events[device->ordinal],
                                                         memory_order_acquire)
                                  : event->driver;
 
@@ -58,7 +58,7 @@ static CUresult share_event(struct event *event)
         &(struct ipc_share){.kind = IPC_EVENT, .device = event->device, .event = event->driver});
     if (!event->share)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    event->share->events[event->device->index] = event->driver;
+    event->share->events[event->device->ordinal] = event->driver;
     event->driver = NULL;
     return CUDA_SUCCESS;
 }

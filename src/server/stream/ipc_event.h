@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events that several clients use: each client has a handle of its own for what they share. The
- * driver records an event only in streams of its own context. So a client in another context or on
- * another device records another event of the driver's, and waits are for the last one.
+ * driver records an event only in streams of its own context. So a client on another
+ * device records another event of the driver's, and waits are for the last one.
  */
 #pragma once
 

@@ -7,8 +7,8 @@
 #include "clock.h"
 #include "fence.h"
 #include "gate.h"
+#include "idle.h"
 #include "log.h"
-#include "placement.h"
 #include "stream_state.h"
 
 /* Long work keeps a stream busy for so many rounds after the one that sees it first, and no fence
@@ -17,9 +17,6 @@
 
 /* Between two checkpoints of a client whose kernels are short lies less. */
 #define PROGRESS_NS (200 * NS_PER_MS)
-
-/* So many rounds without long work make a context worth going back to. */
-#define IDLE_ROUNDS 20u
 
 /* After so many the log says it when there is long work again. */
 #define LOGGED_ROUNDS 5u
@@ -59,7 +56,7 @@ static bool watch_session(const struct device *device, const struct session *ses
 /* The gate is held, so no call that waits for all streams makes the queries wait. */
 static unsigned count_workers(struct server *server, const struct device *device)
 {
-    uint64_t bit = 1ull << device->index;
+    uint64_t bit = 1ull << device->ordinal;
     unsigned workers = 0;
 
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
@@ -82,35 +79,32 @@ static void watch_context(struct server *server, const struct device *device)
     unsigned workers = count_workers(server, device);
 
     gate_leave(device->gate);
-    if (workers && server->streams->long_work[device->index].idle_rounds >= LOGGED_ROUNDS)
-        log_line("Long kernels run in the %s context of device %u",
-                 device->index == (unsigned)device->ordinal ? "primary" : "spare",
-                 (unsigned)device->ordinal);
-    server->streams->long_work[device->index].workers = workers;
-    server->streams->long_work[device->index].idle_rounds =
-        workers ? 0 : server->streams->long_work[device->index].idle_rounds + 1;
+    if (workers && server->streams->long_work[device->ordinal].idle_rounds >= LOGGED_ROUNDS)
+        log_line("Long kernels run on device %d", device->ordinal);
+    server->streams->long_work[device->ordinal].workers = workers;
+    server->streams->long_work[device->ordinal].idle_rounds =
+        workers ? 0 : server->streams->long_work[device->ordinal].idle_rounds + 1;
 }
 
-static bool wants_move_on(const struct session *session, unsigned ordinal)
+static bool has_long_work_of_others(const struct session *session)
 {
     const struct server *server = session->server;
-    bool in_spare = session_is_in_spare(session, ordinal);
-    unsigned spare = server->devices.count + ordinal;
-    unsigned here = in_spare ? spare : ordinal, there = in_spare ? ordinal : spare;
-    unsigned own = session->streams->long_work_mask >> here & 1;
 
-    if (server->streams->long_work[there].workers)
-        return false;
-    return server->streams->long_work[here].workers > own ||
-           (in_spare && server->streams->long_work[there].idle_rounds >= IDLE_ROUNDS);
+    for (unsigned i = 0; i < server->devices.count; i++) {
+        unsigned own = session->streams->long_work_mask >> i & 1;
+
+        if (session->device_mask >> i & 1 && server->streams->long_work[i].workers > own)
+            return true;
+    }
+    return false;
 }
 
+/* What began a moment ago has not been seen, so a new client asks before its first code in any
+ * case. */
 static void tell(const struct session *session)
 {
-    bool wanted = false;
+    bool wanted = !session->streams->has_asked || has_long_work_of_others(session);
 
-    for (unsigned i = 0; i < session->server->devices.count; i++)
-        wanted |= session->device_mask >> i & 1 && wants_move_on(session, i);
     if (wanted != session->streams->move_wanted)
         channel_server_want_move(session->channel, wanted);
     session->streams->move_wanted = wanted;
@@ -125,20 +119,53 @@ static void tell_all(struct server *server)
     }
 }
 
-void long_work_watch(struct server *server)
-{
-    if (!server->devices.has_spares && !server->streams->reports_long_work)
-        return;
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
-        watch_context(server, &server->devices.device[i]);
-    if (server->devices.has_spares)
-        tell_all(server);
-}
-
-bool long_work_is_seen(const struct server *server)
+static bool has_any_long_work(const struct server *server)
 {
     for (unsigned i = 0; i < server->devices.count; i++)
         if (server->streams->long_work[i].workers)
             return true;
     return false;
+}
+
+void long_work_watch(struct server *server)
+{
+    if (!server->asks_for_lanes)
+        return;
+    for (unsigned i = 0; i < server->devices.count; i++)
+        watch_context(server, &server->devices.device[i]);
+    tell_all(server);
+    server->streams->long_work_seen = has_any_long_work(server);
+}
+
+void long_work_greet(const struct session *session)
+{
+    session->streams->move_wanted = session->server->asks_for_lanes;
+    if (session->server->asks_for_lanes)
+        channel_server_want_move(session->channel, true);
+}
+
+/* A client that has not used a device yet may use any. */
+static bool may_use(const struct session *session, unsigned ordinal)
+{
+    return !session->device_mask || session->device_mask >> ordinal & 1;
+}
+
+bool long_work_is_in_the_way(struct session *session)
+{
+    const struct devices *devices = &session->server->devices;
+
+    session->streams->has_asked = true;
+    for (unsigned i = 0; i < devices->count; i++) {
+        const struct device *device = &devices->device[i];
+
+        if (may_use(session, i) && session_visit(session, device) == CUDA_SUCCESS &&
+            idle_has_long_work(session, device))
+            return true;
+    }
+    return false;
+}
+
+bool long_work_is_seen(const struct server *server)
+{
+    return server->streams->long_work_seen;
 }

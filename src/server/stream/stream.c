@@ -19,7 +19,6 @@
 #include "fence.h"
 #include "lending.h"
 #include "log.h"
-#include "placement.h"
 #include "refused_objects.h"
 #include "server_dispatch.h"
 #include "sm_share.h"
@@ -139,7 +138,7 @@ static CUresult stream_check(struct session *session,
                              const struct wire_cuStreamCreateWithPriority *in,
                              const struct device **ret_device)
 {
-    const struct device *device = session_place(session, "cuStreamCreate", in->device);
+    const struct device *device = session_find_device(session, "cuStreamCreate", in->device);
 
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;

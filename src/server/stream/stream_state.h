@@ -14,12 +14,12 @@
 struct server_streams {
     struct list observers; /* struct stream_observer */
     struct {
-        atomic_uint workers;          /* clients with long work there */
-        unsigned idle_rounds;         /* since when there is none */
-    } long_work[DEVICE_CONTEXTS_MAX]; /* the watchdog's: long_work_watch.c */
-    bool reports_long_work;           /* to the daemon, also without spare contexts */
-    bool no_flow_control;             /* streams take all at once */
-    atomic_uint borrowers;            /* clients that may borrow: lending.c */
+        unsigned workers;            /* clients with long work there */
+        unsigned idle_rounds;        /* since when there is none */
+    } long_work[ATTACH_DEVICES_MAX]; /* the watchdog's: long_work_watch.c */
+    atomic_bool long_work_seen;      /* anywhere, and clients have been told */
+    bool no_flow_control;            /* streams take all at once */
+    atomic_uint borrowers;           /* clients that may borrow: lending.c */
 };
 
 /* What other threads may know about the stream of a fence word. */
@@ -52,6 +52,8 @@ struct session_streams {
     struct lending lending; /* under the server's lock */
 
     /* The watchdog's: long_work_watch.c. */
-    uint64_t long_work_mask; /* bit i: long work in context i */
+    uint64_t long_work_mask; /* bit i: long work on device i */
     bool move_wanted;        /* as the client was told last */
+
+    atomic_bool has_asked; /* for another lane */
 };

@@ -11,7 +11,6 @@
 #include "fence.h"
 #include "launch_batch.h"
 #include "log.h"
-#include "placement.h"
 #include "quota.h"
 #include "server_life.h"
 #include "session_life.h"

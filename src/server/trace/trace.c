@@ -65,7 +65,7 @@ struct session_trace {
     struct graph_timer timer;
     uint64_t stream_handle;     /* of the command that runs */
     struct traced_command node; /* of the graph that it launches */
-    struct time_base bases[DEVICE_CONTEXTS_MAX];
+    struct time_base bases[ATTACH_DEVICES_MAX];
     struct pending_work pending[PENDING_MAX]; /* a ring */
     unsigned first, count;
 };
@@ -212,7 +212,7 @@ static void drop_old_base(const struct session_trace *trace, struct time_base *b
 /* The watchdog's stream is idle, so its event is reached at once. */
 static bool make_base(struct session_trace *trace, const struct device *device)
 {
-    struct time_base *base = &trace->bases[device->index];
+    struct time_base *base = &trace->bases[device->ordinal];
     uint64_t before;
 
     drop_old_base(trace, base);
@@ -352,7 +352,7 @@ static void add_pending(struct session_trace *trace, const struct traced_command
     memcpy(work->record.block, command->block, sizeof(command->block));
     text_copy(work->record.name, sizeof(work->record.name), command->name);
     work->gap_ns = find_gap(trace, command, now);
-    work->base = &trace->bases[command->stream->device->index];
+    work->base = &trace->bases[command->stream->device->ordinal];
     work->before = command->before;
     work->behind = behind;
     trace->count++;
@@ -535,7 +535,7 @@ static void leave_trace(struct session_trace *trace)
 void session_trace_end(struct session_trace *trace)
 {
     session_trace_collect_last(trace);
-    for (unsigned i = 0; i < DEVICE_CONTEXTS_MAX; i++)
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++)
         if (trace->bases[i].event)
             driver.cuEventDestroy_v2(trace->bases[i].event);
     trace->session->life->tracing = NULL;

@@ -90,7 +90,6 @@ static bool load_on(struct code_cache *cache, const struct device *device,
                CUDA_SUCCESS;
 }
 
-/* Loads into the primary contexts only. A client of a spare context loads its code itself. */
 static void load_on_all(struct code_cache *cache, const struct code_entry *entry,
                         const struct code_kernels *kernels)
 {

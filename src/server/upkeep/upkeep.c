@@ -99,7 +99,7 @@ static void unload_libraries(struct server *server)
 
 static struct device *find_short_of_capacity(struct server *server)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
+    for (unsigned i = 0; i < server->devices.count; i++)
         if (capacity_is_low(&server->devices.device[i]))
             return &server->devices.device[i];
     return NULL;
@@ -261,8 +261,7 @@ static bool trim_device(struct server *server, unsigned index)
 {
     if (device_enter(&server->devices.device[index]) != CUDA_SUCCESS)
         return false;
-    if (index < server->devices.count)
-        partitions_trim(&server->partitions[index]);
+    partitions_trim(&server->partitions[index]);
     module_cache_trim(server_module_cache(server), &server->devices.device[index]);
     return server_is_empty(server) &&
            context_limits_restore(server, &server->devices.device[index]);
@@ -271,7 +270,7 @@ static bool trim_device(struct server *server, unsigned index)
 /* False when a client has come. */
 static bool trim(struct server *server)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+    for (unsigned i = 0; i < server->devices.count; i++) {
         if (!trim_device(server, i))
             return false;
     }

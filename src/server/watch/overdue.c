@@ -37,6 +37,6 @@ static bool end_client(void *context, uint32_t id)
 
 void overdue_watch(struct server *server)
 {
-    for (unsigned i = 0; i < devices_context_count(&server->devices); i++)
+    for (unsigned i = 0; i < server->devices.count; i++)
         gate_set_overdue(server->devices.device[i].gate, end_client, server);
 }

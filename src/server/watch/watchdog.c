@@ -47,11 +47,11 @@ static void *watchdog_thread(void *context)
     struct upkeep upkeep = {0};
 
     for (unsigned round = 0;; round++) {
-        for (unsigned i = 0; i < devices_context_count(&server->devices); i++) {
+        for (unsigned i = 0; i < server->devices.count; i++) {
             struct device *device = &server->devices.device[i];
             if (!server_is_empty(server))
                 query_device(server, device);
-            if (round % MEMORY_ROUNDS == 0 && i < server->devices.count)
+            if (round % MEMORY_ROUNDS == 0)
                 sample_free_memory(device);
         }
         copy_load_update(server);

@@ -67,7 +67,7 @@ static void each_context_records_its_own(void **state)
     struct event *event = make_event(fixture), *opened;
 
     devices[1] = devices[0];
-    devices[1].index = 1;
+    devices[1].ordinal = 1;
     name_event(fixture, event, &name);
     opened = open_event(friend, &name);
     fake_trace();
