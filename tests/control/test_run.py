@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """funnel run and its limits, and what start and stop refuse. With the real server on the software GPU."""
 import os
+import pathlib
 import subprocess
 
 import harness
@@ -112,12 +113,15 @@ class Run(harness.TestCase):
     # ---- the daemon that funnel run starts ----
 
     def test_settings_of_the_program_are_not_the_daemons(self):
-        process = self.begin(**LIMITS, CUDA_VISIBLE_DEVICES="1", FUNNEL_SHOW_LIMIT="1")
+        process = self.begin(**LIMITS, CUDA_VISIBLE_DEVICES="1", FUNNEL_SHOW_LIMIT="1",
+                             CUDA_INJECTION64_PATH="/nonexistent/libtrace.so")
         self.assertEqual(self.limits_of(process)[:3], (25.0, None, 1))
         self.assertEqual([d["ordinal"] for d in self.client_of(process)["devices"]], [1])
         default, = [row for row in self.funnel_json("limits")["limits"]
                     if row["scope"] == "daemon"]
         self.assertEqual((default["sm_percent"], default["priority"]), (100.0, 0))
+        given = pathlib.Path(f"/proc/{self.daemon_pid()}/environ").read_bytes()
+        self.assertNotIn(b"CUDA_INJECTION64_PATH", given)
         self.assertIn("totals that show the limit", self.control_log())
         self.assertEqual(self.limits_of(self.begin()), (100.0, None, 0, ""))
         self.assertEqual(self.control_log().count("totals that show the limit"), 1)

@@ -82,7 +82,8 @@ static void silence_errors(void)
         dup2(null, STDERR_FILENO);
 }
 
-/* A daemon takes these as defaults for all programs, and as the devices of its servers. */
+/* A daemon takes these as defaults for all programs, and as the devices of its servers. A library
+ * of a profiler would be loaded by the driver of the server. */
 static void forget_program_settings(void)
 {
     unsetenv("CUDA_VISIBLE_DEVICES");
@@ -90,6 +91,7 @@ static void forget_program_settings(void)
     unsetenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
     unsetenv("CUDA_MPS_CLIENT_PRIORITY");
     unsetenv("FUNNEL_SHOW_LIMIT");
+    unsetenv("CUDA_INJECTION64_PATH");
 }
 
 _Noreturn static void become_daemon(const char *program, const struct daemon_options *options)
