@@ -385,7 +385,8 @@ static void end_precopy(struct session *session)
     struct program_suspend *suspend = suspend_of(session);
 
     swap_precopy_end(session);
-    suspend->is_precopied = suspend->leaving = false;
+    suspend->is_precopied = false;
+    suspend->leaving = false;
 }
 
 static void begin_precopy(struct session *session)
