@@ -116,7 +116,7 @@ class Trace(harness.TestCase):
                             if "waited_for" in e.get("args", {})))
 
     def test_one_client(self):
-        one, other = self.begin_pauses(), self.begin("matmul", "-n", "32")
+        one, other = self.begin_pauses(), self.begin_pauses()
         only = self.trace("--client", str(other), until=lambda events: events)
         self.assertEqual({e["pid"] for e in only}, {other})
         self.assertEqual({e["pid"] for e in self.trace_kernels(one, other)}, {one, other})
