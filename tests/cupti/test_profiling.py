@@ -125,6 +125,8 @@ wait type 4 from cuCtxSynchronize
 TRACER = """21 entered, 21 left, 3 kernels, 6 copies, 3 memsets
 42 entered, 42 left, 6 kernels, 12 copies, 6 memsets
 """
+# Programs that check themselves, and make most things that records and callbacks name.
+CHECKED = ["callbacks", "captures", "contexts", "graph_memory", "graphs", "links", "modules", "pools", "references", "vmm"]
 # Which knows nothing of the library that its driver loads.
 TOLD = """
 import ctypes
@@ -226,6 +228,15 @@ class Profiling(harness.TestCase):
         library = os.path.join(harness.BUILD, "tests/cupti/libinjected.so")
         self.assert_prints(self.begin(sys.executable, "-c", TOLD, CUDA_INJECTION64_PATH=library),
                            "the library is there\n3 kernels were seen\n")
+
+    def test_programs_under_a_profiler_of_everything(self):
+        library = os.path.join(harness.BUILD, "tests/cupti/libinjected.so")
+        for name in CHECKED:
+            process = self.begin(os.path.join(harness.BUILD, "tests/api", name), CUDA_INJECTION64_PATH=library)
+            output, _ = process.communicate()
+            self.assertEqual(process.returncode, 0, output)
+            self.assertRegex(output, r"\d+ kernels were seen")
+            self.assertNotRegex(output, r"(?m)^wrong: ")
 
     def test_libraries_that_the_driver_does_not_load(self):
         for library in ("/nonexistent/libinjected.so", "libToolsInjection64.so", "none", "libc.so.6"):
