@@ -5,7 +5,7 @@
 Its kernels are short or long, and the queue of its stream is never empty. Beside it new programs
 load code that the server has never seen, and set a larger stack. That waits for all streams in a
 driver like NVIDIA's (FUNNEL_SOFT_STALLS). A witness launches and waits. All of them must come to
-their end while the flood goes on; there is no spare context. Nothing here is a matter of time but
+their end while the flood goes on; there is no spare lane. Nothing here is a matter of time but
 that. How long it took is printed.
 """
 import itertools

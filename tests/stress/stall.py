@@ -3,7 +3,7 @@
 """Clients that wait for another are named in the log and in `funnel status`. A server that stands
 still for longer than the stall timeout is replaced.
 
-The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS), and there is no spare context. The server
+The driver behaves as NVIDIA's does (FUNNEL_SOFT_STALLS), and there is no spare lane. The server
 makes calls that wait for all kernels at once (FUNNEL_OFF=idle-point). A program with new code waits
 for a kernel that runs until it is told to end, and a witness that launches waits behind it. Then a
 server is stopped by a signal, so that its heartbeat is missing.

@@ -43,6 +43,9 @@
 #define ASK_TIMEOUT_NS (500 * NS_PER_MS)
 #define ASK_PAUSE_NS (20 * NS_PER_MS)
 
+/* After that it asks no more for a while: a program may load code a thousand times. */
+#define REFUSED_PAUSE_NS (5 * NS_PER_SEC)
+
 /* It waits so long for an order: another lane may have to start. */
 #define ORDER_TIMEOUT_NS (10 * NS_PER_SEC)
 
@@ -297,8 +300,13 @@ static void consider_better_lane(void)
 
     if (clock_ns() < recovery.next_wish)
         return;
-    while (ask_for_order() && !await_order() && clock_ns() < until)
+    while (ask_for_order() && !await_order()) {
+        if (clock_ns() >= until) {
+            recovery.next_wish = clock_ns() + REFUSED_PAUSE_NS;
+            break;
+        }
         nanosleep(&pause, NULL);
+    }
     recovery_consider_leaving();
     /* It may have found that the server has ended. */
     if (channel_error(&client->channel) != CUDA_SUCCESS)
