@@ -43,7 +43,7 @@ def kill_one(funnel, chance):
     name = chance.choice(list(harness.PROGRAMS))
     # Far more rounds than it can do.
     program = funnel.start_program(name, *harness.PROGRAMS[name][:2], "-r", "1000000")
-    time.sleep(chance.uniform(0, 0.3))
+    time.sleep(chance.uniform(0, 0.2))
     assert program.poll() is None, f"{name} ended by itself: {program.communicate()}"
     program.kill()
     program.communicate()
