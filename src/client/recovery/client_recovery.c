@@ -39,8 +39,9 @@
 /* Before the next load the client does not ask again so soon. */
 #define WISH_PAUSE_NS (200 * NS_PER_MS)
 
-/* While there is no better lane the client asks for so long, with such pauses. */
-#define ASK_TIMEOUT_NS (500 * NS_PER_MS)
+/* While there is no better lane the client asks for so long, with such pauses. The daemon hears
+ * three times meanwhile whether a lane is still occupied. */
+#define ASK_TIMEOUT_NS (1500 * NS_PER_MS)
 #define ASK_PAUSE_NS (20 * NS_PER_MS)
 
 /* After that it asks no more for a while: a program may load code a thousand times. */

@@ -11,9 +11,9 @@
 #include "session_idle.h"
 #include "session_leave.h"
 
-#define IDLE_TIMEOUT_NS (20 * NS_PER_MS)
+#define IDLE_TIMEOUT_NS (200 * NS_PER_MS)
 
-/* Waits briefly, because short kernels end soon. */
+/* Short kernels end soon. What lasts longer the load would wait for as well. */
 static bool become_idle(struct session *session)
 {
     const struct idle_wait wait = {.deadline = clock_ns() + IDLE_TIMEOUT_NS,
