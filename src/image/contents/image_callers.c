@@ -116,6 +116,91 @@ static bool code_callers(const struct image_part *part, struct image_names *call
     return add_kernels(&symbols, uses, callers);
 }
 
+/* Whether the call graph has calls by pointer. */
+static bool graph_has_pointers(const struct image_elf *elf, const Elf64_Shdr *section)
+{
+    uint32_t list = CALLS;
+
+    for (uint64_t at = 0; at + sizeof(struct call) <= section->sh_size; at += sizeof(struct call)) {
+        struct call call;
+
+        memcpy(&call, elf->bytes + section->sh_offset + at, sizeof(call));
+        if (!call.caller)
+            list = call.callee;
+        else if (list == CALLS_BY_POINTER || list == LAUNCHES)
+            return true;
+    }
+    return false;
+}
+
+static bool is_device_function(const struct image_symbols *symbols, uint64_t index)
+{
+    Elf64_Sym symbol;
+
+    if (index >= symbols->count)
+        return true;
+    symbol = image_symbol_at(symbols, index);
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && !(symbol.st_other & IS_KERNEL);
+}
+
+/* Whether a relocation of the section is that of a function's address. Both kinds of entries have
+ * the number of the symbol behind the offset. */
+static bool takes_functions(const struct image_elf *elf, const Elf64_Shdr *section,
+                            const struct image_symbols *symbols)
+{
+    uint64_t entry = section->sh_type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel), info;
+
+    if (section->sh_type != SHT_RELA && section->sh_type != SHT_REL)
+        return false;
+    if (!image_elf_holds(elf, section))
+        return true;
+    for (uint64_t at = 0; section->sh_size - at >= entry; at += entry) {
+        memcpy(&info, elf->bytes + section->sh_offset + at + sizeof(Elf64_Addr), sizeof(info));
+        if (is_device_function(symbols, ELF64_R_SYM(info)))
+            return true;
+    }
+    return false;
+}
+
+/* Compilers before CUDA 12.5 often write no call graph. */
+static bool relocations_take_functions(const struct image_elf *elf)
+{
+    struct image_symbols symbols;
+    Elf64_Shdr section;
+
+    if (!image_symbols_open(elf, &symbols))
+        return true;
+    for (unsigned i = 0; i < elf->header.e_shnum; i++) {
+        image_elf_section(elf, i, &section);
+        if (takes_functions(elf, &section, &symbols))
+            return true;
+    }
+    return false;
+}
+
+static bool code_calls_pointers(const struct image_part *part)
+{
+    struct image_elf elf;
+    Elf64_Shdr section;
+
+    if (!image_elf_open(part->bytes, part->size, &elf))
+        return true;
+    return find_calls(&elf, &section) ? graph_has_pointers(&elf, &section)
+                                      : relocations_take_functions(&elf);
+}
+
+static bool ptx_calls_pointers(const struct image_part *part)
+{
+    return memmem(part->bytes, part->size, ".callprototype", 14) ||
+           memmem(part->bytes, part->size, ".calltargets", 12) ||
+           memmem(part->bytes, part->size, "LaunchDevice", 12);
+}
+
+bool image_part_calls_pointers(const struct image_part *part)
+{
+    return part->kind == IMAGE_ELF ? code_calls_pointers(part) : ptx_calls_pointers(part);
+}
+
 bool image_part_callers(const struct image_part *part, struct image_names *callers)
 {
     return part->kind == IMAGE_ELF ? code_callers(part, callers) : image_ptx_callers(part, callers);

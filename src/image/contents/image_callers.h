@@ -21,6 +21,10 @@ unsigned image_uses_of(const char *name, size_t length);
  * known. */
 bool image_part_callers(const struct image_part *part, struct image_names *callers);
 
+/* Whether code of the part may call functions through pointers, or launch kernels. True when that
+ * cannot be told. */
+bool image_part_calls_pointers(const struct image_part *part);
+
 /* ---- for the readers of parts ---- */
 
 bool image_ptx_callers(const struct image_part *part, struct image_names *callers);

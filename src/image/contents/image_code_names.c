@@ -58,15 +58,50 @@ static bool is_constant(const struct image_elf *elf, const Elf64_Sym *symbol)
     return name && strcmp(name, ".nv.constant3") == 0;
 }
 
+/* Whether a relocation of this section writes into the symbol. Both kinds of entries begin with the
+ * offset. */
+static bool section_relocates(const struct image_elf *elf, const Elf64_Shdr *section,
+                              const Elf64_Sym *symbol)
+{
+    uint64_t entry = section->sh_type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel), offset;
+
+    if (section->sh_info != symbol->st_shndx || !image_elf_holds(elf, section))
+        return false;
+    for (uint64_t at = 0; section->sh_size - at >= entry; at += entry) {
+        memcpy(&offset, elf->bytes + section->sh_offset + at, sizeof(offset));
+        if (offset - symbol->st_value < symbol->st_size)
+            return true;
+    }
+    return false;
+}
+
+static bool is_relocated(const struct image_elf *elf, const Elf64_Sym *symbol)
+{
+    Elf64_Shdr section;
+
+    for (unsigned i = 0; i < elf->header.e_shnum; i++) {
+        image_elf_section(elf, i, &section);
+        if ((section.sh_type == SHT_REL || section.sh_type == SHT_RELA) &&
+            section_relocates(elf, &section, symbol))
+            return true;
+    }
+    return false;
+}
+
 /* A flag beside the symbol means a special kind of variable, such as managed memory. */
 static bool add_symbol(const struct image_elf *elf, const struct image_symbols *symbols,
                        const Elf64_Sym *symbol, struct image_names *names)
 {
     const char *name = image_symbol_name(symbols, symbol);
 
-    return name && *name && symbol->st_shndx < elf->header.e_shnum && !symbol->st_other &&
-           symbol->st_size &&
-           image_names_add(names, name, strlen(name), symbol->st_size, is_constant(elf, symbol));
+    if (!name || !*name || symbol->st_shndx >= elf->header.e_shnum || symbol->st_other ||
+        !symbol->st_size)
+        return false;
+    const struct image_name like = {.name = (char *)(uintptr_t)name,
+                                    .size = symbol->st_size,
+                                    .constant = is_constant(elf, symbol),
+                                    .relocated = is_relocated(elf, symbol)};
+    return image_names_add_like(names, &like, strlen(name));
 }
 
 /* ---- sections ---- */

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size,
-                     bool constant)
+bool image_names_add_like(struct image_names *names, const struct image_name *like, size_t length)
 {
     if (names->count == names->capacity) {
         uint32_t capacity = names->capacity ? 2 * names->capacity : 32;
@@ -17,11 +16,20 @@ bool image_names_add(struct image_names *names, const char *name, size_t length,
         names->names = grown;
         names->capacity = capacity;
     }
-    char *copy = names->count < IMAGE_NAMES_MAX ? strndup(name, length) : NULL;
+    char *copy = names->count < IMAGE_NAMES_MAX ? strndup(like->name, length) : NULL;
     if (!copy)
         return false;
-    names->names[names->count++] = (struct image_name){copy, size, constant};
+    names->names[names->count] = *like;
+    names->names[names->count++].name = copy;
     return true;
+}
+
+bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size,
+                     bool constant)
+{
+    const struct image_name like = {(char *)(uintptr_t)name, size, constant, false};
+
+    return image_names_add_like(names, &like, length);
 }
 
 /* ---- what no kernel writes to ---- */
@@ -116,10 +124,12 @@ void image_names_merge(struct image_names *names)
         return;
     qsort(names->names, names->count, sizeof(*names->names), compare_names);
     for (uint32_t i = 0; i < names->count; i++) {
-        if (kept && strcmp(names->names[kept - 1].name, names->names[i].name) == 0)
+        if (kept && strcmp(names->names[kept - 1].name, names->names[i].name) == 0) {
+            names->names[kept - 1].relocated |= names->names[i].relocated;
             free(names->names[i].name);
-        else
+        } else {
             names->names[kept++] = names->names[i];
+        }
     }
     names->count = kept;
 }

@@ -16,8 +16,9 @@
 
 struct image_name {
     char *name;
-    uint64_t size; /* bytes; 0 = not known */
-    bool constant; /* kernels cannot write to it */
+    uint64_t size;  /* bytes; 0 = not known */
+    bool constant;  /* kernels cannot write to it */
+    bool relocated; /* the load writes addresses into it */
 };
 
 struct image_names {
@@ -51,6 +52,7 @@ void image_names_fini(struct image_names *names);
 
 bool image_names_add(struct image_names *names, const char *name, size_t length, uint64_t size,
                      bool constant);
+bool image_names_add_like(struct image_names *names, const struct image_name *like, size_t length);
 
 /* Adds those of machine code, and of PTX text: false as above. */
 bool image_code_names(const struct image_part *part, struct image_names *names,

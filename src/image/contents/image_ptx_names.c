@@ -25,6 +25,17 @@ static void add_bytes(const struct ptx_variable *variable, uint64_t *bytes)
         *bytes = IMAGE_BYTES_UNKNOWN;
 }
 
+static bool add_variable(struct image_names *names, const char *name,
+                         const struct ptx_variable *variable)
+{
+    const struct image_name like = {.name = (char *)(uintptr_t)name,
+                                    .size = variable->size,
+                                    .constant = variable->space == PTX_CONST,
+                                    .relocated = variable->relocations || variable->has_names};
+
+    return image_names_add_like(names, &like, strlen(name));
+}
+
 /* False when not all names are known; the bytes count in any case. */
 static bool read_symbols(struct ptx_symbol *const *symbols, uint32_t count,
                          struct image_names *names, uint64_t *bytes)
@@ -38,9 +49,7 @@ static bool read_symbols(struct ptx_symbol *const *symbols, uint32_t count,
         if (!is_of_module(symbols[i]))
             continue;
         add_bytes(variable, bytes);
-        complete = complete && is_plain(variable) &&
-                   image_names_add(names, name, strlen(name), variable->size,
-                                   variable->space == PTX_CONST);
+        complete = complete && is_plain(variable) && add_variable(names, name, variable);
     }
     return complete;
 }

@@ -17,7 +17,8 @@ enum flags {
     HAS_NAMES = 8,
     HAS_STRINGS = 16,
     HAS_CALLERS = 32,
-    ALL_FLAGS = 63,
+    HAS_POINTERS = 64,
+    ALL_FLAGS = 127,
 };
 
 struct header {
@@ -28,9 +29,15 @@ struct header {
     uint64_t size; /* of the whole message: one that was cut is seen */
 };
 
+enum record_flags {
+    CONSTANT = 1,
+    RELOCATED = 2,
+    ALL_RECORD_FLAGS = 3,
+};
+
 struct record {
     uint64_t size;
-    uint32_t constant;
+    uint32_t flags;
     uint32_t length; /* of the name, without a NUL */
 };
 
@@ -81,6 +88,7 @@ static bool look_at(void *context, const struct image_part *part)
             look->complete_strings && image_part_strings(part, &facts->strings);
     }
     facts->allocates = facts->allocates || image_part_allocates(part);
+    facts->has_pointers = facts->has_pointers || image_part_calls_pointers(part);
     look->complete_callers = look->complete_callers && note_callers(part, facts);
     if (!image_part_has_variables(part))
         return false;
@@ -135,6 +143,7 @@ void image_facts_assume(struct image_facts *ret_facts)
 {
     *ret_facts = (struct image_facts){.prints = true,
                                       .allocates = true,
+                                      .has_pointers = true,
                                       .has_variables = true,
                                       .variable_bytes = IMAGE_BYTES_UNKNOWN};
 }
@@ -161,8 +170,10 @@ static char *write_names(const struct image_names *names, char *to)
 {
     for (uint32_t i = 0; i < names->count; i++) {
         const struct image_name *name = &names->names[i];
-        const struct record record = {
-            .size = name->size, .constant = name->constant, .length = (uint32_t)strlen(name->name)};
+        const struct record record = {.size = name->size,
+                                      .flags = (name->constant ? CONSTANT : 0) |
+                                               (name->relocated ? RELOCATED : 0),
+                                      .length = (uint32_t)strlen(name->name)};
 
         memcpy(to, &record, sizeof(record));
         memcpy(to + sizeof(record), name->name, record.length);
@@ -183,7 +194,8 @@ int image_facts_pack(const struct image_facts *facts, void **ret_message, size_t
     const struct header header = {
         .flags = (facts->prints ? PRINTS : 0) | (facts->allocates ? ALLOCATES : 0) |
                  (facts->has_variables ? HAS_VARIABLES : 0) | (has_names ? HAS_NAMES : 0) |
-                 (facts->has_strings ? HAS_STRINGS : 0) | (has_callers ? HAS_CALLERS : 0),
+                 (facts->has_strings ? HAS_STRINGS : 0) | (has_callers ? HAS_CALLERS : 0) |
+                 (facts->has_pointers ? HAS_POINTERS : 0),
         .count = names->count,
         .callers = callers->count,
         .variable_bytes = facts->variable_bytes,
@@ -223,10 +235,15 @@ static int parse_name(struct cursor *cursor, struct image_names *names)
 {
     struct record record;
 
-    if (!take_bytes(cursor, &record, sizeof(record)) || !record.length || record.constant > 1 ||
-        record.length > cursor->left || memchr(cursor->next, '\0', record.length))
+    if (!take_bytes(cursor, &record, sizeof(record)) || !record.length ||
+        record.flags & ~ALL_RECORD_FLAGS || record.length > cursor->left ||
+        memchr(cursor->next, '\0', record.length))
         return -EBADMSG;
-    if (!image_names_add(names, cursor->next, record.length, record.size, record.constant))
+    const struct image_name like = {.name = (char *)(uintptr_t)cursor->next,
+                                    .size = record.size,
+                                    .constant = record.flags & CONSTANT,
+                                    .relocated = record.flags & RELOCATED};
+    if (!image_names_add_like(names, &like, record.length))
         return -ENOMEM;
     cursor->next += record.length;
     cursor->left -= record.length;
@@ -273,6 +290,7 @@ int image_facts_parse(const void *message, size_t size, struct image_facts *ret_
         return -EBADMSG;
     struct image_facts facts = {.prints = header.flags & PRINTS,
                                 .allocates = header.flags & ALLOCATES,
+                                .has_pointers = header.flags & HAS_POINTERS,
                                 .has_variables = header.flags & HAS_VARIABLES,
                                 .has_names = header.flags & HAS_NAMES,
                                 .variable_bytes = header.variable_bytes,

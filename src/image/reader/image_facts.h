@@ -15,6 +15,7 @@
 struct image_facts {
     bool prints;             /* kernels may call printf */
     bool allocates;          /* kernels may allocate on the device's own heap */
+    bool has_pointers;       /* code may call functions through pointers, or launch kernels */
     bool has_variables;      /* there may be variables that outlive a kernel */
     uint64_t variable_bytes; /* their size, or IMAGE_BYTES_UNKNOWN */
     bool has_names;          /* these are all of them: */

@@ -340,12 +340,13 @@ static void size_from_values(struct ptx_variable *variable, const struct initial
 }
 
 /* Up to the comma or semicolon behind it. */
-static void skip_initializer(struct parser *parser)
+static void skip_initializer(struct parser *parser, struct ptx_variable *variable)
 {
     struct lexer *lexer = &parser->lexer;
     for (unsigned depth = 0; !lexer->failed && lexer->token.kind != TOKEN_END;) {
         if (depth == 0 && (lexer_is(lexer, ',') || lexer_is(lexer, ';')))
             return;
+        variable->has_names |= lexer->token.kind == TOKEN_NAME;
         depth += lexer_is(lexer, '{');
         if (lexer_is(lexer, '}') && depth-- == 0)
             lexer_fail(lexer, "an initial value ends twice");
@@ -357,7 +358,7 @@ static void parse_initializer(struct parser *parser, struct ptx_variable *variab
 {
     struct initializer init = {.variable = variable, .element_size = ptx_type_size(variable->type)};
     if (parser->declarations_only && variable->size) {
-        skip_initializer(parser);
+        skip_initializer(parser, variable);
         return;
     }
     if (variable->size == 0)

@@ -82,6 +82,7 @@ struct ptx_variable {
     const uint8_t *initial; /* the first initial_size bytes; the rest is zero */
     uint64_t initial_size;
     struct ptx_relocation *relocations;
+    bool has_names; /* in the initial value, which ptx_parse_declarations() skips */
     bool is_extern;
     bool is_managed;
     bool is_register; /* a parameter that the text has in a register */

@@ -166,12 +166,55 @@ static void test_code_that_says_nothing(void **state)
     assert_string_equal(in_code(&code), "-");
 }
 
+static bool has_pointers(enum image_kind kind, const void *bytes, size_t size)
+{
+    const struct image_part part = {.kind = kind, .bytes = bytes, .size = size};
+
+    return image_part_calls_pointers(&part);
+}
+
+static bool text_has_pointers(const char *text)
+{
+    return has_pointers(IMAGE_PTX, text, strlen(text));
+}
+
+static void test_pointers_to_functions(void **state)
+{
+    struct code code = make_code();
+
+    assert_false(text_has_pointers(".func f() { ret; } .entry a() { call f; }"));
+    assert_true(
+        text_has_pointers(".entry a() { p: .callprototype _ (.param .b32 _); call %rd1; }"));
+    assert_true(text_has_pointers(".entry a() { call (r), __cudaCDP2LaunchDeviceV2, (x, y); }"));
+    assert_false(has_pointers(IMAGE_ELF, &code, sizeof(code)));
+    code.calls[3] = (struct call){0, UINT32_MAX - 2};
+    assert_false(has_pointers(IMAGE_ELF, &code, sizeof(code)));
+    code.calls[4] = (struct call){SILENT, 1};
+    assert_true(has_pointers(IMAGE_ELF, &code, sizeof(code)));
+}
+
+/* Older code has no list of calls. */
+static void test_relocated_functions(void **state)
+{
+    struct code code = make_code();
+    const Elf64_Rel entry = {.r_info = ELF64_R_INFO(KERNEL, 1)};
+
+    memcpy(code.calls, &entry, sizeof(entry));
+    code.sections[4] = section(0, SHT_REL, offsetof(struct code, calls), sizeof(entry));
+    assert_false(has_pointers(IMAGE_ELF, &code, sizeof(code)));
+    code.calls[1].callee = FUNCTION; /* the upper half of r_info */
+    assert_true(has_pointers(IMAGE_ELF, &code, sizeof(code)));
+    code.calls[1].callee = 77;
+    assert_true(has_pointers(IMAGE_ELF, &code, sizeof(code)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_of_ptx),         cmocka_unit_test(test_functions_of_ptx),
         cmocka_unit_test(test_kernels_of_code),        cmocka_unit_test(test_other_calls_of_code),
-        cmocka_unit_test(test_code_that_says_nothing),
+        cmocka_unit_test(test_code_that_says_nothing), cmocka_unit_test(test_pointers_to_functions),
+        cmocka_unit_test(test_relocated_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

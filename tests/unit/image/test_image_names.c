@@ -171,13 +171,14 @@ static void a_bundle_is_not_understood(void **state)
 /* Sections by number: nothing, names, strings, symbols, .nv.global.init, .nv.global, one more. */
 #define SECTION_NAMES                                                                           \
     "\0.shstrtab\0.strtab\0.symtab\0.nv.global.init\0.nv.global\0.text.k\0.nv.other\0.rela.nv." \
-    "constant2.k\0"
+    "constant2.k\0.rela.nv.global.init\0"
 #define STRINGS "\0a\0b\0"
 
 struct stored_image {
     Elf64_Ehdr header;
     Elf64_Shdr sections[7];
     Elf64_Sym symbols[4];
+    Elf64_Rela relocation;
     char names[sizeof(SECTION_NAMES)];
     char strings[sizeof(STRINGS)];
 };
@@ -250,6 +251,38 @@ static void symbols_of_code(void **state)
     assert_string_equal(in_code(&code), "a b");
     code.symbols[3] = variable(0, SHN_UNDEF, 4); /* of no interest */
     assert_string_equal(in_code(&code), "a b");
+}
+
+/* Names of variables into which the load writes addresses. */
+static const char *relocated_in(const void *bytes, size_t size)
+{
+    static char text[64];
+    struct image_facts facts;
+
+    text[0] = '\0';
+    image_facts_read(bytes, size, 90, &facts);
+    for (uint32_t i = 0; i < facts.names.count; i++)
+        if (facts.names.names[i].relocated)
+            strcat(text, facts.names.names[i].name);
+    image_facts_fini(&facts);
+    return text;
+}
+
+static void addresses_in_variables(void **state)
+{
+    const char *ptx = PTX ".global .u32 q;\n.global .u64 p[2] = {0xff, generic(q)};\n"
+                          ".global .u32 r[2] = {1, -2};\n.global .u64 s[] = {q};\n";
+    struct stored_image code = make_code();
+
+    (void)state;
+    assert_string_equal(relocated_in(ptx, strlen(ptx)), "ps");
+    assert_string_equal(relocated_in(&code, sizeof(code)), "");
+    code.sections[6] = section(".rela.nv.global.init", SHT_RELA,
+                               offsetof(struct stored_image, relocation), sizeof(Elf64_Rela));
+    code.sections[6].sh_info = 4;
+    assert_string_equal(relocated_in(&code, sizeof(code)), "a");
+    code.relocation.r_offset = 7; /* behind it */
+    assert_string_equal(relocated_in(&code, sizeof(code)), "");
 }
 
 static void code_that_is_not_understood(void **state)
@@ -437,6 +470,7 @@ int main(void)
         cmocka_unit_test(text_that_is_not_understood),
         cmocka_unit_test(a_bundle_is_not_understood),
         cmocka_unit_test(symbols_of_code),
+        cmocka_unit_test(addresses_in_variables),
         cmocka_unit_test(code_that_is_not_understood),
         cmocka_unit_test(code_cut_anywhere),
         cmocka_unit_test(only_what_the_device_gets_counts),
