@@ -34,6 +34,7 @@
     X(STANDBY, "standby")                       \
     X(CONTROL_GROUPS, "control-groups")         \
     X(LANE_MOVES, "lane-moves")                 \
+    X(VARIABLE_MOVES, "variable-moves")         \
     X(SENSORS, "sensors")                       \
     X(SERVER_NETWORK, "server-network")         \
     X(SANDBOX, "sandbox")

@@ -22,6 +22,13 @@ const char *move_obstacle_text(uint32_t obstacle)
         [OBSTACLE_PINNED] =
             "it has much page-locked memory, and to lock that again takes long; an order (funnel "
             "limit --class) moves it",
+        [OBSTACLE_ASKED] = "it has asked for the address of a variable",
+        [OBSTACLE_ADDRESS] = "its memory holds the address of a variable; server.log says of which",
+        [OBSTACLE_RELOCATED] = "it has changed a variable that holds addresses from its load",
+        [OBSTACLE_POINTERS] =
+            "it has modules with variables, and code that calls functions through pointers",
+        [OBSTACLE_UNSEEN] =
+            "it has modules with variables, and memory that cannot be searched for their addresses",
     };
 
     return texts[obstacle < OBSTACLE_COUNT ? obstacle : OBSTACLE_NONE];

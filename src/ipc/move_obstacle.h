@@ -24,7 +24,12 @@ enum move_obstacle {
     OBSTACLE_ARRAY,
     OBSTACLE_TIME,
     OBSTACLE_OFF,
-    OBSTACLE_PINNED, /* no obstacle to a move that an operator orders */
+    OBSTACLE_PINNED,    /* no obstacle to a move that an operator orders */
+    OBSTACLE_ASKED,     /* the program has the address of a variable */
+    OBSTACLE_ADDRESS,   /* so has its memory */
+    OBSTACLE_RELOCATED, /* a variable that the load filled with addresses has changed */
+    OBSTACLE_POINTERS,  /* memory may hold addresses of functions */
+    OBSTACLE_UNSEEN,    /* memory that cannot be searched for addresses */
     OBSTACLE_COUNT,
 };
 

@@ -73,6 +73,7 @@ static int init_copies(struct server *server)
         .no_copy_load = server->life->no_copy_load,
         .no_shared_stream = feature_is_off(FEATURE_SHARED_COPY_STREAM),
         .no_copy_kernel = feature_is_off(FEATURE_COPY_KERNEL),
+        .no_address_scan = feature_is_off(FEATURE_VARIABLE_MOVES),
     };
 
     return server_copies_init(server, &options);

@@ -82,8 +82,8 @@ struct attach_reply {
 
 #define ATTACH_REPLY_MAGIC 0x31524e46u /* "FNR1" */
 
-/* Messages on the socket once attached. Each has exactly one descriptor, but that of a granule may
- * have none. */
+/* Messages on the socket once attached. Each has exactly one descriptor, but that of a granule and
+ * that of variables may have none. */
 enum socket_message_kind {
     SOCKET_BLOB = 1,         /* client: memfd of `value` bytes, named `id` by a later command */
     SOCKET_HOST_GRANULE = 3, /* server: memfd to map at window address `value` */
@@ -94,6 +94,8 @@ enum socket_message_kind {
     SOCKET_GRANULE = 8, /* server: the inbox (revocable.h) with a descriptor of the device memory at
                          * window address `value`. Without an inbox the memory ends with the server,
                          * because its client has a memory limit */
+    SOCKET_VARIABLES = 9, /* server, behind LEAVE_GRANTED: memfd of `value` bytes with what the
+                           * client's variables hold (fnVariablesSet), or none */
 };
 
 struct socket_message {

@@ -15,6 +15,7 @@
 
 #include "cuda_abi.h"
 #include "cuda_prototypes.h"
+#include "variable_acts.h"
 
 #define STREAMS 3
 #define SMALL (64u << 10)
@@ -708,7 +709,7 @@ static CUresult act(const char *word)
     for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++)
         if (!strcmp(acts[i].word, word))
             return acts[i].act();
-    return CUDA_ERROR_NOT_FOUND;
+    return variable_act(word);
 }
 
 static CUresult open_program(void)

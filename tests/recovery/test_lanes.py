@@ -83,14 +83,12 @@ class Lanes(TestCase):
                    "the message")
 
 
-class Moves(TestCase):
-    """Of running programs, ordered by an operator."""
-
+class MoveTestCase(TestCase):
     def row(self, probe):
         row, = [client for client in self.state("ps") if client["pid"] == probe.process.pid]
         return row
 
-    def follow(self, probe, program_class, lane):
+    def order(self, probe, program_class):
         """The program has its idle point in the next call that it makes."""
         ordered = subprocess.Popen(
             [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
@@ -99,11 +97,24 @@ class Moves(TestCase):
         with ordered:
             while ordered.poll() is None:
                 self.assertEqual(probe.ask("synchronize"), FINE, probe.said() + self.logs())
-            said = ordered.stdout.read()
-        self.assertEqual(ordered.returncode, 0, said + probe.said() + self.logs())
+            return ordered.returncode, ordered.stdout.read()
+
+    def follow(self, probe, program_class, lane):
+        status, said = self.order(probe, program_class)
+        self.assertEqual(status, 0, said + probe.said() + self.logs())
         wait_until(lambda: probe.ask("synchronize") == FINE and self.lane_of(probe) == [lane],
                    "the move: " + said)
         self.assertEqual(self.row(probe)["class"], program_class)
+
+    def stays(self, probe, reason):
+        status, said = self.order(probe, "batch")
+        self.assertEqual(status, 1, said + self.logs())
+        self.assertIn("keeps its class, and stays in its lane: " + reason, said)
+        self.assertEqual(self.lane_of(probe), ["main"])
+
+
+class Moves(MoveTestCase):
+    """Of running programs, ordered by an operator."""
 
     def test_there_and_back(self):
         probe, neighbor = self.enter("main"), self.enter("main")
@@ -152,17 +163,7 @@ class Moves(TestCase):
     def test_what_cannot_move_stays(self):
         probe = self.enter("main")
         self.assertEqual(probe.ask("array"), FINE)
-        ordered = subprocess.Popen(
-            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
-             "--class", "batch"], env=self.environment, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
-        with ordered:
-            while ordered.poll() is None:
-                self.assertEqual(probe.ask("look"), FINE)
-            said = ordered.stdout.read()
-        self.assertEqual(ordered.returncode, 1, said)
-        self.assertIn("keeps its class, and stays in its lane: it has an array", said)
-        self.assertEqual(self.lane_of(probe), ["main"])
+        self.stays(probe, "it has an array")
         self.assertEqual(self.row(probe)["class"], "normal")
         self.assertEqual(probe.ask("round"), FINE)
         why = self.funnel("why", "--client", str(probe.process.pid)).stdout
@@ -173,6 +174,62 @@ class Moves(TestCase):
         self.funnel("limit", "--client", str(probe.process.pid), "--priority", "1")
         self.follow(probe, "batch", "batch")
         self.assertEqual(self.row(probe)["priority"], 1)
+
+
+class Variables(MoveTestCase):
+    def check(self, probe, *words):
+        for word in words:
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+
+    def test_there_and_back(self):
+        """Kernels have changed some, others hold addresses from the load."""
+        probe = self.enter("main")
+        self.check(probe, "count", "count")
+        for program_class, lane in (("batch", "batch"), ("normal", "main"), ("batch", "batch")):
+            self.follow(probe, program_class, lane)
+            self.check(probe, "count", "round", "module", "count")
+        self.check(probe, "reload", "count", "count")
+        self.follow(probe, "normal", "main")
+        self.check(probe, "count", "round")
+
+    def test_memory_that_holds_an_address(self):
+        probe = self.enter("main")
+        for word in ("point", "point_pinned"):
+            self.check(probe, "count", word)
+            self.stays(probe, "its memory holds the address of a variable")
+            self.check(probe, "count", "clear")
+        self.assertRegex(self.log("server"), "its memory holds the address 0x.*, which is inside variable untouched")
+        self.follow(probe, "batch", "batch")
+        self.check(probe, "count")
+
+    def test_variables_that_hold_addresses(self):
+        for word, reason in (("point_link", "its memory holds the address of a variable"),
+                             ("set_pair", "it has changed a variable that holds addresses"),
+                             ("ask", "it has asked for the address of a variable")):
+            with self.subTest(word):
+                probe = self.enter("main")
+                self.check(probe, "count", word)
+                self.stays(probe, reason)
+                self.assertEqual(probe.ask("round"), FINE)
+
+    def test_target_that_ends_meanwhile(self):
+        """Whenever the other server is killed, the program keeps what it had."""
+        probe = self.enter("main")
+        self.check(probe, "count")
+        anchor = self.enter("batch")
+        ordered = subprocess.Popen(
+            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
+             "--class", "batch"], env=self.environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)
+        batch = self.servers()["batch"]
+        os.kill(batch, signal.SIGSTOP)
+        probe.tell("count")
+        wait_until(lambda: "moves to another lane" in self.log("server"), "the grant")
+        os.kill(batch, signal.SIGKILL)
+        self.assertEqual(probe.receive("count"), FINE, probe.said() + self.logs())
+        ordered.communicate()
+        self.check(probe, "count", "round")
+        self.assertEqual(anchor.ask("round"), FINE, anchor.said())
 
 
 class Share(TestCase):

@@ -22,23 +22,52 @@ CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob)
                : CUDA_SUCCESS;
 }
 
-/* The next message with that content, which has at least so many descriptors: 0 or 1. */
+/* The bytes of the next message, and its descriptor or -1. */
+static ssize_t receive_next(struct socket_message *ret_message, int *ret_fd)
+{
+    size_t fd_count;
+    ssize_t bytes = sock_recv(client->socket, ret_message, sizeof(*ret_message), ret_fd, 1,
+                              &fd_count, RECEIVE_TIMEOUT_MS);
+
+    if (bytes < 0 || !fd_count)
+        *ret_fd = -1;
+    return bytes;
+}
+
+/* The next message with that content, which has at least so many descriptors: 0 or 1. That of
+ * variables may have come too late for the move that it belongs to. */
 static CUresult receive_message(uint32_t kind, uint64_t value, size_t least, int *ret_fd)
 {
-    struct socket_message message;
-    size_t fd_count;
+    struct socket_message message = {0};
     int fd = -1;
-    ssize_t bytes =
-        sock_recv(client->socket, &message, sizeof(message), &fd, 1, &fd_count, RECEIVE_TIMEOUT_MS);
+    ssize_t bytes;
 
-    if (bytes == sizeof(message) && fd_count >= least && message.kind == kind &&
+    do {
+        fd_close(&fd);
+        bytes = receive_next(&message, &fd);
+    } while (bytes == sizeof(message) && message.kind == SOCKET_VARIABLES);
+    if (bytes == sizeof(message) && (fd >= 0 || !least) && message.kind == kind &&
         message.value == value) {
-        *ret_fd = fd_count ? fd : -1;
+        *ret_fd = fd;
         return CUDA_SUCCESS;
     }
-    if (bytes >= 0 && fd_count == 1)
-        fd_close(&fd);
+    fd_close(&fd);
     client_log("the server did not send the expected descriptor (%zd bytes came)", bytes);
+    return CUDA_ERROR_MPS_RPC_FAILURE;
+}
+
+CUresult client_receive_variables(int *ret_fd, uint64_t *ret_size)
+{
+    struct socket_message message = {0};
+    int fd = -1;
+
+    if (receive_next(&message, &fd) == sizeof(message) && message.kind == SOCKET_VARIABLES &&
+        (fd >= 0) == (message.value > 0)) {
+        *ret_fd = fd;
+        *ret_size = message.value;
+        return CUDA_SUCCESS;
+    }
+    fd_close(&fd);
     return CUDA_ERROR_MPS_RPC_FAILURE;
 }
 

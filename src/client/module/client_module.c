@@ -134,7 +134,7 @@ static CUresult send_load(struct module *module, const struct jit_options *optio
     inputs = result == CUDA_ERROR_NO_BINARY_FOR_GPU ? image_inputs(image) : NULL;
     if (inputs)
         result = send_image_load(module, inputs, &out);
-    module->has_state = result != CUDA_SUCCESS || out.state;
+    module->state = result == CUDA_SUCCESS ? out.state : WIRE_STATE_LOST;
     if (options) {
         jit_log_write(&options->info, text, result == CUDA_SUCCESS ? out.error_log_size : 0);
         jit_log_write(&options->error, text, result == CUDA_SUCCESS ? 0 : out.error_log_size);
@@ -210,7 +210,7 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
     module = module_create(context, twin->library);
     if (!module)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    module->has_state = true;
+    module->state = WIRE_STATE_LOST;
     in.library = module->handle;
     return settle_module(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
 }
@@ -378,8 +378,7 @@ CUresult module_global(struct module *module, const char *name, bool managed_onl
 
     if (result != CUDA_SUCCESS)
         return result;
-    module->has_state =
-        true; /* the program may write there, and another server loads the variable elsewhere */
+    module->is_asked = true; /* another server loads the variable elsewhere */
     if (out.managed)
         result = enter_managed(module, out.address, out.size);
     if (result != CUDA_SUCCESS)

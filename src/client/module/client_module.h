@@ -14,7 +14,8 @@ struct module {
     struct context *context;
     struct library *library; /* NULL = loaded by cuModuleLoad* */
     struct image image;      /* of such a one; else the library's is used */
-    bool has_state;          /* which is lost with the server */
+    uint32_t state;          /* WIRE_STATE_...: what its kernels keep */
+    bool is_asked;           /* the program has the address of a variable */
     struct list functions;   /* under client->lock, as the rest */
     struct list prefetched;  /* functions that the program has not asked for: module_function.c */
     _Atomic uint32_t

@@ -15,8 +15,10 @@
 #include "client_attach.h"
 #include "client_call.h"
 #include "client_log.h"
+#include "client_socket.h"
 #include "clock.h"
 #include "cuda_error.h"
+#include "fd.h"
 #include "feature.h"
 #include "recovery_hook.h"
 #include "recovery_rules.h"
@@ -92,12 +94,14 @@ static bool has_ended(void)
     return true;
 }
 
-static CUresult replay_and_resend(const struct recovery_snapshot *snapshot)
+/* `variables` may be NULL. */
+static CUresult replay_and_resend(const struct recovery_snapshot *snapshot,
+                                  const struct replay_variables *variables)
 {
     CUresult result = replay_memory();
 
     if (result == CUDA_SUCCESS)
-        result = replay_objects();
+        result = replay_objects(variables);
     if (result != CUDA_SUCCESS)
         return result;
     channel_defer_error(&client->channel, snapshot->deferred);
@@ -126,16 +130,27 @@ static bool has_lost_next(void)
            !channel_sticky_error(&client->channel) && has_ended() && replay_has_memory();
 }
 
+/* The client has attached to another server. That one may end before the client is there. */
+static CUresult settle(const struct recovery_snapshot *snapshot,
+                       const struct replay_variables *variables)
+{
+    CUresult result = replay_and_resend(snapshot, variables);
+
+    for (int tries = MOVES_MAX; result != CUDA_SUCCESS && --tries && has_lost_next();) {
+        if (!attach_to_next(snapshot))
+            return result;
+        result = replay_and_resend(snapshot, variables);
+    }
+    return result;
+}
+
 static CUresult move_client(struct recovery_snapshot *snapshot)
 {
     CUresult result;
-    int tries = MOVES_MAX;
 
-    do {
-        if (!attach_to_next(snapshot))
-            return snapshot->error;
-        result = replay_and_resend(snapshot);
-    } while (result != CUDA_SUCCESS && --tries && has_lost_next());
+    if (!attach_to_next(snapshot))
+        return snapshot->error;
+    result = settle(snapshot, NULL);
     if (result == CUDA_SUCCESS)
         client_log("continues after the end of its last server, with all that it had there");
     else
@@ -347,7 +362,7 @@ static void refuse_to_leave(uint32_t state, enum move_obstacle obstacle)
 }
 
 /* Until the other server has offered the client its place, the client has lost nothing. */
-static void leave_with(struct recovery_snapshot *snapshot)
+static void leave_with(struct recovery_snapshot *snapshot, const struct replay_variables *variables)
 {
     char why[512] = "";
 
@@ -365,7 +380,7 @@ static void leave_with(struct recovery_snapshot *snapshot)
         refuse_to_leave(LEAVE_GRANTED, snapshot->obstacle);
         return;
     }
-    snapshot->error = replay_and_resend(snapshot);
+    snapshot->error = settle(snapshot, variables);
     recovery.leave_timeout_ns = LEAVE_TIMEOUT_NS;
     recovery.next_wish = 0;
     if (snapshot->error == CUDA_SUCCESS) {
@@ -377,6 +392,17 @@ static void leave_with(struct recovery_snapshot *snapshot)
     recovery.hopeless = true;
 }
 
+static void leave_granted(struct recovery_snapshot *snapshot)
+{
+    struct replay_variables variables = {.fd = -1};
+
+    if (client_receive_variables(&variables.fd, &variables.size) == CUDA_SUCCESS)
+        leave_with(snapshot, &variables);
+    else
+        refuse_to_leave(LEAVE_GRANTED, OBSTACLE_CALL);
+    fd_close(&variables.fd);
+}
+
 static void leave(void)
 {
     struct recovery_snapshot snapshot = {.is_planned = true};
@@ -385,7 +411,7 @@ static void leave(void)
     if (obstacle)
         refuse_to_leave(LEAVE_WANTED, obstacle);
     else if (channel_leave_change(&client->channel, LEAVE_WANTED, LEAVE_ASKED) && await_grant())
-        leave_with(&snapshot);
+        leave_granted(&snapshot);
     free(snapshot.messages);
 }
 

@@ -30,6 +30,17 @@ static bool is_work_done(const struct recovery_snapshot *snapshot)
     return snapshot->is_planned || snapshot->is_settled;
 }
 
+static enum move_obstacle module_obstacle(const struct recovery_snapshot *snapshot,
+                                          const struct module *module)
+{
+    if (module->is_asked)
+        return OBSTACLE_ASKED;
+    if (module->state == WIRE_STATE_NONE)
+        return OBSTACLE_NONE;
+    return module->state == WIRE_STATE_CARRIED && snapshot->is_planned ? OBSTACLE_NONE
+                                                                       : OBSTACLE_VARIABLES;
+}
+
 static void check_object(void *context, uint64_t handle, void *object)
 {
     struct recovery_snapshot *snapshot = context;
@@ -40,8 +51,7 @@ static void check_object(void *context, uint64_t handle, void *object)
             add_obstacle(snapshot, OBSTACLE_WORK);
         break;
     case WIRE_MODULE:
-        if (((const struct module *)object)->has_state)
-            add_obstacle(snapshot, OBSTACLE_VARIABLES);
+        add_obstacle(snapshot, module_obstacle(snapshot, object));
         break;
     case WIRE_EVENT:
     case WIRE_FUNCTION:

@@ -19,7 +19,8 @@ struct recovery_snapshot {
     struct recovery_slots slots;
     CUresult error, deferred;
     enum move_obstacle obstacle;
-    bool is_planned; /* the last server has done all work that it has read, and reads no more */
+    bool is_planned; /* the last server has done all work that it has read, reads no more, and gives
+                      * the client what its variables hold */
     bool is_settled; /* LEAVE_SETTLED: the server had nothing in flight */
 };
 

@@ -9,6 +9,7 @@
 #include "client_managed.h"
 #include "client_module.h"
 #include "client_peer_access.h"
+#include "client_socket.h"
 #include "client_stream.h"
 #include "context_limits.h"
 #include "exec_plan.h"
@@ -100,7 +101,16 @@ CUresult replay_memory(void)
     return result == CUDA_SUCCESS ? host_register_replay() : result;
 }
 
-CUresult replay_objects(void)
+/* Before any kernel of the modules runs. */
+static CUresult set_variables(const struct replay_variables *variables)
+{
+    struct wire_fnVariablesSet in = {.size = variables->size};
+    CUresult result = client_send_descriptor(variables->fd, variables->size, &in.blob);
+
+    return result == CUDA_SUCCESS ? wire_fnVariablesSet(&client->channel, &in) : result;
+}
+
+CUresult replay_objects(const struct replay_variables *variables)
 {
     static const unsigned kinds[] = {CLIENT_CONTEXT, CLIENT_LIBRARY, WIRE_MODULE, WIRE_FUNCTION,
                                      WIRE_STREAM,    WIRE_EVENT,     WIRE_GRAPH};
@@ -109,6 +119,9 @@ CUresult replay_objects(void)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
         replay.kind = kinds[i];
         handles_for_each(&client->handles, replay_object, &replay);
+        if (kinds[i] == WIRE_MODULE && replay.result == CUDA_SUCCESS && variables &&
+            variables->fd >= 0)
+            replay.result = set_variables(variables);
     }
     return replay.result != CUDA_SUCCESS ? replay.result : wait_for_server();
 }

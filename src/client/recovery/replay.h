@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cuda_result.h"
 
@@ -15,6 +16,13 @@ bool replay_has_memory(void);
 /* Memory, which another server does not have yet. */
 CUresult replay_memory(void);
 
+/* What variables hold, as the last server has saved it: a file, or -1. */
+struct replay_variables {
+    int fd;
+    uint64_t size;
+};
+
 /* Everything else: contexts' limits, libraries, modules, functions, streams, events and graphs.
- * Returns when the server has done it all. */
-CUresult replay_objects(void);
+ * Without `variables` those of modules keep the values of the load. Returns when the server has
+ * done it all. */
+CUresult replay_objects(const struct replay_variables *variables);

@@ -162,7 +162,7 @@ static CUresult ask_for(struct module *module, const char *name, bool is_surface
 
     if (result != CUDA_SUCCESS)
         return result;
-    module->has_state = true;
+    module->state = WIRE_STATE_LOST;
     *ret_reference = add_known(module, name, is_surface);
     return *ret_reference ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }

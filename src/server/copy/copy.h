@@ -48,6 +48,7 @@ struct copy_options {
     bool no_copy_load;     /* no preparation for many copying clients: FUNNEL_OFF=copy-load */
     bool no_shared_stream; /* FUNNEL_OFF=shared-copy-stream */
     bool no_copy_kernel;   /* FUNNEL_OFF=copy-kernel */
+    bool no_address_scan;  /* FUNNEL_OFF=variable-moves */
 };
 
 /* The server's devices are initialized. 0 or -ENOMEM. */

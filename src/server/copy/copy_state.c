@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "address_scan.h"
 #include "copy.h"
 #include "copy_fence.h"
 #include "copy_kernel.h"
@@ -14,6 +15,8 @@ static void prepare_device(struct device *device, const struct copy_options *opt
 {
     if (!options->no_copy_kernel)
         copy_kernel_load(device);
+    if (!options->no_address_scan)
+        address_scan_load(device);
     if (options->no_copy_load)
         return;
     copy_fence_prepare(device);

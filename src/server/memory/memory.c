@@ -11,6 +11,7 @@
 #include "quota.h"
 #include "server_dispatch.h"
 #include "swap_precopy.h"
+#include "vmm.h"
 
 CUresult memory_allow(struct session *session, const struct granule *like)
 {
@@ -102,6 +103,43 @@ bool memory_is_reached(const struct session *session, const struct device *devic
         address = granule->address + granule->size;
     }
     return true;
+}
+
+/* Whether the range is one to be visited; false in *ret_whole when it cannot be. */
+static bool is_visited(const struct granule *granule, const struct device *device, bool with_host,
+                       bool *ret_whole)
+{
+    bool is_own = granule->part == (unsigned)device->ordinal;
+
+    switch (granule->kind) {
+    case GRANULE_DEVICE:
+        *ret_whole &= !is_own || !granule->swapped;
+        return is_own && !granule->swapped;
+    case GRANULE_MAPPED:
+        return is_own;
+    case GRANULE_HOST:
+        return with_host;
+    case GRANULE_IMPORTED:
+        *ret_whole = false;
+        return false;
+    default:
+        return false;
+    }
+}
+
+bool memory_visit(struct session *session, const struct device *device, bool with_host,
+                  memory_visitor *visit, void *context)
+{
+    const struct ranges *extents = &session->memory->extents;
+    bool is_whole = vmm_is_reached(session, (unsigned)device->ordinal);
+
+    for (size_t i = 0; i < extents->count && is_whole; i++) {
+        const struct granule *granule = extents->sorted[i].value;
+
+        if (is_visited(granule, device, with_host, &is_whole))
+            visit(context, granule->address, granule->size);
+    }
+    return is_whole;
 }
 
 /* Once for each client and device, since a client may cross its limit as often as it likes. */

@@ -395,6 +395,35 @@ static struct mapping *mapping_at(const struct session *session, unsigned device
     return mapping && mapping->allocation->device == device ? mapping : NULL;
 }
 
+struct reach {
+    unsigned device;
+    bool is_whole;
+};
+
+static void check_allocation(void *context, uint64_t handle, void *object)
+{
+    struct reach *reach = context;
+    const struct allocation *allocation = object;
+
+    if (handle_type(handle) == WIRE_ALLOCATION && allocation->device == reach->device)
+        reach->is_whole &= allocation->mappings > 0;
+}
+
+bool vmm_is_reached(struct session *session, unsigned device)
+{
+    const struct ranges *mappings = &session->memory->mappings;
+    struct reach reach = {device, true};
+
+    handles_for_each(&session->objects, check_allocation, &reach);
+    for (size_t i = 0; i < mappings->count; i++) {
+        const struct mapping *mapping = mappings->sorted[i].value;
+
+        if (mapping->allocation->device == device)
+            reach.is_whole &= mapping->readers >> device & 1;
+    }
+    return reach.is_whole;
+}
+
 CUresult vmm_may_export(struct session *session, unsigned device, uint64_t address, uint64_t size)
 {
     const struct mapping *mapping;

@@ -15,5 +15,8 @@ bool vmm_could_be_memory(int fd);
  * the device's memory; CUDA_ERROR_NOT_PERMITTED when the client's memory limit forbids it. */
 CUresult vmm_may_export(struct session *session, unsigned device, uint64_t address, uint64_t size);
 
+/* Whether kernels of the device reach all physical memory of it that the client has. */
+bool vmm_is_reached(struct session *session, unsigned device);
+
 /* Unmaps, releases and unreserves everything. The client's work is done. */
 void vmm_release_all(struct session *session);

@@ -30,7 +30,7 @@ struct library *library_create(struct stored_image *image, const void *options,
     list_init(&library->link);
     atomic_init(&library->users, 1);
     library->image = stored_image_ref(image);
-    library->may_print = library->may_allocate = true;
+    library->may_print = library->may_allocate = library->has_pointers = true;
     library->option_count =
         jit_pairs_read(options, options_size, false, library->options, library->values);
     add_option(library, CU_JIT_ERROR_LOG_BUFFER, (uintptr_t)library->log);

@@ -33,6 +33,7 @@ struct library {
     bool has_callers; /* `callers` are all kernels that print or allocate: image_callers.h */
     struct image_names callers;
     bool may_allocate; /* its kernels may keep memory of the device's own heap */
+    bool has_pointers; /* its code may call functions through pointers */
     unsigned option_count;
     /* The driver may compile long after the load, and writes to the buffers of that time. So
      * options and log live as long as the library. */

@@ -15,6 +15,7 @@
 #include "cached.h"
 #include "cleanup.h"
 #include "device.h"
+#include "feature.h"
 #include "image_reader.h"
 #include "log.h"
 #include "memory.h"
@@ -48,6 +49,26 @@ uint64_t cached_variable_bytes(const struct cached *cached)
 bool cached_has_state(const struct cached *cached)
 {
     return cached->has_state || cached->library->may_allocate;
+}
+
+uint32_t cached_state(const struct cached *cached)
+{
+    if (!cached_has_state(cached))
+        return WIRE_STATE_NONE;
+    return cached->variables.names.count && !cached->library->may_allocate &&
+                   !feature_is_off_once(FEATURE_VARIABLE_MOVES)
+               ? WIRE_STATE_CARRIED
+               : WIRE_STATE_LOST;
+}
+
+const struct variables *cached_variables(const struct cached *cached)
+{
+    return cached->variables.each ? &cached->variables : NULL;
+}
+
+bool cached_is_loaded(const struct cached *cached)
+{
+    return cached->is_loaded;
 }
 
 void module_cache_init(struct module_cache *cache, struct gate *gate, bool enabled)
@@ -350,16 +371,16 @@ static bool is_for_all(const struct image_facts *facts)
  * of its client. A library for one client does not need its image any more. */
 static void make_own(struct cached *cached, struct image_facts *facts, bool for_others)
 {
-    bool known = for_others && facts->has_names && facts->variable_bytes <= VARIABLES_BYTES_MAX;
+    bool known = facts->has_names && facts->variable_bytes <= VARIABLES_BYTES_MAX;
 
-    cached->sharing = known && !facts->prints ? IN_TURN : FOR_ONE;
+    cached->sharing = known && for_others && !facts->prints ? IN_TURN : FOR_ONE;
     cached->has_state = !known || !image_names_are_constant(&facts->names);
-    if (cached->sharing == IN_TURN) {
+    if (known) {
         cached->variables.names = facts->names;
         facts->names = (struct image_names){0};
-    } else {
-        stored_image_unref(steal_pointer(cached->image));
     }
+    if (cached->sharing == FOR_ONE)
+        stored_image_unref(steal_pointer(cached->image));
 }
 
 /* The load and the reading are done. A library that failed or cannot be shared leaves the cache,
@@ -377,6 +398,7 @@ static void settle_load(struct module_cache *cache, struct cached *cached,
     if (facts->has_strings)
         cached->library->formats = print_formats_create(facts->strings.bytes, facts->strings.size);
     cached->library->may_allocate = facts->allocates;
+    cached->library->has_pointers = facts->has_pointers;
     cached->variable_bytes = facts->variable_bytes;
     if (cached->loading && !for_all)
         list_remove(&cached->link);
@@ -614,13 +636,22 @@ void module_cache_put_parked(struct module_cache *cache, struct list *parked)
     }
 }
 
-/* If its variables cannot be recorded, the library serves this client alone. */
+/* For the next client, or for a move of this one to another server. */
+static bool is_worth_recording(const struct cached *cached)
+{
+    return cached->sharing == IN_TURN ||
+           (cached->sharing == FOR_ONE && cached_state(cached) == WIRE_STATE_CARRIED);
+}
+
+/* If its variables cannot be recorded, the library serves this client alone, which stays. */
 static void remember_variables(struct cached *cached)
 {
-    if (cached->sharing != IN_TURN || cached->variables.each)
+    if (cached->variables.each || !is_worth_recording(cached))
         return;
-    if (variables_remember(&cached->variables, cached->library->driver) != CUDA_SUCCESS)
-        cached->sharing = FOR_ONE;
+    if (variables_remember(&cached->variables, cached->library->driver) == CUDA_SUCCESS)
+        return;
+    cached->sharing = FOR_ONE;
+    image_names_fini(&cached->variables.names);
 }
 
 CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,

@@ -35,6 +35,7 @@
 
 struct cached;
 struct image_reader;
+struct variables;
 struct ptx_compiler;
 
 struct module_cache {
@@ -137,6 +138,16 @@ uint64_t cached_variable_bytes(const struct cached *cached);
 
 /* Whether its kernels may keep state between launches, so that the library serves one client. */
 bool cached_has_state(const struct cached *cached);
+
+/* The same for a client that may move: a WIRE_STATE_... */
+uint32_t cached_state(const struct cached *cached);
+
+/* Its variables, with addresses and first values: NULL when they are not known. The caller uses the
+ * library. */
+const struct variables *cached_variables(const struct cached *cached);
+
+/* Whether the driver may have loaded it, so that its variables may have changed. */
+bool cached_is_loaded(const struct cached *cached);
 
 /* Around a call `what` that looks a kernel or a variable of the library up in the driver. On the
  * session's thread, in the device's context. For the first such call the driver loads the library

@@ -89,7 +89,7 @@ static CUresult open_library(struct session *session, const struct wire_cuLibrar
     if (result != CUDA_SUCCESS)
         return result;
     module->formats = module_library(module)->formats;
-    ret_out->state = cached_has_state(module->cached);
+    ret_out->state = cached_state(module->cached);
     return CUDA_SUCCESS;
 }
 

@@ -74,12 +74,9 @@ static CUresult reserve_variables(struct variables *variables)
     return CUDA_SUCCESS;
 }
 
-static bool is_zero(const struct variable *variable)
+static bool is_zeros(const char *bytes, size_t size)
 {
-    const char *bytes = variable->initial;
-
-    return variable->size == 0 ||
-           (bytes[0] == 0 && memcmp(bytes, bytes + 1, variable->size - 1) == 0);
+    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
 static void forget_zeros(struct variables *variables)
@@ -87,7 +84,7 @@ static void forget_zeros(struct variables *variables)
     for (uint32_t i = 0; i < variables->names.count; i++) {
         struct variable *variable = &variables->each[i];
 
-        if (!is_zero(variable))
+        if (!is_zeros(variable->initial, variable->size))
             continue;
         free(variable->initial);
         variable->initial = NULL;
@@ -127,6 +124,80 @@ CUresult variables_restore(const struct variables *variables, struct gate *gate)
     result = with_stream(copy_in, variables);
     gate_open(gate);
     return result;
+}
+
+/* ---- single variables ---- */
+
+typedef CUresult copy_variable(const struct variable_copy *copy, CUstream stream);
+
+static CUresult read_variable(const struct variable_copy *copy, CUstream stream)
+{
+    return driver.cuMemcpyAsync((uintptr_t)copy->bytes, copy->variable->address,
+                                copy->variable->size, stream);
+}
+
+static CUresult write_variable(const struct variable_copy *copy, CUstream stream)
+{
+    return driver.cuMemcpyAsync(copy->variable->address, (uintptr_t)copy->bytes,
+                                copy->variable->size, stream);
+}
+
+static CUresult copy_all(copy_variable *copy, const struct variable_copy *copies, uint32_t count)
+{
+    CUstream stream = NULL;
+    CUresult result = driver.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++)
+        result = copy(&copies[i], stream);
+    CUresult last = driver.cuStreamSynchronize(stream);
+    driver.cuStreamDestroy_v2(stream);
+    return result != CUDA_SUCCESS ? result : last;
+}
+
+static CUresult copy_behind_gate(copy_variable *copy, const struct variable_copy *copies,
+                                 uint32_t count, struct gate *gate)
+{
+    CUresult result = count ? gate_close(gate, "Copying variables") : CUDA_SUCCESS;
+
+    if (result != CUDA_SUCCESS || !count)
+        return result;
+    result = copy_all(copy, copies, count);
+    gate_open(gate);
+    return result;
+}
+
+CUresult variables_read(const struct variable_copy *copies, uint32_t count, struct gate *gate)
+{
+    return copy_behind_gate(read_variable, copies, count, gate);
+}
+
+CUresult variables_write(const struct variable_copy *copies, uint32_t count, struct gate *gate)
+{
+    return copy_behind_gate(write_variable, copies, count, gate);
+}
+
+bool variable_is_initial(const struct variable *variable, const void *bytes)
+{
+    return variable->initial ? memcmp(variable->initial, bytes, variable->size) == 0
+                             : is_zeros(bytes, variable->size);
+}
+
+static int compare_name(const void *name, const void *entry)
+{
+    return strcmp(name, ((const struct image_name *)entry)->name);
+}
+
+/* The names are sorted: image_names_merge(). */
+const struct variable *variables_find(const struct variables *variables, const char *name)
+{
+    const struct image_names *names = &variables->names;
+    const struct image_name *found =
+        variables->each ? bsearch(name, names->names, names->count, sizeof(*found), compare_name)
+                        : NULL;
+
+    return found ? &variables->each[found - names->names] : NULL;
 }
 
 void variables_fini(struct variables *variables)

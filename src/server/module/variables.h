@@ -34,5 +34,22 @@ CUresult variables_remember(struct variables *variables, CUlibrary library);
  * context is current. After an error they may have any value. */
 CUresult variables_restore(const struct variables *variables, struct gate *gate);
 
+/* The contents that a variable gets, or a buffer of its size for those that it has. */
+struct variable_copy {
+    const struct variable *variable;
+    void *bytes;
+};
+
+/* Copies the contents of variables to the host, or back. The variables are recorded, and all of one
+ * device, whose context is current; no kernel that uses them runs. The driver's result. */
+CUresult variables_read(const struct variable_copy *copies, uint32_t count, struct gate *gate);
+CUresult variables_write(const struct variable_copy *copies, uint32_t count, struct gate *gate);
+
+/* Whether these are the contents that the load has given the variable. */
+bool variable_is_initial(const struct variable *variable, const void *bytes);
+
+/* The recorded variable of that name, or NULL. */
+const struct variable *variables_find(const struct variables *variables, const char *name);
+
 /* Frees the recorded values and the names. */
 void variables_fini(struct variables *variables);

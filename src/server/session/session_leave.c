@@ -7,6 +7,8 @@
 #include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "fd.h"
+#include "leave_variables.h"
 #include "log.h"
 #include "move_obstacle.h"
 #include "server_life.h"
@@ -149,6 +151,31 @@ static void rest_while_granted(struct session *session)
     session_set_at_rest(session, false);
 }
 
+static void grant_with(struct session *session, int fd, uint64_t size)
+{
+    struct session_life *life = session->life;
+
+    if (session->stop || !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_GRANTED))
+        return;
+    life->leaves = true;
+    session_log(session, " moves to another lane");
+    leave_variables_send(session, fd, size);
+    rest_while_granted(session);
+    life->leaves = session->stop;
+}
+
+static void grant(struct session *session)
+{
+    _cleanup_fd_ int fd = -1;
+    uint64_t size;
+    enum move_obstacle obstacle = leave_variables_save(session, &fd, &size);
+
+    if (obstacle)
+        channel_server_leave_change(session->channel, LEAVE_ASKED, refusal(obstacle));
+    else
+        grant_with(session, fd, size);
+}
+
 void session_leave_follow(struct session *session)
 {
     struct session_life *life = session->life;
@@ -157,10 +184,6 @@ void session_leave_follow(struct session *session)
         return;
     finish_work(session);
     channel_server_make_exact(session->channel);
-    if (session->stop || !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_GRANTED))
-        return;
-    life->leaves = true;
-    session_log(session, " moves to another lane");
-    rest_while_granted(session);
-    life->leaves = session->stop;
+    if (!session->stop && client_asks(session))
+        grant(session);
 }

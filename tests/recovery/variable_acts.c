@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A module with variables of several kinds. Kernels change them and report what they hold, so the
+ * program need not ask for an address.
+ */
+#include "variable_acts.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_prototypes.h"
+
+static const char text[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .global .align 4 .u32 count = 100;\n"
+    ".visible .global .align 4 .b8 untouched[4096];\n"
+    ".visible .global .align 8 .u64 link;\n"
+    ".visible .const .align 4 .u32 scale = 3;\n"
+    ".visible .global .align 8 .u64 table[2] = {count, generic(count)};\n"
+    ".visible .global .align 8 .u64 pair[2] = {7, count};\n"
+    /* out = {count, *table[0] * scale, link, pair[0]} */
+    ".visible .entry report(.param .u64 out)\n{\n"
+    ".reg .b32 %r<4>; .reg .b64 %d<6>;\nld.param.u64 %d1, [out];\n"
+    "ld.global.u32 %r1, [count];\nst.global.u32 [%d1], %r1;\n"
+    "ld.global.u64 %d2, [table];\nld.global.u32 %r1, [%d2];\nld.const.u32 %r2, [scale];\n"
+    "mul.lo.u32 %r1, %r1, %r2;\nst.global.u32 [%d1+4], %r1;\n"
+    "ld.global.u64 %d3, [link];\ncvt.u32.u64 %r3, %d3;\nst.global.u32 [%d1+8], %r3;\n"
+    "ld.global.u64 %d3, [pair];\ncvt.u32.u64 %r3, %d3;\nst.global.u32 [%d1+12], %r3;\nret;\n}\n"
+    ".visible .entry count_up()\n{\n.reg .b32 %r<2>; .reg .b64 %d<2>;\n"
+    "ld.global.u32 %r1, [count];\nadd.u32 %r1, %r1, 1;\nst.global.u32 [count], %r1;\n"
+    "ld.global.u64 %d1, [link];\nadd.u64 %d1, %d1, 5;\nst.global.u64 [link], %d1;\nret;\n}\n"
+    /* Addresses go where the server has to find them. */
+    ".visible .entry point(.param .u64 out)\n{\n.reg .b64 %d<3>;\n"
+    "ld.param.u64 %d1, [out];\nmov.u64 %d2, untouched;\nadd.u64 %d2, %d2, 4095;\n"
+    "st.global.u64 [%d1], %d2;\nret;\n}\n"
+    ".visible .entry point_link()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, count;\n"
+    "st.global.u64 [link], %d1;\nret;\n}\n"
+    ".visible .entry set_pair()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, 8;\n"
+    "st.global.u64 [pair], %d1;\nret;\n}\n";
+
+#define WORDS 4
+#define FAR ((8u << 20) - 16) /* bytes into memory of 8 MiB */
+
+static struct {
+    CUmodule module;
+    CUdeviceptr out, memory;
+    void *pinned;
+    uint32_t expected[WORDS];
+} variables = {.expected = {100, 300, 0, 7}};
+
+static CUresult launch(const char *name, void *parameter)
+{
+    void *parameters[] = {&parameter};
+    CUfunction function;
+    CUresult result = cuModuleGetFunction(&function, variables.module, name);
+
+    if (!result)
+        result = cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+    return result;
+}
+
+static CUresult open_module(void)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (!variables.module)
+        result = cuModuleLoadData(&variables.module, text);
+    if (!result && !variables.out)
+        result = cuMemAlloc_v2(&variables.out, sizeof(variables.expected));
+    if (!result && !variables.memory) {
+        result = cuMemAlloc_v2(&variables.memory, FAR + 16);
+        if (!result)
+            result = cuMemsetD8_v2(variables.memory, 0, FAR + 16);
+    }
+    if (!result && !variables.pinned)
+        result = cuMemHostAlloc(&variables.pinned, 4096, 0);
+    return result;
+}
+
+static CUresult check(void)
+{
+    uint32_t seen[WORDS];
+    CUresult result = launch("report", (void *)(uintptr_t)variables.out);
+
+    if (!result)
+        result = cuMemcpyDtoH_v2(seen, variables.out, sizeof(seen));
+    return result || !memcmp(seen, variables.expected, sizeof(seen)) ? result : CUDA_ERROR_UNKNOWN;
+}
+
+/* What was there before, and then one more. */
+static CUresult do_count(void)
+{
+    CUresult result = check();
+
+    if (!result)
+        result = launch("count_up", NULL);
+    variables.expected[0]++;
+    variables.expected[1] += 3;
+    variables.expected[2] += 5;
+    return result ? result : check();
+}
+
+static CUresult do_point(void)
+{
+    return launch("point", (void *)(uintptr_t)(variables.memory + FAR));
+}
+
+static CUresult do_clear(void)
+{
+    memset(variables.pinned, 0, 4096);
+    return cuMemsetD8_v2(variables.memory, 0, FAR + 16);
+}
+
+static CUresult do_point_pinned(void)
+{
+    CUresult result = launch("point", variables.pinned);
+
+    return result ? result : cuCtxSynchronize();
+}
+
+static CUresult do_point_link(void)
+{
+    return launch("point_link", NULL);
+}
+
+static CUresult do_set_pair(void)
+{
+    variables.expected[3] = 8;
+    return launch("set_pair", NULL);
+}
+
+static CUresult do_ask(void)
+{
+    CUdeviceptr address;
+    size_t size;
+
+    return cuModuleGetGlobal_v2(&address, &size, variables.module, "count");
+}
+
+static CUresult do_reload(void)
+{
+    static const uint32_t fresh[WORDS] = {100, 300, 0, 7};
+    CUresult result = cuModuleUnload(variables.module);
+
+    variables.module = NULL;
+    memcpy(variables.expected, fresh, sizeof(fresh));
+    return result ? result : open_module();
+}
+
+static const struct {
+    const char *word;
+    CUresult (*act)(void);
+} acts[] = {
+    {"count", do_count},
+    {"point", do_point},
+    {"point_pinned", do_point_pinned},
+    {"point_link", do_point_link},
+    {"clear", do_clear},
+    {"set_pair", do_set_pair},
+    {"ask", do_ask},
+    {"reload", do_reload},
+};
+
+CUresult variable_act(const char *word)
+{
+    for (size_t i = 0; i < sizeof(acts) / sizeof(*acts); i++) {
+        if (strcmp(acts[i].word, word))
+            continue;
+        CUresult result = open_module();
+        return result ? result : acts[i].act();
+    }
+    return CUDA_ERROR_NOT_FOUND;
+}
