@@ -8,6 +8,7 @@
 #include "host_register.h"
 #include "managed_hooks.h"
 
+/* The first two are the parts of the window. */
 enum part { PART_DEVICE, PART_HOST, PART_RESERVED, PART_OTHER };
 
 /* Reservations lie above all windows. */
@@ -18,11 +19,11 @@ static inline __attribute__((always_inline)) enum part part_of(uint64_t address)
     return vmm_is_reserved(address) ? PART_RESERVED : PART_OTHER;
 }
 
-static bool find_on_device(uint64_t address, struct allocation *ret_allocation)
+static bool find_in_window(uint64_t address, struct allocation *ret_allocation)
 {
-    const struct device *device = memory_device_of(address);
+    struct heap *heap = memory_heap_of(address);
 
-    return device && heap_find(memory_device_heap(device), address, ret_allocation);
+    return heap && heap_find(heap, address, ret_allocation);
 }
 
 /* The registries that may know an address in each part of the address space, in the order in which
@@ -31,19 +32,13 @@ static bool find_on_device(uint64_t address, struct allocation *ret_allocation)
 static inline __attribute__((always_inline)) bool find_in_part(enum part part, uint64_t address,
                                                                struct allocation *ret_allocation)
 {
-    switch (part) {
-    case PART_DEVICE:
-        return find_on_device(address, ret_allocation) || ipc_find(address, ret_allocation) ||
-               managed_find(address, ret_allocation);
-    case PART_HOST:
-        return heap_find(memory_host_heap(), address, ret_allocation) ||
-               host_register_find(address, ret_allocation);
-    case PART_RESERVED:
+    if (part == PART_RESERVED)
         return vmm_find(address, ret_allocation);
-    default:
-        return host_register_find(address, ret_allocation) ||
-               managed_find(address, ret_allocation) || variable_find(address, ret_allocation);
-    }
+    return (part != PART_OTHER && find_in_window(address, ret_allocation)) ||
+           (part == PART_DEVICE && ipc_find(address, ret_allocation)) ||
+           (part != PART_DEVICE && host_register_find(address, ret_allocation)) ||
+           (part != PART_HOST && managed_find(address, ret_allocation)) ||
+           (part == PART_OTHER && variable_find(address, ret_allocation));
 }
 
 bool address_map_find(uint64_t address, struct allocation *ret_allocation)

@@ -99,6 +99,15 @@ struct device *memory_device_of(uint64_t address)
     return device_with_index((address - client->window_base) / client->device_stride);
 }
 
+struct heap *memory_heap_of(uint64_t address)
+{
+    const struct device *device = address < client->host_base ? memory_device_of(address) : NULL;
+
+    if (device)
+        return &memory.devices[device->ordinal];
+    return address < client->host_base ? NULL : &memory.host;
+}
+
 CUresult memory_take_like(struct heap *heap, const struct allocation *like, uint64_t *ret_address)
 {
     struct allocation *allocation = malloc(sizeof(*allocation));

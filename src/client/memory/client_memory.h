@@ -18,6 +18,9 @@ void memory_after_fork_in_child(void);
 struct heap *memory_device_heap(const struct device *device);
 struct heap *memory_host_heap(void);
 
+/* The heap in whose part of the window an address of the window is; NULL when there is none. */
+struct heap *memory_heap_of(uint64_t address);
+
 /* The device in whose part of the window an address of the window is; NULL when there is none. */
 struct device *memory_device_of(uint64_t address);
 
