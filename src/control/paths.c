@@ -89,7 +89,7 @@ static int resolve_log(const char *pipe, char *ret_path, size_t capacity)
     return path_join(pipe, "log", ret_path, capacity);
 }
 
-static int resolve(const char *chosen, struct paths *ret_paths)
+static int resolve_directory(const char *chosen, struct paths *ret_paths)
 {
     struct paths paths;
     int error = resolve_pipe(chosen, paths.pipe, sizeof(paths.pipe));
@@ -107,7 +107,7 @@ int paths_resolve(struct paths *ret_paths)
 {
     const char *chosen = environment("CUDA_MPS_PIPE_DIRECTORY");
 
-    return chosen && strchr(chosen, ':') ? -EINVAL : resolve(chosen, ret_paths);
+    return chosen && strchr(chosen, ':') ? -EINVAL : resolve_directory(chosen, ret_paths);
 }
 
 static bool daemon_listens(const struct paths *paths)
@@ -129,7 +129,7 @@ static int find_in_list(const char *list, struct paths *ret_paths)
          item = strtok_r(NULL, ":", &rest)) {
         bool is_first = error != 0;
 
-        error = resolve(item, &paths);
+        error = resolve_directory(item, &paths);
         if (error)
             return error;
         if (is_first)
@@ -150,7 +150,7 @@ int paths_find_daemon(struct paths *ret_paths)
 
     if (chosen && strchr(chosen, ':'))
         return find_in_list(chosen, ret_paths);
-    error = resolve(chosen, ret_paths);
+    error = resolve_directory(chosen, ret_paths);
     if (!error && !chosen && geteuid() != 0 && !daemon_listens(ret_paths) && daemon_listens(&roots))
         *ret_paths = roots;
     return error;

@@ -181,7 +181,7 @@ static int fail_because(struct daemon *daemon, int ready_fd, const char *reason)
     return 1;
 }
 
-static int fail(struct daemon *daemon, int ready_fd, const char *what, int error)
+static int fail_start(struct daemon *daemon, int ready_fd, const char *what, int error)
 {
     char reason[INSTANCE_REASON_MAX];
 
@@ -213,11 +213,11 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     limits_init_from_environment(&daemon->defaults);
     error = prepare_loop(daemon);
     if (error)
-        return fail(daemon, ready_fd, "The event loop cannot be set up", error);
+        return fail_start(daemon, ready_fd, "The event loop cannot be set up", error);
     error = inherited_exists() ? 0 : instance_write_pid(&daemon->instance);
     if (error)
-        return fail(daemon, ready_fd, "Cannot write " INSTANCE_PID_NAME " in the pipe directory",
-                    error);
+        return fail_start(daemon, ready_fd,
+                          "Cannot write " INSTANCE_PID_NAME " in the pipe directory", error);
     if (daemon->metrics_address) {
         error = http_pages_start(daemon, daemon->metrics_address);
         if (error)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the packages run when they are installed, upgraded and removed: dpkg runs the scripts of
-packaging/debian in packages that are made of them, a shell those of packaging/rpm. systemctl is one that
-records how it is called, and whose reload runs `funnel reload`, as the unit says."""
+"""What the packages run when they are installed, upgraded and removed. The tool dpkg runs the
+scripts of packaging/debian in packages that are made of them, and a shell those of packaging/rpm.
+Here systemctl is one that records how it is called, and whose reload runs `funnel reload`, as the
+unit says."""
 import os
 import pathlib
 import re

@@ -137,7 +137,7 @@ static void take_records(struct trace_data *data, unsigned server)
         data->begin_ns = file->begin_ns;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_records(const void *left, const void *right)
 {
     const struct trace_entry *a = left, *b = right;
 
@@ -209,7 +209,7 @@ static int take_entries(struct trace_data *data)
         return cli_fail("out of memory");
     for (unsigned i = 0; i < data->server_count; i++)
         take_records(data, i);
-    qsort(data->entries, data->count, sizeof(*data->entries), compare);
+    qsort(data->entries, data->count, sizeof(*data->entries), compare_records);
     for (unsigned i = 0; i < data->count; i++)
         if (trace_is_work(&data->entries[i]))
             find_wait(data, i);

@@ -50,7 +50,7 @@ static void add_up_clients(struct hot *list, unsigned count)
 }
 
 /* Clients with the most work first. */
-static int compare(const void *left, const void *right)
+static int compare_rows(const void *left, const void *right)
 {
     const struct hot *a = left, *b = right;
 
@@ -96,7 +96,7 @@ int trace_print_summary(const struct trace_data *data)
         if (trace_is_work(&data->entries[i]))
             add_entry(hot_of(list, &count, &data->entries[i]), &data->entries[i]);
     add_up_clients(list, count);
-    qsort(list, count, sizeof(*list), compare);
+    qsort(list, count, sizeof(*list), compare_rows);
     for (unsigned i = 0; i < count; i++) {
         if (i == 0 || !is_same_client(list[i].entry, list[i - 1].entry))
             print_client(data, list[i].entry);

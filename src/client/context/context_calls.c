@@ -92,11 +92,8 @@ CUresult client_cuCtxSetFlags(unsigned flags)
 CUresult client_cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 {
     struct context *context;
-    CUresult result;
+    CUresult result = context_resolve_streams(ctx, &context);
 
-    if (!ctxId)
-        return CUDA_ERROR_INVALID_VALUE;
-    result = context_resolve_streams(ctx, &context);
     if (result == CUDA_SUCCESS)
         *ctxId = context->id;
     return result;

@@ -12,7 +12,7 @@
 #include "status_query.h"
 #include "text.h"
 
-static void finish(struct console *console, int status)
+static void finish_command(struct console *console, int status)
 {
     console_done(console, status);
 }
@@ -31,7 +31,7 @@ static void refuse_device(struct console *console, const char *device)
                   "Usage: sm_partition add DEVICE CHUNKS, and DEVICE has to name one device, which "
                   "%s does not; see device_query",
                   device);
-    finish(console, COMMAND_REJECTED);
+    finish_command(console, COMMAND_REJECTED);
 }
 
 static void refuse_chunks(struct console *console, const char *chunks)
@@ -41,7 +41,7 @@ static void refuse_chunks(struct console *console, const char *chunks)
         "Usage: sm_partition add DEVICE CHUNKS, and CHUNKS is a number from 1 to 4096, not "
         "%s",
         chunks);
-    finish(console, COMMAND_REJECTED);
+    finish_command(console, COMMAND_REJECTED);
 }
 
 static void add_partition(struct console *console, const struct grammar_values *values)
@@ -63,7 +63,7 @@ static void add_partition(struct console *console, const struct grammar_values *
                       "Failed to fulfill the requested SM partition of %u chunks, error "
                       "CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION",
                       chunks);
-    finish(console, partition ? COMMAND_OK : COMMAND_FAILED);
+    finish_command(console, partition ? COMMAND_OK : COMMAND_FAILED);
 }
 
 /* ---- commands that have to know the clients of partitions ---- */
@@ -168,7 +168,7 @@ static void on_status(struct status_query *query, void *context)
     else
         list_partitions(console, query);
     free(command);
-    finish(console, status);
+    finish_command(console, status);
 }
 
 static void query_partitions(struct console *console, const char *name)
@@ -183,7 +183,7 @@ static void query_partitions(struct console *console, const char *name)
         return;
     free(command);
     console_print(console, "Out of memory");
-    finish(console, COMMAND_FAILED);
+    finish_command(console, COMMAND_FAILED);
 }
 
 /* ---- the commands ---- */
@@ -201,7 +201,7 @@ static void on_started(void *context, const struct server_process *server, bool 
     }
     console_print(console, "Failed to start a server for user %u: %s", (unsigned)server->uid,
                   server->failure_text);
-    finish(console, COMMAND_FAILED);
+    finish_command(console, COMMAND_FAILED);
 }
 
 /* The daemon uses no device itself: it starts a server, and runs the command when that is ready. */
@@ -222,7 +222,7 @@ static bool devices_are_known(struct console *console, const char *line)
         return false;
     }
     console_print(console, "No server has reported the devices yet; try again");
-    finish(console, COMMAND_FAILED);
+    finish_command(console, COMMAND_FAILED);
     return false;
 }
 
@@ -243,7 +243,7 @@ void run_sm_partition(struct console *console, const struct grammar_values *valu
     } else {
         console_print(console, "Usage: sm_partition add DEVICE CHUNKS, or sm_partition rm DEVICE "
                                "PARTITION");
-        finish(console, COMMAND_REJECTED);
+        finish_command(console, COMMAND_REJECTED);
     }
 }
 

@@ -10,7 +10,7 @@
 #include "settings.h"
 
 /* The instance is closed before front ends are told, so that they can start the next daemon. */
-static void leave(struct daemon *daemon)
+static void close_daemon(struct daemon *daemon)
 {
     notify("STOPPING=1");
     journal("Exit");
@@ -26,7 +26,7 @@ static void leave(struct daemon *daemon)
 void daemon_quit_server_reaped(struct daemon *daemon)
 {
     if (daemon->quitting && list_empty(&daemon->servers))
-        leave(daemon);
+        close_daemon(daemon);
 }
 
 void daemon_quit_on_timeout(evutil_socket_t fd, short what, void *context)

@@ -389,7 +389,7 @@ static bool has_partitions(const struct daemon *daemon)
     return any;
 }
 
-static const char *describe(int error)
+static const char *describe_error(int error)
 {
     return error == -EBADMSG ? "it is not whole"
            : error == -EPERM ? "it is not a file of the daemon's user alone"
@@ -405,7 +405,7 @@ void settings_restore(struct daemon *daemon)
         restore_text(daemon, text);
     else if (error != -ENOENT)
         journal("What commands have set before is lost, as " FILE_NAME " cannot be used: %s",
-                describe(error));
+                describe_error(error));
     free(text);
     if (!error || has_partitions(daemon))
         write_settings(daemon);

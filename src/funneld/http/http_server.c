@@ -68,7 +68,7 @@ static bool is_waiting(const struct http_connection *connection)
 }
 
 /* A request that is being answered stays until it has been. */
-static void end(struct http_connection *connection)
+static void end_connection(struct http_connection *connection)
 {
     if (is_waiting(connection))
         close_stream(connection);
@@ -78,12 +78,12 @@ static void end(struct http_connection *connection)
 
 static void on_deadline(evutil_socket_t fd, short what, void *context)
 {
-    end(context);
+    end_connection(context);
 }
 
 static void on_end(struct bufferevent *stream, short what, void *context)
 {
-    end(context);
+    end_connection(context);
 }
 
 static void discard(struct bufferevent *stream, void *context)
@@ -407,7 +407,7 @@ void http_server_stop(struct http_server *server)
     list_for_each_safe (struct http_connection, connection, &server->connections, link) {
         list_remove(&connection->link);
         connection->server = NULL;
-        end(connection);
+        end_connection(connection);
     }
     free(server);
 }

@@ -52,7 +52,7 @@ static void usage_report_free(struct usage_report *report)
 }
 
 /* A command that fails prints nothing. */
-static void finish(struct usage_report *report, bool is_whole)
+static void finish_report(struct usage_report *report, bool is_whole)
 {
     bool is_answer = is_whole && evbuffer_get_length(report->text) > 0;
     const char *type = !is_answer       ? "text/plain"
@@ -66,7 +66,7 @@ static void finish(struct usage_report *report, bool is_whole)
 static void give_up(struct usage_report *report)
 {
     kill(report->pid, SIGKILL);
-    finish(report, false);
+    finish_report(report, false);
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *context)
@@ -75,7 +75,7 @@ static void on_readable(evutil_socket_t fd, short what, void *context)
     int got = evbuffer_read(report->text, fd, 64 << 10);
 
     if (got == 0)
-        finish(report, true);
+        finish_report(report, true);
     else if (got < 0 || evbuffer_get_length(report->text) > REPORT_BYTES_MAX)
         give_up(report);
 }
@@ -186,7 +186,7 @@ void http_usage_answer(struct http_request *request)
     count++;
     text_format(since, sizeof(since), "%ud", (unsigned)days);
     if (start_command(report, by, since))
-        finish(report, false);
+        finish_report(report, false);
     else if (watch_command(report))
         give_up(report);
 }

@@ -218,7 +218,7 @@ static void write_down(const struct client_record *record)
 }
 
 /* A daemon that is killed in between leaves a record whose line the next one can tell. */
-static void end(struct client_record *record)
+static void end_record(struct client_record *record)
 {
     record->ended = time(NULL);
     client_record_save(record);
@@ -230,7 +230,7 @@ void client_record_end(struct client_record *record, const struct server_client_
 {
     client_record_note(record, message);
     tell_next(record);
-    end(record);
+    end_record(record);
 }
 
 void client_record_end_again(struct client_record *record)
@@ -258,6 +258,6 @@ void client_records_close(struct server_process *server)
         audit(record);
         record->last.id = record->id;
         record->last.status = FUNNEL_ERROR_MPS_RPC_FAILURE;
-        end(record);
+        end_record(record);
     }
 }

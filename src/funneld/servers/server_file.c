@@ -91,7 +91,7 @@ static int read_part(int fd, off_t at, void *data, size_t size, uint64_t *ret_he
 
 /* ---- writing ---- */
 
-static void save(struct server_process *server, off_t at, const void *data, size_t size)
+static void save_bytes(struct server_process *server, off_t at, const void *data, size_t size)
 {
     struct server_file *file = &server->file;
     int error = file->is_open ? write_part(file->fd, at, file->heads, data, size) : 0;
@@ -237,12 +237,12 @@ void server_file_save(struct server_process *server)
     text_copy(saved.release, sizeof(saved.release), FUNNEL_VERSION);
     text_copy(saved.name, sizeof(saved.name), server->name);
     text_copy(saved.devices, sizeof(saved.devices), server->devices);
-    save(server, HEAD_AT(++server->file.heads), &saved, sizeof(saved));
+    save_bytes(server, HEAD_AT(++server->file.heads), &saved, sizeof(saved));
 }
 
 void server_file_save_devices(struct server_process *server)
 {
-    save(server, DEVICES_AT, &server->ready, sizeof(server->ready));
+    save_bytes(server, DEVICES_AT, &server->ready, sizeof(server->ready));
 }
 
 /* ---- clients ---- */
@@ -281,7 +281,7 @@ static void save_client(struct client_record *record, bool present)
         .choice = lane_choice_find(&record->server->daemon->lane_choices, record->token)};
 
     memcpy(saved.choice.token, record->token, sizeof(saved.choice.token));
-    save(record->server, CLIENT_AT(record->slot), &saved, sizeof(saved));
+    save_bytes(record->server, CLIENT_AT(record->slot), &saved, sizeof(saved));
 }
 
 void server_file_save_client(struct client_record *record)

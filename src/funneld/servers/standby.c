@@ -61,7 +61,7 @@ int standby_small_device(const struct server_process *server)
     return -1;
 }
 
-static void start(struct server_process *server)
+static void start_standby(struct server_process *server)
 {
     struct server_process *standby;
     int error = server_process_start_another(server, SERVER_STANDBY, &standby);
@@ -77,7 +77,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
     uid_t before = journal_account(server->owner);
 
     if (server->role == SERVER_SERVING && !server->stopping && !standby_of(server))
-        start(server);
+        start_standby(server);
     journal_account(before);
 }
 

@@ -116,7 +116,7 @@ CUresult graph_cuStreamBeginCaptureToGraph(CUstream hStream, CUgraph hGraph,
     return result;
 }
 
-static void push(struct graph_node *node, struct graph_node **stack)
+static void push_node(struct graph_node *node, struct graph_node **stack)
 {
     if (node->cursor)
         return;
@@ -137,14 +137,14 @@ static void mark_joined(const struct capture *capture, const struct graph *graph
         struct graph_node *node = graph_node_get(tails->nodes[i]);
 
         if (node)
-            push(node, &stack);
+            push_node(node, &stack);
     }
     while (stack) {
         const struct graph_node *node = stack;
 
         stack = node->next;
         for (unsigned i = 0; i < node->dependencies.count; i++)
-            push(node->dependencies.edges[i].node, &stack);
+            push_node(node->dependencies.edges[i].node, &stack);
     }
 }
 

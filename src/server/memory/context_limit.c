@@ -121,7 +121,7 @@ CUresult serve_cuCtxSetLimit(struct session *session, const struct wire_cuCtxSet
 
 /* A limit that the driver refuses to lower stays. Setting the stack size also releases memory that
  * the driver took for a kernel with a larger stack. */
-static void restore(const struct device *device, CUlimit limit)
+static void restore_limit(const struct device *device, CUlimit limit)
 {
     size_t now = 0;
 
@@ -138,7 +138,7 @@ bool context_limits_restore(struct server *server, const struct device *device)
     if (!server_is_empty(server) || !gate_try_close(device->gate))
         return false;
     for (int limit = 0; limit < DEVICE_LIMITS_MAX && limit < CU_LIMIT_MAX; limit++)
-        restore(device, (CUlimit)limit);
+        restore_limit(device, (CUlimit)limit);
     gate_open(device->gate);
     return true;
 }

@@ -189,7 +189,7 @@ static CUresult window_create(const struct windows *windows, uint64_t base,
     return CUDA_SUCCESS;
 }
 
-static struct window *pop(struct windows *windows, struct list *from)
+static struct window *pop_window(struct windows *windows, struct list *from)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     struct window *window = list_first(from, struct window, link);
@@ -311,7 +311,7 @@ CUresult windows_take(struct windows *windows, struct window **ret_window)
     result = take_new(windows, false, ret_window);
     if (result != CUDA_ERROR_MPS_MAX_CLIENTS_REACHED)
         return result;
-    idle = pop(windows, &windows->idle);
+    idle = pop_window(windows, &windows->idle);
     return idle ? take_idle(windows, idle, ret_window) : take_new(windows, true, ret_window);
 }
 
@@ -386,7 +386,7 @@ bool windows_are_over_budget(struct windows *windows)
 
 bool windows_trim(struct windows *windows)
 {
-    struct window *used = pop(windows, &windows->used);
+    struct window *used = pop_window(windows, &windows->used);
 
     if (!used)
         return false;

@@ -58,7 +58,7 @@ bool unload_queue_is_over_budget(struct unload_queue *queue)
 }
 
 /* Takes the oldest library, or NULL. With `only_surplus`, NULL below the limits. */
-static struct library *pop(struct unload_queue *queue, bool only_surplus)
+static struct library *pop_library(struct unload_queue *queue, bool only_surplus)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&queue->lock);
 
@@ -92,7 +92,7 @@ static unsigned unload_now(struct unload_queue *queue, bool only_surplus)
     struct library *oldest;
     unsigned count = 0;
 
-    for (; (oldest = pop(queue, only_surplus)); count++) {
+    for (; (oldest = pop_library(queue, only_surplus)); count++) {
         if (gate_close(queue->gate, "cuLibraryUnload") != CUDA_SUCCESS) {
             push_back(queue, oldest);
             break;
@@ -120,7 +120,7 @@ bool unload_queue_drain(struct unload_queue *queue)
 
 bool unload_queue_unload(struct unload_queue *queue)
 {
-    struct library *oldest = pop(queue, false);
+    struct library *oldest = pop_library(queue, false);
 
     if (!oldest)
         return false;

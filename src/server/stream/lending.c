@@ -14,7 +14,7 @@ static struct lending *lending_of(const struct session *session)
     return &session->streams->lending;
 }
 
-static void tell(struct session *session)
+static void tell_client(struct session *session)
 {
     atomic_fetch_or(&session->limits.changed, CHANGED_LENDING);
 }
@@ -84,7 +84,7 @@ static void recall_locked(struct session *owner)
             if (takes_from(session, owner, i))
                 lending->wanted &= ~(1ull << i);
         if (lending->wanted != before)
-            tell(session);
+            tell_client(session);
     }
 }
 
@@ -106,7 +106,7 @@ static void lend_locked(struct session *session)
         if (!is_empty(&lending->device[i].more) && may_borrow_locked(session, i))
             lending->wanted |= 1ull << i;
     if (lending->wanted != before)
-        tell(session);
+        tell_client(session);
 }
 
 /* ---- who rests ---- */
@@ -129,7 +129,7 @@ static void watch_session_locked(struct session *session)
     if (lending->rests || has_worked(session, lending))
         return;
     lending->rests = true;
-    tell(session);
+    tell_client(session);
 }
 
 void lending_watch(struct server *server)

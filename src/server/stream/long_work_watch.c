@@ -101,7 +101,7 @@ static bool has_long_work_of_others(const struct session *session)
 
 /* What began a moment ago has not been seen, so a new client asks before its first code in any
  * case. */
-static void tell(const struct session *session)
+static void tell_client(const struct session *session)
 {
     bool wanted = !session->streams->has_asked || has_long_work_of_others(session);
 
@@ -115,7 +115,7 @@ static void tell_all(struct server *server)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->phase == SESSION_SERVING)
-            tell(session);
+            tell_client(session);
     }
 }
 

@@ -16,14 +16,14 @@
 #define PARTS 4u
 #define BUSY_PARTS 3u
 
-static unsigned smaller(unsigned a, unsigned b)
+static unsigned smaller_count(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
 
 struct pool_size pool_size_for(unsigned cpus, unsigned contexts)
 {
-    unsigned most = smaller(cpus / CPUS_PER_WORKER, WORKERS_PER_CONTEXT * contexts);
+    unsigned most = smaller_count(cpus / CPUS_PER_WORKER, WORKERS_PER_CONTEXT * contexts);
 
     return (struct pool_size){.least = (most + LEAST_PART - 1) / LEAST_PART, .most = most};
 }

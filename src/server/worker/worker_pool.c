@@ -146,7 +146,7 @@ bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
 
 /* The seat is gone as soon as its thread has seen this, and then the wake has no effect. Partner:
  * has_left(). */
-static void leave(struct pool_worker *worker, struct pool_seat *seat)
+static void leave_seat(struct pool_worker *worker, struct pool_seat *seat)
 {
     list_remove(&seat->link);
     atomic_fetch_sub_explicit(&worker->seated, 1, memory_order_relaxed);
@@ -283,7 +283,7 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
         else
             leaves = ready ? serve_commands(worker, seat) : note_idle(worker, seat, now);
         if (leaves)
-            leave(worker, seat);
+            leave_seat(worker, seat);
     }
     return busy;
 }

@@ -239,7 +239,7 @@ void parse_operand(struct parser *parser, struct ptx_operand *ret_operand)
     parser->depth--;
 }
 
-static void resolve(struct parser *parser, struct ptx_operand *operand, uint32_t line)
+static void resolve_operand(struct parser *parser, struct ptx_operand *operand, uint32_t line)
 {
     struct name_entry entry;
     if (!scope_find(parser, operand->scope, operand->name, strlen(operand->name), &entry) ||
@@ -256,7 +256,7 @@ void resolve_operands(struct parser *parser, struct ptx_operand *operands, uint3
 {
     for (uint32_t i = 0; i < count && !parser->lexer.failed; i++) {
         if (operands[i].kind == PTX_OPERAND_SYMBOL && !operands[i].symbol)
-            resolve(parser, &operands[i], line);
+            resolve_operand(parser, &operands[i], line);
         resolve_operands(parser, operands[i].elements, operands[i].count, line);
     }
 }
