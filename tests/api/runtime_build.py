@@ -3,7 +3,9 @@
 and with shared cudart, and some with other flags. Variants with the same flags of the compiler share
 objects, as compiling takes the time. What was built before is taken as it is, also where there is no
 nvcc."""
+import contextlib
 import dataclasses
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -65,7 +67,8 @@ def architecture_flags(name):
 
 
 def variants_of(name):
-    flags = ["-O2", *architecture_flags(ARCHITECTURES.get(name))]
+    """nvcc optimizes kernels by default. To optimize the host's code would take a sixth of its time."""
+    flags = architecture_flags(ARCHITECTURES.get(name))
     for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
         yield Variant(cudart, tuple(flags), cudart)
     for variant, extra in EXTRA_FLAGS.get(name, {}).items():
@@ -113,19 +116,30 @@ class RuntimeProgram:
                  self.path(variant), *self.compile(nvcc, variant), *self.libraries)
         stamp.write_text(wanted)
 
+    @contextlib.contextmanager
+    def alone(self):
+        """No other process builds the same program at the same time."""
+        with open(self.folder / f"{self.name}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     def build(self, nvcc, variants):
         """For each variant why it could not be built, or None."""
-        reasons = []
-        for variant in variants:
-            try:
-                self.link(nvcc, variant)
-                reasons.append(None)
-            except BuildError as error:
-                reasons.append(str(error))
-        for paths in self.objects.values():
-            for path in paths:
-                path.unlink()
+        if not variants:
+            return []
+        with self.alone():
+            reasons = [self.reason(nvcc, variant) for variant in variants]
+            for paths in self.objects.values():
+                for path in paths:
+                    path.unlink()
         return reasons
+
+    def reason(self, nvcc, variant):
+        try:
+            self.link(nvcc, variant)
+        except BuildError as error:
+            return str(error)
+        return None
 
 
 def keep_shared_cudart(nvcc, folder):
@@ -134,4 +148,6 @@ def keep_shared_cudart(nvcc, folder):
     for library in sorted(lib.glob("libcudart.so.*")):
         named_so = re.fullmatch(r"libcudart\.so\.\d+(\.0)?", library.name)  # .13, .12, .11.0
         if named_so and not (folder / library.name).exists():
-            shutil.copy(library.resolve(), folder / library.name)
+            copy = folder / f"{library.name}.{os.getpid()}"
+            shutil.copy(library.resolve(), copy)
+            copy.rename(folder / library.name)  # another process may look for it
