@@ -51,6 +51,18 @@ static uint64_t holding_size(const struct wire_fnReserve *in)
     return in->from || in->size > HOLDING_LEAST ? in->size : HOLDING_LEAST;
 }
 
+/* A driver may refuse addresses that are far up. */
+static CUresult take_addresses(struct session *session, const struct wire_fnReserve *in,
+                               uint64_t size, uint64_t *ret_address)
+{
+    struct reserve_area *area = &session->server->memory->reserve_area;
+    uint64_t own = reserve_area_start(window_number(session->window));
+
+    if (!in->from && reserve_area_take(area, own, size, in->alignment, ret_address) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    return reserve_area_take(area, in->from, size, in->alignment, ret_address);
+}
+
 static CUresult take_holding(struct session *session, const struct wire_fnReserve *in,
                              uint64_t *ret_address)
 {
@@ -63,7 +75,7 @@ static CUresult take_holding(struct session *session, const struct wire_fnReserv
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = session_enter(session, session_device(session, 0));
     if (result == CUDA_SUCCESS)
-        result = reserve_area_take(area, in->from, size, in->alignment, ret_address);
+        result = take_addresses(session, in, size, ret_address);
     if (result != CUDA_SUCCESS)
         return result;
     if (ranges_add(&memory->holdings, *ret_address, size, session)) {

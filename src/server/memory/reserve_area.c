@@ -36,6 +36,17 @@ uint64_t reserve_area_limit(const struct devices *devices)
 #define SLAB (64ull << 30)
 #define LARGE (SLAB / 4)
 
+/* The server's own are below those of clients: the pool of a terabyte (swap_pool.h). The step has
+ * no divisor in common with the number of slabs. */
+#define OWN_SLABS 16u
+#define CLIENT_SLABS ((RESERVE_END - RESERVE_FIRST) / SLAB - OWN_SLABS)
+#define CLIENT_STEP 61u
+
+uint64_t reserve_area_start(unsigned window)
+{
+    return RESERVE_FIRST + (OWN_SLABS + (uint64_t)window * CLIENT_STEP % CLIENT_SLABS) * SLAB;
+}
+
 static bool is_large(uint64_t size)
 {
     return size > LARGE;

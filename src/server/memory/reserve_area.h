@@ -26,6 +26,10 @@ void reserve_area_init(struct reserve_area *area);
 /* How many bytes of addresses one client may reserve. */
 uint64_t reserve_area_limit(const struct devices *devices);
 
+/* Where reservations of a client begin, by the number of its window. They are far from those of
+ * other clients, so that a client which comes late from another server finds its addresses free. */
+uint64_t reserve_area_start(unsigned window);
+
 /* Reserves `size` bytes of addresses, at `from` or at the next free place behind it if there is
  * one, else anywhere in the area. CUDA_ERROR_OUT_OF_MEMORY when no place is free. */
 CUresult reserve_area_take(struct reserve_area *area, uint64_t from, uint64_t size,

@@ -73,6 +73,11 @@ void windows_set_claims(struct windows *windows, bool (*is_claimed)(void *contex
     windows->claims = claims;
 }
 
+unsigned window_number(const struct window *window)
+{
+    return (unsigned)((window->base - WINDOW_FIRST) / window_size(window->devices));
+}
+
 uint64_t window_part_start(const struct window *window, unsigned index)
 {
     if (index == window->devices->count)

@@ -94,6 +94,9 @@ bool windows_warm(struct windows *windows);
 /* The largest possible number of windows with these devices. */
 unsigned windows_limit(const struct devices *devices);
 
+/* Its place among all windows of such devices, from 0 on. */
+unsigned window_number(const struct window *window);
+
 /* The first and the last address plus one of device `index`, or of host granules for index =
  * devices->count. */
 uint64_t window_part_start(const struct window *window, unsigned index);
