@@ -17,8 +17,8 @@ const char *suspend_result_text(int result)
     case SUSPEND_ARRAYS:
         return "it has arrays, or textures and surfaces on them, which stay on the device";
     case SUSPEND_ALLOCATIONS:
-        return "it has memory of cuMemCreate, which stays on the device; for PyTorch set "
-               "expandable_segments:False";
+        return "it shares memory of cuMemCreate with another process, by "
+               "cuMemExportToShareableHandle";
     case SUSPEND_SHARED:
         return "it shares memory with another process by CUDA IPC";
     case SUSPEND_DMA_BUF:

@@ -14,7 +14,8 @@ const char *move_obstacle_text(uint32_t obstacle)
         [OBSTACLE_SHARED] = "it has shared something",
         [OBSTACLE_MEMORY_LIMIT] =
             "it was suspended, or it has a memory limit: only its server had its memory",
-        [OBSTACLE_PHYSICAL] = "it has physical memory without a descriptor",
+        [OBSTACLE_PHYSICAL] =
+            "it has physical memory without a descriptor, or was suspended with some",
         [OBSTACLE_VARIABLES] = "it has a module with variables",
         [OBSTACLE_ARRAY] = "it has an array, a texture or a linking job",
         [OBSTACLE_TIME] = "it has recorded an event with a time",

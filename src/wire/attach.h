@@ -92,8 +92,8 @@ enum socket_message_kind {
     SOCKET_LINKED = 6,       /* server: memfd with the result of linking job `value` */
     SOCKET_DMA_BUF = 7,      /* server: a dma-buf of the memory from address `value` on */
     SOCKET_GRANULE = 8, /* server: the inbox (revocable.h) with a descriptor of the device memory at
-                         * window address `value`. Without an inbox the memory ends with the server,
-                         * because its client has a memory limit */
+                         * window address `value`, or of that allocation. Without an inbox the
+                         * memory ends with the server, because its client has a memory limit */
     SOCKET_VARIABLES = 9, /* server, behind LEAVE_GRANTED: memfd of `value` bytes with what the
                            * client's variables hold (fnVariablesSet), or none */
 };

@@ -266,8 +266,6 @@ static void memory_that_comes_along(void **state)
 static int make_memory(struct peer *peer, uint64_t size)
 {
     const struct wire_cuMemCreate create = {.handle = peer_handle(peer, WIRE_ALLOCATION),
-                                            .handle_types =
-                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                                             .size = size};
     const struct wire_cuMemExportToShareableHandle export = {.handle = create.handle};
     struct socket_message message;
@@ -275,6 +273,10 @@ static int make_memory(struct peer *peer, uint64_t size)
     int fd = -1;
 
     assert_int_equal(wire_cuMemCreate(&peer->channel, &create), CUDA_SUCCESS);
+    assert_int_equal(sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &fds, 10000),
+                     sizeof(message));
+    assert_int_equal(message.kind, SOCKET_GRANULE);
+    fd_close(&fd);
     assert_int_equal(wire_cuMemExportToShareableHandle(&peer->channel, &export), CUDA_SUCCESS);
     assert_int_equal(sock_recv(peer->socket, &message, sizeof(message), &fd, 1, &fds, 10000),
                      sizeof(message));

@@ -90,8 +90,7 @@ static void more_than_the_limit_at_a_time(void **state)
 static CUresult allocate_and_export(struct peer *peer, uint64_t *ret_handle)
 {
     const struct wire_cuMemCreate make = {.handle = peer_handle(peer, WIRE_ALLOCATION),
-                                          .size = GRANULE,
-                                          .handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR};
+                                          .size = GRANULE};
     const struct wire_cuMemExportToShareableHandle export = {.handle = make.handle};
 
     *ret_handle = make.handle;

@@ -17,6 +17,7 @@
 #define STREAMS 3
 #define LARGEST (6u << 20)
 #define THREADS 128u
+#define PIECE (2u << 20) /* of memory by cuMemCreate */
 
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -32,6 +33,7 @@ static const char text[] =
 struct block {
     CUdeviceptr device; /* 0 = there is none */
     uint32_t *shadow, count;
+    uint32_t mapped; /* bytes of memory by cuMemCreate; 0 = it is of cuMemAlloc */
 };
 
 static struct program {
@@ -107,9 +109,54 @@ static CUresult check(struct block *block)
     return result;
 }
 
+/* ---- memory of cuMemCreate, in pieces at reserved addresses, as PyTorch's expandable segments
+ * ----
+ */
+
+static CUresult create_piece(CUmemGenericAllocationHandle *ret_handle, size_t size)
+{
+    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .requestedHandleTypes =
+                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+
+    return cuMemCreate(ret_handle, size, &prop, 0);
+}
+
+static CUresult map_piece(CUdeviceptr address, CUmemAccess_flags flags)
+{
+    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, flags};
+    CUmemGenericAllocationHandle handle;
+    CUresult result = create_piece(&handle, PIECE);
+
+    if (!result)
+        result = cuMemMap(address, PIECE, 0, handle, 0);
+    if (!result)
+        result = cuMemSetAccess(address, PIECE, &access, 1);
+    return result ? result : cuMemRelease(handle);
+}
+
+static CUresult map_pieces(struct block *block, uint32_t size)
+{
+    CUresult result;
+
+    block->mapped = (size + PIECE - 1) / PIECE * PIECE;
+    result = cuMemAddressReserve(&block->device, block->mapped, 0, 0, 0);
+    for (uint32_t at = 0; at < block->mapped && !result; at += PIECE)
+        result = map_piece(block->device + at, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    return result;
+}
+
+static CUresult unmap_pieces(const struct block *block)
+{
+    CUresult result = cuMemUnmap(block->device, block->mapped);
+
+    return result ? result : cuMemAddressFree(block->device, block->mapped);
+}
+
 static CUresult release(struct block *block)
 {
-    CUresult result = cuMemFree_v2(block->device);
+    CUresult result = block->mapped ? unmap_pieces(block) : cuMemFree_v2(block->device);
 
     free(block->shadow);
     memset(block, 0, sizeof(*block));
@@ -119,7 +166,7 @@ static CUresult release(struct block *block)
 static CUresult allocate(struct block *block)
 {
     uint32_t size = 4 * (1 + pick(pick(4) ? 64u << 10 : LARGEST / 4));
-    CUresult result = cuMemAlloc_v2(&block->device, size);
+    CUresult result = pick(3) ? cuMemAlloc_v2(&block->device, size) : map_pieces(block, size);
 
     block->count = size / 4;
     block->shadow = calloc(1, size);
@@ -195,7 +242,7 @@ static CUresult change_held(uint64_t mebibyte, unsigned value)
     return cuMemsetD32_v2(held.device + (mebibyte << 20), value, 1);
 }
 
-/* An array, and memory of cuMemCreate, of so many MiB. */
+/* An array, and memory of cuMemCreate that another process may have, of so many MiB. */
 static CUresult hold_array(uint64_t mebibytes, unsigned unused)
 {
     const CUDA_ARRAY_DESCRIPTOR descriptor = {
@@ -207,11 +254,114 @@ static CUresult hold_array(uint64_t mebibytes, unsigned unused)
 
 static CUresult hold_handle(uint64_t mebibytes, unsigned unused)
 {
-    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     CUmemGenericAllocationHandle handle;
+    CUresult result = create_piece(&handle, mebibytes << 20);
+    int fd;
 
-    return cuMemCreate(&handle, mebibytes << 20, &prop, 0);
+    return result ? result
+                  : cuMemExportToShareableHandle(&fd, handle,
+                                                 CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+}
+
+/* Memory of cuMemCreate that its device may only read, at two places; that it reaches nowhere; and
+ * that is mapped nowhere. Each piece has its contents. */
+static struct places {
+    CUdeviceptr base, readable, again, closed;
+    CUmemGenericAllocationHandle shown, hidden, unmapped;
+} places;
+
+static CUresult set_access(CUdeviceptr address, CUmemAccess_flags flags)
+{
+    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, flags};
+
+    return cuMemSetAccess(address, PIECE, &access, 1);
+}
+
+static CUresult fill_at(CUdeviceptr address, CUmemGenericAllocationHandle handle, unsigned value)
+{
+    CUresult result = cuMemMap(address, PIECE, 0, handle, 0);
+
+    if (!result)
+        result = set_access(address, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    return result ? result : cuMemsetD32_v2(address, value, PIECE / 4);
+}
+
+static CUresult make_places(void)
+{
+    CUresult result = cuMemAddressReserve(&places.base, 3 * PIECE, 0, 0, 0);
+
+    places.readable = places.base;
+    places.again = places.base + PIECE;
+    places.closed = places.base + 2 * PIECE;
+    if (!result)
+        result = create_piece(&places.shown, PIECE);
+    if (!result)
+        result = create_piece(&places.hidden, PIECE);
+    if (!result)
+        result = create_piece(&places.unmapped, PIECE);
+    return result;
+}
+
+static CUresult hold_places(uint64_t seed, unsigned unused)
+{
+    CUresult result = make_places();
+
+    if (!result)
+        result = fill_at(places.again, places.unmapped, (unsigned)seed);
+    if (!result)
+        result = cuMemUnmap(places.again, PIECE);
+    if (!result)
+        result = fill_at(places.closed, places.hidden, (unsigned)seed + 1);
+    if (!result)
+        result = set_access(places.closed, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    if (!result)
+        result = fill_at(places.readable, places.shown, (unsigned)seed + 2);
+    if (!result)
+        result = set_access(places.readable, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    if (!result)
+        result = cuMemMap(places.again, PIECE, 0, places.shown, 0);
+    return result ? result : set_access(places.again, CU_MEM_ACCESS_FLAGS_PROT_READ);
+}
+
+static CUresult check_words(CUdeviceptr address, unsigned value)
+{
+    static uint32_t seen[PIECE / 4];
+    CUresult result = cuMemcpyDtoH_v2(seen, address, PIECE);
+
+    for (unsigned i = 0; i < PIECE / 4 && !result; i++)
+        if (seen[i] != value)
+            result = CUDA_ERROR_UNKNOWN;
+    return result;
+}
+
+/* That the device cannot reach one place is seen by the error of a copy. */
+static CUresult check_places(uint64_t seed, unsigned unused)
+{
+    CUresult result = check_words(places.readable, (unsigned)seed + 2);
+
+    if (!result)
+        result = check_words(places.again, (unsigned)seed + 2);
+    if (!result && !check_words(places.closed, 0))
+        result = CUDA_ERROR_UNKNOWN;
+    if (!result)
+        result = set_access(places.closed, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    if (!result)
+        result = check_words(places.closed, (unsigned)seed + 1);
+    if (!result)
+        result = set_access(places.closed, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    if (!result)
+        result = cuMemUnmap(places.again, PIECE);
+    if (!result)
+        result = cuMemMap(places.again, PIECE, 0, places.unmapped, 0);
+    if (!result)
+        result = set_access(places.again, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    if (!result)
+        result = check_words(places.again, (unsigned)seed);
+    if (!result)
+        result = cuMemUnmap(places.again, PIECE);
+    if (!result)
+        result = cuMemMap(places.again, PIECE, 0, places.shown, 0);
+    return result ? result : set_access(places.again, CU_MEM_ACCESS_FLAGS_PROT_READ);
 }
 
 /* So many launches that nobody waits for. */
@@ -248,10 +398,10 @@ static CUresult share(uint64_t unused, unsigned also_unused)
 static const struct {
     const char *word;
     CUresult (*act)(uint64_t first, unsigned second);
-} acts[] = {{"work", work},          {"hold", hold},   {"more", hold_more},
-            {"check", check_held},   {"share", share}, {"array", hold_array},
-            {"handle", hold_handle}, {"rush", rush},   {"finish", check_held_after},
-            {"change", change_held}};
+} acts[] = {{"work", work},          {"hold", hold},         {"more", hold_more},
+            {"check", check_held},   {"share", share},       {"array", hold_array},
+            {"handle", hold_handle}, {"rush", rush},         {"finish", check_held_after},
+            {"places", hold_places}, {"seen", check_places}, {"change", change_held}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

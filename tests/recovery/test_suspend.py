@@ -276,7 +276,7 @@ class Suspend(MovedMemory):
         self.assertEqual(probe.ask("round"), FINE)
 
     def test_what_stays_on_the_device(self):
-        for word, reason in (("array", "arrays"), ("unmapped", "cuMemCreate")):
+        for word, reason in (("array", "arrays"), ("reserved", "cuMemCreate")):
             probe = self.probes(1)[0]
             self.assertEqual(probe.ask(word), FINE)
             self.refused(reason, "suspend", probe.process.pid)
@@ -286,6 +286,25 @@ class Suspend(MovedMemory):
         self.assertEqual(sharer.ask("share"), FINE)
         self.refused("CUDA IPC", "suspend", sharer.process.pid)
         self.assertEqual(sharer.ask("check"), FINE)
+
+    def test_memory_of_cuMemCreate(self):
+        """At several addresses, with all kinds of access and none."""
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("places 7"), FINE)
+        used, _ = self.memory(probe)
+        for away, back in ((("suspend",), "resume"), (("evict",), None),
+                           (("suspend", "--to", self.directory()), "resume")):
+            self.fine(*away, probe.process.pid)
+            self.assertEqual(self.memory(probe), (0, used))
+            if back:
+                self.fine(back, probe.process.pid)
+            self.assertEqual(probe.ask("seen 7"), FINE, self.logs())
+            self.assertEqual(self.memory(probe), (used, 0))
+        self.kill_server()
+        self.assertEqual(probe.ask("seen 7"), FINE, probe.said() + self.logs())
+        self.suspend_to_file(probe)
+        self.kill_server()
+        self.assertEqual(self.check_resumed(probe, "seen 7"), FINE, probe.said() + self.logs())
 
     def test_the_pool_is_bounded(self):
         first, second = self.random_probe(), self.random_probe()

@@ -23,7 +23,6 @@ void vmm_init(void)
     pthread_mutex_init(&vmm.lock, NULL);
     ranges_init(&vmm.reservations);
     ranges_init(&vmm.mappings);
-    vmm.keeps_none = false;
 }
 
 /* ---- questions ---- */
@@ -109,11 +108,13 @@ static CUresult map_locked(struct physical *physical, struct mapping *mapping)
     if (ranges_add(&vmm.mappings, mapping->address, mapping->size, mapping) < 0)
         return CUDA_ERROR_INVALID_VALUE;
     result = wire_cuMemMap(&client->channel, &in);
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS) {
         ranges_remove(&vmm.mappings, mapping->address, NULL);
-    else
-        physical->mappings++;
-    return result;
+        return result;
+    }
+    mapping->is_made = true;
+    physical->mappings++;
+    return CUDA_SUCCESS;
 }
 
 CUresult client_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,

@@ -131,8 +131,7 @@ CUresult granule_move(uint64_t address, bool host, int *ret_fd)
     return result != CUDA_SUCCESS ? result : client_receive_granule(address, ret_fd);
 }
 
-/* The inbox of the new server takes the place of the last one's, which is empty now. */
-static CUresult receive_inbox(uint64_t address, int fd)
+CUresult granule_receive_inbox(uint64_t address, int fd)
 {
     _cleanup_fd_ int inbox = -1;
     CUresult result = client_receive_granule(address, &inbox);
@@ -154,7 +153,7 @@ static CUresult replay_in_device_part(const struct heap *heap, bool host, uint64
     CUresult result = client_send_descriptor(memory, size, &in.blob);
     if (result == CUDA_SUCCESS)
         result = wire_fnGranuleAdopt(&client->channel, &in);
-    return result == CUDA_SUCCESS ? receive_inbox(address, fd) : result;
+    return result == CUDA_SUCCESS ? granule_receive_inbox(address, fd) : result;
 }
 
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)

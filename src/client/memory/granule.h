@@ -37,6 +37,10 @@ bool granule_is_kept(int fd);
  * has gone with its server. No other thread is inside. */
 bool granules_are_whole(void);
 
+/* The inbox of a new server takes the place of the last one's, which is empty now. It is of a
+ * granule, or of memory of cuMemCreate by its handle. */
+CUresult granule_receive_inbox(uint64_t address, int fd);
+
 /* Gives a new server the memory of the last one. The first does so for the heaps here. The others
  * do it for one granule of another heap, and for one of host memory that is in no heap. No other
  * thread is inside. Returns the server's error. */

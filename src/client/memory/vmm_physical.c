@@ -84,33 +84,23 @@ static CUresult receive_exported(uint64_t handle, int *ret_fd)
                                   : result;
 }
 
-/* A client with a memory limit may have descriptors of so much memory only, and needs what is left
- * for its own exports. */
-static void keep_locked(struct physical *physical)
-{
-    CUresult result;
-    int fd = -1;
-
-    if (vmm.keeps_none)
-        return;
-    result = receive_exported(physical->handle, &fd);
-    if (result == CUDA_SUCCESS)
-        keep_descriptor(physical, fd);
-    vmm.keeps_none = result == CUDA_ERROR_NOT_PERMITTED;
-}
-
+/* The memory of a client with a memory limit may come without an inbox. */
 static CUresult make_locked(struct physical *physical)
 {
-    struct wire_cuMemCreate in = {
+    const struct wire_cuMemCreate in = {
         .handle = physical->handle,
         .device = physical->device->index,
-        .handle_types = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
         .size = physical->size,
     };
     CUresult result = wire_cuMemCreate(&client->channel, &in);
+    int fd = -1;
 
     if (result == CUDA_SUCCESS)
-        keep_locked(physical);
+        result = client_receive_granule(physical->handle, &fd);
+    if (result == CUDA_SUCCESS) {
+        keep_descriptor(physical, fd);
+        physical->is_made = true;
+    }
     return result;
 }
 
@@ -214,6 +204,7 @@ CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
     struct physical *physical;
+    CUresult result;
     VMM_LOCKED;
 
     physical = vmm_physical_lookup_locked(handle);
@@ -221,7 +212,9 @@ CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
         handleType != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
         !(physical->prop.requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR))
         return CUDA_ERROR_INVALID_VALUE;
-    return receive_exported(handle, shareableHandle);
+    result = receive_exported(handle, shareableHandle);
+    physical->shared |= result == CUDA_SUCCESS;
+    return result;
 }
 
 static CUresult import_physical(struct physical *physical, int fd)
@@ -235,6 +228,7 @@ static CUresult import_physical(struct physical *physical, int fd)
     result = wire_cuMemImportFromShareableHandle(&client->channel, &in, &out);
     if (result != CUDA_SUCCESS)
         return result;
+    physical->is_made = true;
     physical->device = device_with_index(out.device);
     keep_descriptor(physical, fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (physical->device)

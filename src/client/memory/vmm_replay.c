@@ -3,12 +3,18 @@
 #include "vmm_replay.h"
 
 #include "client_socket.h"
+#include "fd.h"
+#include "granule.h"
+#include "revocable.h"
 #include "vmm_tables.h"
 #include "wire_calls.h"
 
+/* Imported memory is the program's descriptor, any other is lent. */
 bool vmm_physical_can_move(const struct physical *physical)
 {
-    return physical->fd >= 0;
+    if (!physical->is_made)
+        return true;
+    return physical->size ? granule_is_kept(physical->fd) : physical->fd >= 0;
 }
 
 static CUresult replay_reservation(const struct range *range)
@@ -34,36 +40,55 @@ static CUresult replay_reservations(void)
 
 /* ---- physical memory ---- */
 
-static CUresult import_again(const struct physical *physical, uint32_t blob)
+static CUresult import_again(const struct physical *physical)
 {
-    const struct wire_cuMemImportFromShareableHandle in = {.handle = physical->handle,
-                                                           .blob = blob};
+    struct wire_cuMemImportFromShareableHandle in = {.handle = physical->handle};
     struct wire_cuMemImportFromShareableHandle_reply out;
+    CUresult result = client_send_descriptor(physical->fd, 0, &in.blob);
 
-    return wire_cuMemImportFromShareableHandle(&client->channel, &in, &out);
+    return result == CUDA_SUCCESS ? wire_cuMemImportFromShareableHandle(&client->channel, &in, &out)
+                                  : result;
 }
 
-static CUresult adopt(const struct physical *physical, uint32_t blob)
+static CUresult adopt(const struct physical *physical)
 {
-    const struct wire_fnAllocationAdopt in = {.handle = physical->handle,
-                                              .device = physical->device->index,
-                                              .blob = blob,
-                                              .size = physical->size};
+    struct wire_fnAllocationAdopt in = {.handle = physical->handle,
+                                        .device = physical->device->index,
+                                        .shared = physical->shared,
+                                        .size = physical->size};
+    _cleanup_fd_ int memory = -1;
 
-    return wire_fnAllocationAdopt(&client->channel, &in);
+    if (revocable_take(physical->fd, &memory))
+        return CUDA_ERROR_NOT_FOUND;
+    CUresult result = client_send_descriptor(memory, physical->size, &in.blob);
+    if (result == CUDA_SUCCESS)
+        result = wire_fnAllocationAdopt(&client->channel, &in);
+    return result == CUDA_SUCCESS ? granule_receive_inbox(physical->handle, physical->fd) : result;
 }
 
 static void replay_physical(void *context, uint64_t handle, void *object)
 {
     const struct physical *physical = object;
     CUresult *result = context;
-    uint32_t blob;
 
-    if (handle_type(handle) != WIRE_ALLOCATION || *result != CUDA_SUCCESS)
-        return;
-    *result = client_send_descriptor(physical->fd, physical->size, &blob);
-    if (*result == CUDA_SUCCESS)
-        *result = physical->size ? adopt(physical, blob) : import_again(physical, blob);
+    if (handle_type(handle) == WIRE_ALLOCATION && physical->is_made && *result == CUDA_SUCCESS)
+        *result = physical->size ? adopt(physical) : import_again(physical);
+}
+
+static void check_physical(void *context, uint64_t handle, void *object)
+{
+    bool *is_whole = context;
+
+    if (handle_type(handle) == WIRE_ALLOCATION)
+        *is_whole &= vmm_physical_can_move(object);
+}
+
+bool vmm_is_whole(void)
+{
+    bool is_whole = true;
+
+    handles_for_each(&client->handles, check_physical, &is_whole);
+    return is_whole;
 }
 
 /* ---- mappings ---- */
@@ -83,8 +108,10 @@ static CUresult replay_mapping(const struct mapping *mapping)
 {
     const struct wire_cuMemMap in = {
         .handle = mapping->physical->handle, .ptr = mapping->address, .size = mapping->size};
-    CUresult result = wire_cuMemMap(&client->channel, &in);
 
+    if (!mapping->is_made)
+        return CUDA_SUCCESS;
+    CUresult result = wire_cuMemMap(&client->channel, &in);
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
         result = replay_access(mapping, i);
     return result;

@@ -11,8 +11,9 @@
 
 struct physical;
 
-/* Whether another server can take it over: the client has its descriptor. */
+/* Whether another server can take it over: the client has its descriptor. The second of all. */
 bool vmm_physical_can_move(const struct physical *physical);
+bool vmm_is_whole(void);
 
 /* With the library closed: makes all of it again where it was, or CUDA_ERROR_MAP_FAILED if another
  * client has got these addresses meanwhile. */

@@ -17,7 +17,9 @@ struct physical {
     uint64_t handle;
     struct device *device;
     uint64_t size; /* 0 = imported, not known */
-    int fd;        /* keeps the memory when the server ends; -1 = none */
+    int fd;        /* its inbox (revocable.h), or the descriptor of imported memory; -1 = none */
+    bool is_made;  /* the server's answer has come: else its command is sent again */
+    bool shared;   /* the program has exported it */
     unsigned references, mappings;
     CUmemAllocationProp prop;
 };
@@ -25,6 +27,7 @@ struct physical {
 struct mapping {
     uint64_t address, size, id;
     struct physical *physical;
+    bool is_made;                             /* as that of physical memory */
     unsigned char access[ATTACH_DEVICES_MAX]; /* CUmemAccess_flags */
 };
 
@@ -32,7 +35,6 @@ struct vmm_tables {
     pthread_mutex_t lock;
     struct ranges reservations; /* no values */
     struct ranges mappings;     /* struct mapping */
-    bool keeps_none;            /* descriptors of new physical memory, since one was refused */
 };
 
 extern struct vmm_tables vmm;

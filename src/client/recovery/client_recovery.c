@@ -24,6 +24,7 @@
 #include "recovery_rules.h"
 #include "recovery_snapshot.h"
 #include "replay.h"
+#include "vmm_replay.h"
 #include "wire_calls.h"
 
 /* A server that has reported a fault ends at once, but its driver may take a while. */
@@ -127,7 +128,8 @@ static bool attach_to_next(const struct recovery_snapshot *snapshot)
 static bool has_lost_next(void)
 {
     return channel_error(&client->channel) == CUDA_ERROR_MPS_RPC_FAILURE &&
-           !channel_sticky_error(&client->channel) && has_ended() && replay_has_memory();
+           !channel_sticky_error(&client->channel) && has_ended() && replay_has_memory() &&
+           vmm_is_whole();
 }
 
 /* The client has attached to another server. That one may end before the client is there. */

@@ -92,12 +92,12 @@ CUresult replay_memory(void)
 
     if (result == CUDA_SUCCESS)
         result = managed_replay();
+    if (result == CUDA_SUCCESS)
+        result = vmm_replay();
     if (result != CUDA_SUCCESS)
         return result;
     end_memory();
     result = peer_replay();
-    if (result == CUDA_SUCCESS)
-        result = vmm_replay();
     return result == CUDA_SUCCESS ? host_register_replay() : result;
 }
 

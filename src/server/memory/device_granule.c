@@ -6,8 +6,10 @@
  */
 #include "device_granule.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "allocation_place.h"
 #include "attach.h"
 #include "blob.h"
 #include "cleanup.h"
@@ -23,7 +25,6 @@
 #include "swap_file.h"
 #include "swap_kept.h"
 #include "swap_precopy.h"
-#include "vmm.h"
 
 static CUmemAllocationProp properties_of(const struct device *device, const struct granule *granule)
 {
@@ -55,10 +56,19 @@ bool device_granule_may_export(struct session *session, struct granule *granule)
     return granule->exported;
 }
 
+/* A program may have thousands of allocations, and the server needs descriptors for its clients. */
+static bool may_keep(const struct granule *granule)
+{
+    struct rlimit limit;
+
+    return granule->kind == GRANULE_DEVICE ||
+           (!getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)granule->kept.outbox < limit.rlim_cur / 2);
+}
+
 /* Where descriptors run out the memory ends with this server. */
 static void fill_inbox(struct granule *granule, int fd)
 {
-    if ((granule->kept.inbox < 0 && revocable_init(&granule->kept)) ||
+    if ((granule->kept.inbox < 0 && revocable_init(&granule->kept)) || !may_keep(granule) ||
         revocable_fill(&granule->kept, fd))
         revocable_fini(&granule->kept);
 }
@@ -81,7 +91,7 @@ static CUresult export_to_inbox(struct granule *granule)
 
 static CUresult send_inbox(const struct session *session, const struct granule *granule)
 {
-    struct socket_message message = {.kind = SOCKET_GRANULE, .value = granule->address};
+    struct socket_message message = {.kind = SOCKET_GRANULE, .value = device_granule_key(granule)};
 
     return sock_send(session->socket, &message, sizeof(message), &granule->kept.inbox,
                      granule->kept.inbox >= 0)
@@ -96,6 +106,13 @@ CUresult device_granule_send(struct session *session, struct granule *granule)
     if (device_granule_may_export(session, granule))
         result = export_to_inbox(granule);
     return result != CUDA_SUCCESS ? result : send_inbox(session, granule);
+}
+
+/* The driver exports no memory that it has imported. */
+CUresult device_granule_lend(struct session *session, struct granule *granule, int fd)
+{
+    fill_inbox(granule, fd);
+    return send_inbox(session, granule);
 }
 
 /* Device memory is charged as device memory, host memory as page-locked memory. */
@@ -113,10 +130,18 @@ static void refund(struct session *session, const struct granule *granule)
         memory_refund(session, granule->part, granule->size);
 }
 
+static void unmap_memory(struct session *session, struct granule *granule)
+{
+    if (granule->kind == GRANULE_CREATED)
+        allocation_unmap_all(session, allocation_of(granule));
+    else
+        driver.cuMemUnmap(granule->address, granule->size);
+}
+
 static void release_memory(struct session *session, struct granule *granule)
 {
     swap_precopy_forget(session, granule);
-    driver.cuMemUnmap(granule->address, granule->size);
+    unmap_memory(session, granule);
     driver.cuMemRelease(granule->handle);
     refund(session, granule);
 }
@@ -352,7 +377,7 @@ static CUresult adopt_granule(struct session *session, const struct wire_fnGranu
 
     if (result != CUDA_SUCCESS)
         return result;
-    bool is_memory = vmm_could_be_memory(fd),
+    bool is_memory = allocation_could_be_memory(fd),
          is_saved = !is_memory && !in->host && !swap_file_check(fd);
     if (!in->address || in->address % device->record.granularity || (!is_memory && !is_saved)) {
         session_log_error(
@@ -379,9 +404,7 @@ CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranu
         result = adopt_granule(session, in, fd);
     if (result != CUDA_SUCCESS)
         return result;
-    struct granule *granule = device_granule_find(session, in->address);
-    fill_inbox(granule, fd); /* the driver exports no memory that it has imported */
-    return send_inbox(session, granule);
+    return device_granule_lend(session, device_granule_find(session, in->address), fd);
 }
 
 /* The memory lives on for clients that have opened it. */
@@ -487,6 +510,12 @@ void device_granule_withdraw_saved(struct session *session, struct granule *gran
         revocable_fill(kept, file);
 }
 
+static CUresult map_memory(struct session *session, struct granule *granule)
+{
+    return granule->kind == GRANULE_CREATED ? allocation_map_all(session, allocation_of(granule))
+                                            : map_granule(session, granule);
+}
+
 CUresult device_granule_restore(struct session *session, struct granule *granule)
 {
     const struct device *device = session_device(session, granule->part);
@@ -494,7 +523,7 @@ CUresult device_granule_restore(struct session *session, struct granule *granule
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = map_granule(session, granule);
+    result = map_memory(session, granule);
     if (result != CUDA_SUCCESS) {
         driver.cuMemRelease(granule->handle);
         return result;

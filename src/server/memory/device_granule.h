@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device granules: see memory.h. All functions are the session thread's. */
+/* Device granules: see memory.h. All functions are the session thread's. Those that take a granule
+ * take memory of cuMemCreate as well (allocation.h), unless its address is meant. */
 #pragma once
 
 #include "memory.h"
@@ -7,9 +8,18 @@
 /* The granule that begins at an address, or NULL. */
 struct granule *device_granule_find(const struct session *session, uint64_t address);
 
+/* What the client calls it by in messages, and files of suspended programs by. */
+static inline uint64_t device_granule_key(const struct granule *granule)
+{
+    return granule->number ? granule->number : granule->address;
+}
+
 /* Sends the client an inbox with a descriptor of the memory, so that the memory can outlive this
  * server. A client that may not have a descriptor gets the message alone. */
 CUresult device_granule_send(struct session *session, struct granule *granule);
+
+/* The same with a descriptor that the client has brought, and which stays the caller's. */
+CUresult device_granule_lend(struct session *session, struct granule *granule, int fd);
 
 /* Whether the client may have a descriptor of the memory, or has had one: see memory_may_export().
  */

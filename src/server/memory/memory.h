@@ -19,6 +19,7 @@ enum granule_kind {
     GRANULE_MAPPED,   /* a mapping of the client's own: see vmm.c */
     GRANULE_IMPORTED, /* another client's: see ipc_memory.c */
     GRANULE_GLOBAL,   /* a variable of a module: belongs to the module, `module` */
+    GRANULE_CREATED,  /* cuMemCreate()'s, in no extent of its own: see allocation.h */
 };
 
 struct ipc_share;
@@ -30,13 +31,15 @@ struct granule {
     enum granule_kind kind;
     unsigned part; /* of the window: a device's ordinal, or the number of devices for host memory */
     uint64_t address, size;
-    CUmemGenericAllocationHandle handle; /* DEVICE: the driver's */
+    uint64_t number; /* CREATED: its client's handle, which is no address; 0 otherwise */
+    /* DEVICE and CREATED: */
+    CUmemGenericAllocationHandle handle; /* the driver's */
     bool on_host;                        /* DEVICE: it is memory of the host for now */
-    bool exported;                       /* DEVICE: its client has had a descriptor */
-    bool dma_buf;                        /* DEVICE: its client has had a dma-buf of it */
-    struct revocable kept;               /* DEVICE: where its client has the descriptor */
-    struct swap_copy *swapped;           /* DEVICE: its contents while it has no memory: swap.h */
-    struct swap_copy *kept_copy;         /* DEVICE: those of the last time: swap_kept.h */
+    bool exported;                       /* its client has had a descriptor */
+    bool dma_buf;                        /* its client has had a dma-buf of it */
+    struct revocable kept;               /* where its client has the descriptor */
+    struct swap_copy *swapped;           /* its contents while it has no memory: swap.h */
+    struct swap_copy *kept_copy;         /* those of the last time: swap_kept.h */
     struct ipc_share *share;             /* DEVICE: once a range of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */
     bool of_file;                        /* HOST: of a client's file, which is mapped: no fd */

@@ -79,6 +79,7 @@ int session_memory_init(struct session *session)
     ranges_init(&memory->reservations);
     ranges_init(&memory->holdings);
     ranges_init(&memory->mappings);
+    list_init(&memory->created);
     list_init(&memory->imports);
     session->memory = memory;
     return 0;

@@ -54,8 +54,9 @@ struct session_memory {
     struct ranges reservations;   /* addresses that the client has reserved, each in a holding */
     struct ranges holdings;       /* addresses that no other client gets before this one has gone */
     uint64_t held_bytes;
-    struct ranges mappings; /* struct mapping, in reservations: vmm.c */
-    unsigned allocations;
+    struct ranges mappings;       /* struct mapping, in reservations: vmm.c */
+    struct list created;          /* struct allocation */
+    unsigned allocations;         /* of them */
     struct granule spare_host;    /* memory of the host that exchanges have left; size 0 = none */
     struct swap_precopy *precopy; /* NULL = there is none */
     struct list imports;          /* struct ipc_import: granules of other clients */

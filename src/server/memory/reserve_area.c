@@ -40,7 +40,7 @@ uint64_t reserve_area_limit(const struct devices *devices)
  * no divisor in common with the number of slabs. */
 #define OWN_SLABS 16u
 #define CLIENT_SLABS ((RESERVE_END - RESERVE_FIRST) / SLAB - OWN_SLABS)
-#define CLIENT_STEP 61u
+#define CLIENT_STEP 307u
 
 uint64_t reserve_area_start(unsigned window)
 {

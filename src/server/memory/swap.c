@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "allocation_place.h"
 #include "device_granule.h"
 #include "memory_state.h"
 #include "swap_copy.h"
@@ -62,6 +63,26 @@ static CUresult forget_copy(struct session *session, struct granule *granule, vo
     return CUDA_SUCCESS;
 }
 
+/* Memory of cuMemCreate may have no address at which its device reaches it. */
+static CUresult open_memory(struct session *session, struct granule *granule, void *context)
+{
+    return granule->kind == GRANULE_CREATED ? allocation_open(session, allocation_of(granule))
+                                            : CUDA_SUCCESS;
+}
+
+static CUresult close_memory(struct session *session, struct granule *granule, void *context)
+{
+    if (granule->kind == GRANULE_CREATED)
+        allocation_close(session, allocation_of(granule));
+    return CUDA_SUCCESS;
+}
+
+static void forget_all(struct session *session)
+{
+    swap_for_each(session, true, forget_copy, NULL);
+    swap_for_each(session, false, close_memory, NULL);
+}
+
 static CUresult withdraw_memory(struct session *session, struct granule *granule, void *context)
 {
     device_granule_withdraw(session, granule);
@@ -96,36 +117,43 @@ static enum suspend_result result_of(struct session *session, CUresult result,
 enum suspend_result swap_checkpoint(struct session *session, int file)
 {
     const struct swap_saving saving = {.writable = file, .readable = -1};
-    int error;
-    CUresult result = swap_save(session, &saving, &error);
+    int error = 0;
+    CUresult result = swap_for_each(session, false, open_memory, NULL);
 
+    if (result == CUDA_SUCCESS)
+        result = swap_save(session, &saving, &error);
+    swap_for_each(session, false, close_memory, NULL);
     return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
 }
 
 enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving)
 {
-    int error;
-    CUresult result = swap_save(session, saving, &error);
+    int error = 0;
+    CUresult result = swap_for_each(session, false, open_memory, NULL);
 
+    if (result == CUDA_SUCCESS)
+        result = swap_save(session, saving, &error);
     if (result == CUDA_SUCCESS)
         swap_for_each(session, true, withdraw_saved, NULL);
     else
-        swap_for_each(session, true, forget_copy, NULL);
+        forget_all(session);
     return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
 }
 
 /* What is kept of this client is claimed before room for more is taken. */
 enum suspend_result swap_out(struct session *session, uint64_t *ret_copied)
 {
-    swap_for_each(session, false, claim_kept, NULL);
-    CUresult result = swap_for_each(session, false, prepare_copy, NULL);
+    CUresult result = swap_for_each(session, false, open_memory, NULL);
 
+    swap_for_each(session, false, claim_kept, NULL);
+    if (result == CUDA_SUCCESS)
+        result = swap_for_each(session, false, prepare_copy, NULL);
     if (result == CUDA_SUCCESS)
         result = swap_moves_out(session, ret_copied);
     if (result == CUDA_SUCCESS)
         swap_for_each(session, true, withdraw_memory, NULL);
     else
-        swap_for_each(session, true, forget_copy, NULL);
+        forget_all(session);
     return result_of(session, result, SUSPEND_POOL_FULL);
 }
 
@@ -156,7 +184,7 @@ static CUresult finish_return(struct session *session, struct granule *granule, 
 {
     swap_keep(session, granule);
     device_granule_keep_again(session, granule);
-    return CUDA_SUCCESS;
+    return close_memory(session, granule, NULL);
 }
 
 enum suspend_result swap_in(struct session *session)
@@ -179,11 +207,11 @@ enum suspend_result swap_in(struct session *session)
 CUresult swap_adopt(struct session *session, struct granule *granule, int fd)
 {
     struct swap_entry entry;
-    int error = swap_file_find(fd, granule->address, granule->size, &entry);
+    int error = swap_file_find(fd, device_granule_key(granule), granule->size, &entry);
 
     if (error) {
         session_log_error(session, "the file with the memory at %#llx cannot be used: %s",
-                          (unsigned long long)granule->address, strerror(-error));
+                          (unsigned long long)device_granule_key(granule), strerror(-error));
         return CUDA_ERROR_INVALID_VALUE;
     }
     CUresult result = swap_copy_begin(session, granule, 0);
@@ -221,14 +249,23 @@ static enum suspend_result granule_obstacle(const struct granule *granule)
     return granule->dma_buf ? SUSPEND_DMA_BUF : SUSPEND_OK;
 }
 
+static enum suspend_result allocation_obstacle(const struct session *session)
+{
+    list_for_each (struct allocation, allocation, &session->memory->created, link) {
+        if (allocation->shared)
+            return SUSPEND_ALLOCATIONS;
+        if (allocation->memory.dma_buf)
+            return SUSPEND_DMA_BUF;
+    }
+    return SUSPEND_OK;
+}
+
 enum suspend_result swap_obstacle(const struct session *session)
 {
     const struct session_memory *memory = session->memory;
-    enum suspend_result result = SUSPEND_OK;
+    enum suspend_result result = allocation_obstacle(session);
     const struct range *range;
 
-    if (memory->allocations)
-        return SUSPEND_ALLOCATIONS;
     if (!list_empty(&memory->imports))
         return SUSPEND_SHARED;
     for (uint64_t at = 0; result == SUSPEND_OK; at = range->start + 1) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "allocation.h"
 #include "device_granule.h"
 #include "fd.h"
 #include "memory_state.h"
@@ -67,8 +68,17 @@ CUresult swap_copy_give_file(struct swap_copy *copy, int fd)
 /* Which granules: those with memory of their device, or those whose contents are in the pool. */
 static bool is_wanted(const struct granule *granule, bool swapped)
 {
-    return granule->kind == GRANULE_DEVICE && !granule->on_host &&
-           (granule->swapped != NULL) == swapped;
+    return (granule->kind == GRANULE_DEVICE || granule->kind == GRANULE_CREATED) &&
+           !granule->on_host && (granule->swapped != NULL) == swapped;
+}
+
+static CUresult act_on(struct session *session, struct granule *granule, bool swapped,
+                       granule_action *act, void *context)
+{
+    if (!is_wanted(granule, swapped))
+        return CUDA_SUCCESS;
+    CUresult result = session_enter(session, session_device(session, granule->part));
+    return result == CUDA_SUCCESS ? act(session, granule, context) : result;
 }
 
 /* Until one fails, in the context of each device. */
@@ -81,12 +91,10 @@ CUresult swap_for_each(struct session *session, bool swapped, granule_action *ac
         range = ranges_next(&session->memory->extents, at);
         if (!range)
             break;
-        struct granule *granule = range->value;
-        if (!is_wanted(granule, swapped))
-            continue;
-        result = session_enter(session, session_device(session, granule->part));
-        if (result == CUDA_SUCCESS)
-            result = act(session, granule, context);
+        result = act_on(session, range->value, swapped, act, context);
     }
+    list_for_each (struct allocation, allocation, &session->memory->created, link)
+        if (result == CUDA_SUCCESS)
+            result = act_on(session, &allocation->memory, swapped, act, context);
     return result;
 }

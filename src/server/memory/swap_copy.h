@@ -43,6 +43,7 @@ CUresult swap_copy_give_file(struct swap_copy *copy, int fd);
 
 typedef CUresult granule_action(struct session *session, struct granule *granule, void *context);
 
-/* Calls `act` until it fails, in the context of each granule's device. The granules are those that
- * have a copy (`swapped`), or those with memory of their device. */
+/* Calls `act` until it fails, in the context of each granule's device. The granules, memory of
+ * cuMemCreate included, are those that have a copy (`swapped`), or those with memory of their
+ * device. */
 CUresult swap_for_each(struct session *session, bool swapped, granule_action *act, void *context);

@@ -17,7 +17,7 @@
 #include "shm.h"
 
 #define MAGIC 0x32706177536e7546u /* "FunSwap2" */
-#define ENTRIES_MAX (1u << 16)
+#define ENTRIES_MAX (1u << 17)
 
 #define F2FS_MAGIC 0xf2f52010u
 #define ZFS_MAGIC 0x2fc12fc1u

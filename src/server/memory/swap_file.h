@@ -26,7 +26,8 @@ static inline uint64_t swap_file_chunks(uint64_t size)
 }
 
 struct swap_entry {
-    uint64_t address, size, offset, hash;
+    uint64_t address; /* or the client's handle of memory without one */
+    uint64_t size, offset, hash;
     uint64_t flags; /* SWAP_RETURNS */
 };
 

@@ -40,10 +40,20 @@ static struct swap_precopy *precopy_of(const struct session *session)
 
 /* ---- what there is ---- */
 
+/* The client may unmap memory of cuMemCreate at any time, so that is written when it stands still.
+ */
+static bool is_part(const struct granule *granule)
+{
+    return granule->kind != GRANULE_CREATED;
+}
+
 static CUresult count_granule(struct session *session, struct granule *granule, void *context)
 {
     struct swap_precopy *precopy = context;
 
+    precopy->entries++;
+    if (!is_part(granule))
+        return CUDA_SUCCESS;
     precopy->order.count++;
     precopy->end += granule->size;
     return CUDA_SUCCESS;
@@ -54,8 +64,11 @@ static CUresult add_granule(struct session *session, struct granule *granule, vo
 {
     struct swap_precopy *precopy = context;
     uint64_t chunks = swap_file_chunks(granule->size);
-    struct chunk_region *region = &precopy->regions[precopy->order.count++];
+    struct chunk_region *region = &precopy->regions[precopy->order.count];
 
+    if (!is_part(granule))
+        return CUDA_SUCCESS;
+    precopy->order.count++;
     *region = (struct chunk_region){.device = session_device(session, granule->part),
                                     .address = granule->address,
                                     .size = granule->size,
@@ -70,7 +83,7 @@ static CUresult add_granule(struct session *session, struct granule *granule, vo
 static bool lay_out(struct session *session, struct swap_precopy *precopy)
 {
     swap_for_each(session, false, count_granule, precopy);
-    precopy->entries = precopy->order.count + SPARE_ENTRIES;
+    precopy->entries += SPARE_ENTRIES;
     precopy->regions = calloc(precopy->order.count + 1, sizeof(*precopy->regions));
     if (!precopy->regions || !precopy->order.count ||
         swap_file_begin(precopy->fd, precopy->entries, precopy->end, &precopy->end))

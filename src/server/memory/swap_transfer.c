@@ -75,7 +75,7 @@ static bool add_precopied(const struct session *session, const struct granule *g
 static CUresult add_granule(struct session *session, struct granule *granule, void *context)
 {
     struct transfer *transfer = context;
-    struct swap_entry entry = {.address = granule->address,
+    struct swap_entry entry = {.address = device_granule_key(granule),
                                .size = granule->size,
                                .offset = transfer->offset,
                                .flags = transfer->flags};

@@ -7,10 +7,7 @@
 
 #include "session.h"
 
-/* Whether a descriptor of a client may be passed to the driver as one of memory. */
-bool vmm_could_be_memory(int fd);
-
-/* Whether the client may have a descriptor of all memory in a range, or has had one: see
+/* Whether the client may have a dma-buf of all memory in a range, which counts as a descriptor: see
  * memory_may_export(). CUDA_ERROR_INVALID_VALUE when the range has other contents than mappings of
  * the device's memory; CUDA_ERROR_NOT_PERMITTED when the client's memory limit forbids it. */
 CUresult vmm_may_export(struct session *session, unsigned device, uint64_t address, uint64_t size);

@@ -145,7 +145,7 @@ static void test_memory_that_was_given_back(void **state)
 static void test_what_can_not_be_sent_again(void **state)
 {
     const uint32_t ops[] = {
-        WIRE_cuLibraryGetGlobal, WIRE_fnGraphKernelNode, WIRE_cuMemMap, 0, 127, 0xffff};
+        WIRE_cuLibraryGetGlobal, WIRE_fnGraphKernelNode, WIRE_cuLinkComplete, 0, 127, 0xffff};
 
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
         struct unread unread = {0};

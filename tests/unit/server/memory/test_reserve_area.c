@@ -120,6 +120,23 @@ static void the_area_has_an_end(void **state)
     assert_int_equal(reserved, all);
 }
 
+/* Sixteen clients have a terabyte each before one meets the next. */
+static void clients_are_far_from_each_other(void **state)
+{
+    const uint64_t apart = 1ull << 40;
+
+    (void)state;
+    for (unsigned i = 0; i < 16; i++) {
+        uint64_t start = reserve_area_start(i);
+
+        assert_true(start >= RESERVE_FIRST + apart && start < RESERVE_END);
+        for (unsigned j = 0; j < i; j++) {
+            uint64_t other = reserve_area_start(j);
+            assert_true((start > other ? start - other : other - start) >= apart);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +146,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(small_reservations_lie_in_one_slab, setup, teardown),
         cmocka_unit_test_setup_teardown(large_reservations_are_slabs_that_go_back, setup, teardown),
         cmocka_unit_test_setup_teardown(the_area_has_an_end, setup, teardown),
+        cmocka_unit_test(clients_are_far_from_each_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
