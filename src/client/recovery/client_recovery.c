@@ -363,19 +363,30 @@ static void refuse_to_leave(uint32_t state, enum move_obstacle obstacle)
                        move_obstacle_text(obstacle));
 }
 
+/* A server that ends while it takes the client has taken its old connection already. Then the next
+ * server has to take it. */
+static bool attach_while_leaving(void)
+{
+    uint64_t connection = client->socket_inode;
+    char why[512] = "";
+
+    for (int tries = MOVES_MAX; !attach_again(why, sizeof(why));) {
+        client_log_to_file(CUDA_SUCCESS, "another server does not take the client: %s", why);
+        if (client->socket_inode == connection || !--tries)
+            return false;
+    }
+    return true;
+}
+
 /* Until the other server has offered the client its place, the client has lost nothing. */
 static void leave_with(struct recovery_snapshot *snapshot, const struct replay_variables *variables)
 {
-    char why[512] = "";
-
     if (recovery_snapshot_take(snapshot))
         recovery_snapshot_check(snapshot, &recovery.asked);
     else
         snapshot->obstacle = OBSTACLE_CALL;
-    if (!snapshot->obstacle && !attach_again(why, sizeof(why))) {
-        client_log_to_file(CUDA_SUCCESS, "another server does not take the client: %s", why);
+    if (!snapshot->obstacle && !attach_while_leaving())
         snapshot->obstacle = OBSTACLE_SERVER;
-    }
     if (snapshot->obstacle) {
         if (snapshot->deferred != CUDA_SUCCESS)
             channel_defer_error(&client->channel, snapshot->deferred);
