@@ -247,6 +247,7 @@ class CudaCheckpoint(test_suspend.MovedMemory):
     def test_a_lock_that_is_too_late(self):
         probe = self.probes(1)[0]
         self.assertEqual(probe.ask("hold"), FINE)
+        wait_until(lambda: self.row(probe)["usage"]["queue_bytes"] == 0, "its work in the server")
         status, said = self.utility(probe, "--action", "lock", "--timeout", "300")
         self.assertNotEqual(status, 0)
         self.assertIn("timeout", said)
@@ -342,6 +343,7 @@ class Calls(test_suspend.MovedMemory):
             self.gives(self.INVALID_VALUE, tool, name, 1)
             self.gives(self.INVALID_VALUE, tool, name, -1)
         self.assertEqual(probe.ask("hold"), FINE)
+        wait_until(lambda: self.row(probe)["usage"]["queue_bytes"] == 0, "its work in the server")
         self.gives(self.NOT_READY, tool, "lock", pid, 300)
         self.is_in(self.RUNNING, tool, pid)
         self.assertEqual(probe.ask("release"), FINE)
