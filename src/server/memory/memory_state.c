@@ -34,6 +34,7 @@ void server_memory_load_kernels(struct server *server)
 
 void server_memory_fini(struct server *server)
 {
+    reserve_area_fini(&server->memory->reserve_area);
     free(server->memory);
 }
 

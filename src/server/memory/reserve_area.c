@@ -23,6 +23,12 @@ void reserve_area_init(struct reserve_area *area)
     ranges_init(&area->slabs);
 }
 
+void reserve_area_fini(struct reserve_area *area)
+{
+    ranges_fini(&area->used);
+    ranges_fini(&area->slabs);
+}
+
 uint64_t reserve_area_limit(const struct devices *devices)
 {
     uint64_t share = SHARE_STRIDES * devices->stride;

@@ -23,6 +23,9 @@ struct reserve_area {
 /* Before any other thread uses it. */
 void reserve_area_init(struct reserve_area *area);
 
+/* After all other threads. Addresses that are still reserved end with the context. */
+void reserve_area_fini(struct reserve_area *area);
+
 /* How many bytes of addresses one client may reserve. */
 uint64_t reserve_area_limit(const struct devices *devices);
 

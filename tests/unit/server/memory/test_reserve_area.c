@@ -44,8 +44,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    ranges_fini(&area.used);
-    ranges_fini(&area.slabs);
+    reserve_area_fini(&area);
     return 0;
 }
 
