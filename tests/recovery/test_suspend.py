@@ -528,6 +528,18 @@ class Suspend(MovedMemory):
         self.resume(probe)
         self.assertEqual(probe.ask("round"), FINE)
 
+    def test_daemon_and_server_end(self):
+        """The next daemon knows the addresses of a program whose contents are in a file."""
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("hold 8 7"), FINE)
+        self.suspend_to_file(probe)
+        daemon = self.daemon_pid()
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon), "the end of the daemon")
+        self.kill_server()
+        self.fine("start", "--device", test_recovery.DEVICE)
+        self.assertEqual(self.check_resumed(probe), FINE, probe.said() + self.logs())
+
     def test_random(self):
         """Programs that compare their memory with a copy, moved at random, some of them killed."""
         dice = random.Random(36)
