@@ -99,13 +99,12 @@ static CUresult send_inbox(const struct session *session, const struct granule *
                : CUDA_SUCCESS;
 }
 
+/* The client has its memory even if the driver has no descriptor of it. */
 CUresult device_granule_send(struct session *session, struct granule *granule)
 {
-    CUresult result = CUDA_SUCCESS;
-
     if (device_granule_may_export(session, granule))
-        result = export_to_inbox(granule);
-    return result != CUDA_SUCCESS ? result : send_inbox(session, granule);
+        session_check(session, export_to_inbox(granule));
+    return send_inbox(session, granule);
 }
 
 /* The driver exports no memory that it has imported. */

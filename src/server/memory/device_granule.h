@@ -15,7 +15,8 @@ static inline uint64_t device_granule_key(const struct granule *granule)
 }
 
 /* Sends the client an inbox with a descriptor of the memory, so that the memory can outlive this
- * server. A client that may not have a descriptor gets the message alone. */
+ * server. A client that may not have a descriptor, or for which the driver makes none, gets the
+ * message alone. */
 CUresult device_granule_send(struct session *session, struct granule *granule);
 
 /* The same with a descriptor that the client has brought, and which stays the caller's. */

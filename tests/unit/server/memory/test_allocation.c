@@ -117,6 +117,24 @@ static void a_return_that_the_driver_refuses(void **state)
     allocation_close(fixture->session, allocation);
 }
 
+static CUresult export_nothing(void *ret_fd, CUmemGenericAllocationHandle handle,
+                               CUmemAllocationHandleType type, unsigned long long flags)
+{
+    (void)ret_fd;
+    (void)handle;
+    (void)type;
+    (void)flags;
+    return CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+static void memory_without_a_descriptor_is_there(void **state)
+{
+    struct fixture *fixture = *state;
+
+    driver.cuMemExportToShareableHandle = export_nothing;
+    assert_int_equal(create(fixture, PIECE)->memory.kept.inbox, -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +142,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_other_is_mapped_elsewhere, setup, teardown),
         cmocka_unit_test_setup_teardown(all_mappings_leave_and_return, setup, teardown),
         cmocka_unit_test_setup_teardown(a_return_that_the_driver_refuses, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_without_a_descriptor_is_there, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
