@@ -296,7 +296,8 @@ static void prepare_detachment(struct session *session)
     session->life->leaves = true;
 }
 
-/* The memory of a locked client leaves, or that of a suspended one returns. */
+/* The memory of a locked client leaves, or that of a suspended one returns. The main thread reads
+ * the result as soon as the two kinds agree. */
 static void follow_other_order(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -304,13 +305,13 @@ static void follow_other_order(struct session *session)
     enum suspend_result result =
         kind == SERVER_SUSPEND_LOCK ? move_in(session) : leave_device(session);
 
+    suspend->result = result;
     if (result != SUSPEND_OK || is_checkpoint(session))
         suspend->kind = suspend->followed;
     else
         suspend->followed = kind;
     if (is_detached(session))
         prepare_detachment(session);
-    suspend->result = result;
 }
 
 /* A client whose server ends meanwhile knows then that it had nothing in flight. In the middle of a
