@@ -15,6 +15,7 @@
 #include "host_register.h"
 #include "host_register_fork.h"
 #include "managed_hooks.h"
+#include "vmm_physical.h"
 
 static struct {
     struct heap devices[ATTACH_DEVICES_MAX];
@@ -92,6 +93,7 @@ void memory_after_fork_in_child(void)
     for (int i = 0; i < client->device_count; i++)
         heap_after_fork(&memory.devices[i]);
     heap_after_fork(&memory.host);
+    vmm_physical_after_fork_in_child();
 }
 
 struct device *memory_device_of(uint64_t address)

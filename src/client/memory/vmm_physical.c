@@ -44,6 +44,17 @@ static void physical_forget(struct physical *physical)
     free(physical);
 }
 
+static void close_descriptor(void *context, uint64_t handle, void *object)
+{
+    if (handle_type(handle) == WIRE_ALLOCATION)
+        fd_close(&((struct physical *)object)->fd);
+}
+
+void vmm_physical_after_fork_in_child(void)
+{
+    handles_for_each(&client->handles, close_descriptor, NULL);
+}
+
 /* Memory that is neither held nor mapped any more is released by the server. */
 void vmm_physical_settle_locked(struct physical *physical)
 {

@@ -12,3 +12,6 @@ struct physical *vmm_physical_lookup_locked(CUmemGenericAllocationHandle handle)
 /* Called when a reference or a mapping has ended: with the last one, the memory is released and the
  * structure freed. */
 void vmm_physical_settle_locked(struct physical *physical);
+
+/* A child of fork would keep memory beyond the end of its parent. */
+void vmm_physical_after_fork_in_child(void);

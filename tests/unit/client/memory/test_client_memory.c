@@ -18,6 +18,7 @@
 #include "shm.h"
 #include "sock.h"
 #include "stream_commands.h"
+#include "vmm_physical.h"
 
 #define BASE WINDOW_FIRST
 #define STRIDE (UINT64_C(1) << 30)
@@ -308,6 +309,18 @@ static void test_context_takes_its_memory_along(void **state)
     assert_false(address_map_find(device, &allocation));
 }
 
+static void test_a_child_of_fork_keeps_no_physical_memory(void **state)
+{
+    struct physical physical = {.fd = memfd_create("memory", MFD_CLOEXEC)};
+    int fd = physical.fd;
+    uint64_t handle = handles_add(&client->handles, WIRE_ALLOCATION, &physical);
+
+    assert_int_not_equal(fcntl(fd, F_GETFD), -1);
+    vmm_physical_after_fork_in_child();
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    handles_remove(&client->handles, WIRE_ALLOCATION, handle);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -322,6 +335,7 @@ int main(void)
         CASE(test_asynchronous_free_waits_for_its_fence),
         CASE(test_memory_that_waits_for_its_fence_is_not_freed_once_more),
         CASE(test_context_takes_its_memory_along),
+        CASE(test_a_child_of_fork_keeps_no_physical_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
