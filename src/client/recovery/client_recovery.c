@@ -71,6 +71,7 @@ static struct recovery {
     uint64_t next_leave;
     enum move_obstacle told; /* as it was logged last */
     uint64_t leave_timeout_ns;
+    uint64_t unheard; /* the connection by which a file of variables may come too late; or 0 */
     struct recovery_asked asked;
 } recovery = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -409,17 +410,27 @@ static void leave_granted(struct recovery_snapshot *snapshot)
 {
     struct replay_variables variables = {.fd = -1};
 
-    if (client_receive_variables(&variables.fd, &variables.size) == CUDA_SUCCESS)
+    if (client_receive_variables(&variables.fd, &variables.size) == CUDA_SUCCESS) {
         leave_with(snapshot, &variables);
-    else
-        refuse_to_leave(LEAVE_GRANTED, OBSTACLE_CALL);
+    } else {
+        recovery.unheard = client->socket_inode;
+        refuse_to_leave(LEAVE_GRANTED, OBSTACLE_VARIABLES);
+    }
     fd_close(&variables.fd);
+}
+
+/* A file that came too late would be taken for that of the next move, with old contents. */
+static enum move_obstacle find_leave_obstacle(void)
+{
+    if (recovery.off)
+        return OBSTACLE_OFF;
+    return recovery.unheard == client->socket_inode ? OBSTACLE_VARIABLES : recovery_find_obstacle();
 }
 
 static void leave(void)
 {
     struct recovery_snapshot snapshot = {.is_planned = true};
-    enum move_obstacle obstacle = recovery.off ? OBSTACLE_OFF : recovery_find_obstacle();
+    enum move_obstacle obstacle = find_leave_obstacle();
 
     if (obstacle)
         refuse_to_leave(LEAVE_WANTED, obstacle);
