@@ -11,7 +11,7 @@ static const char *const beginnings[] = {"libToolsInjection", "libcuda-injection
 
 const char *driver_tool_path(void)
 {
-    const char *path = getenv("CUDA_INJECTION64_PATH");
+    const char *path = secure_getenv("CUDA_INJECTION64_PATH");
 
     return path && *path ? path : NULL;
 }

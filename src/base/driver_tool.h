@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-/* The path that the environment names; NULL: none. */
+/* The path that the environment names; NULL: none, or the program runs with more rights than its
+ * caller has (secure_getenv). */
 const char *driver_tool_path(void);
 
 /* Whether the library is one of NVIDIA's tools, which need NVIDIA's driver in the program: Nsight,
