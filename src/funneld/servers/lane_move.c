@@ -354,13 +354,25 @@ void lane_move_order_gently(struct client_record *record, enum lane_wish wish, l
     begin_move(record, choice.class, wish, true, done, context);
 }
 
-bool lane_move_is_under_way(const struct client_record *record)
+static const struct lane_move *find_move(const struct client_record *record)
 {
     list_for_each (struct lane_move, move, &record->server->daemon->lane_moves, link)
         if (!move->is_withdrawn && move->id == record->id &&
             !strcmp(move->from, record->server->name))
-            return true;
-    return false;
+            return move;
+    return NULL;
+}
+
+bool lane_move_is_under_way(const struct client_record *record)
+{
+    return find_move(record) != NULL;
+}
+
+bool lane_move_comes_next(const struct client_record *record)
+{
+    const struct lane_move *move = find_move(record);
+
+    return move && (move->asked || move->wish == LANE_SPARE);
 }
 
 bool lane_move_is_awaited(const struct server_process *server)

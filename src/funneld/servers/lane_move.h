@@ -54,6 +54,10 @@ void lane_move_order_gently(struct client_record *record, enum lane_wish wish, l
 /* Whether the program has an order that has not ended. */
 bool lane_move_is_under_way(const struct client_record *record);
 
+/* Whether that order answers the program that asks for the spare lane: it is on its way, or for
+ * that lane. Any other may wait for long, such as one that is to be tried again. */
+bool lane_move_comes_next(const struct client_record *record);
+
 /* The program has asked for an order, and gets none. */
 void lane_move_refuse(const struct client_record *record);
 

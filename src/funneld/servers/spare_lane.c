@@ -100,9 +100,9 @@ static bool may_leave(const struct client_record *record)
 
 void spare_lane_ask(struct client_record *record)
 {
-    if (lane_move_is_under_way(record))
+    if (lane_move_comes_next(record))
         return;
-    if (!may_leave(record)) {
+    if (lane_move_is_under_way(record) || !may_leave(record)) {
         lane_move_refuse(record);
         return;
     }
