@@ -204,7 +204,8 @@ class Variables(MoveTestCase):
         self.check(probe, "count")
 
     def test_variables_that_hold_addresses(self):
-        for word, reason in (("point_link", "its memory holds the address of a variable"),
+        for word, reason in (("point_end", "its memory holds the address of a variable"),
+                             ("point_link", "its memory holds the address of a variable"),
                              ("set_pair", "it has changed a variable that holds addresses"),
                              ("ask", "it has asked for the address of a variable")):
             with self.subTest(word):

@@ -34,6 +34,9 @@ static const char text[] =
     ".visible .entry point(.param .u64 out)\n{\n.reg .b64 %d<3>;\n"
     "ld.param.u64 %d1, [out];\nmov.u64 %d2, untouched;\nadd.u64 %d2, %d2, 4095;\n"
     "st.global.u64 [%d1], %d2;\nret;\n}\n"
+    ".visible .entry point_end(.param .u64 out)\n{\n.reg .b64 %d<3>;\n"
+    "ld.param.u64 %d1, [out];\nmov.u64 %d2, pair;\nadd.u64 %d2, %d2, 16;\n"
+    "st.global.u64 [%d1], %d2;\nret;\n}\n"
     ".visible .entry point_link()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, count;\n"
     "st.global.u64 [link], %d1;\nret;\n}\n"
     ".visible .entry set_pair()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, 8;\n"
@@ -106,6 +109,11 @@ static CUresult do_point(void)
     return launch("point", (void *)(uintptr_t)(variables.memory + FAR));
 }
 
+static CUresult do_point_end(void)
+{
+    return launch("point_end", (void *)(uintptr_t)(variables.memory + FAR));
+}
+
 static CUresult do_clear(void)
 {
     memset(variables.pinned, 0, 4096);
@@ -152,13 +160,10 @@ static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"count", do_count},
-    {"point", do_point},
-    {"point_pinned", do_point_pinned},
-    {"point_link", do_point_link},
-    {"clear", do_clear},
-    {"set_pair", do_set_pair},
-    {"ask", do_ask},
+    {"count", do_count},           {"point", do_point},
+    {"point_end", do_point_end},   {"point_pinned", do_point_pinned},
+    {"point_link", do_point_link}, {"clear", do_clear},
+    {"set_pair", do_set_pair},     {"ask", do_ask},
     {"reload", do_reload},
 };
 

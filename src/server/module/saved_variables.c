@@ -75,12 +75,13 @@ static bool add_place(struct saved_variables *saved, const struct image_name *na
                    sizeof(*saved->places)))
         return false;
     saved->places = places;
+    /* Pointers at which loops end lie behind the last byte. */
     saved->places[saved->count++] =
-        (struct variable_place){variable->address, variable->size, name->name};
+        (struct variable_place){variable->address, variable->size + 1, name->name};
     if (saved->count == 1 || variable->address < saved->first)
         saved->first = variable->address;
-    if (variable->address + variable->size > saved->end)
-        saved->end = variable->address + variable->size;
+    if (variable->address + variable->size >= saved->end)
+        saved->end = variable->address + variable->size + 1;
     return true;
 }
 

@@ -30,8 +30,8 @@ static inline uint64_t saved_round_up(uint64_t size)
 
 /* A variable of the client, changed or not. */
 struct variable_place {
-    uint64_t address, size;
-    const char *name; /* valid while the client has its module */
+    uint64_t address, size; /* the first address behind the variable counts */
+    const char *name;       /* valid while the client has its module */
 };
 
 struct saved_variables {
