@@ -196,6 +196,8 @@ static CUresult import_memory(struct session *session, int fd, struct granule *r
     if (result == CUDA_SUCCESS && (prop.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
                                    (unsigned)prop.location.id >= session->server->devices.count))
         result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS)
+        result = session_enter(session, session_device(session, (unsigned)prop.location.id));
     if (result != CUDA_SUCCESS)
         driver.cuMemRelease(ret_memory->handle);
     ret_memory->part = (unsigned)prop.location.id;

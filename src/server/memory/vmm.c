@@ -198,7 +198,7 @@ bool vmm_is_reached(struct session *session, unsigned device)
         if (!allocation_is_there(allocation) || list_empty(&allocation->mappings))
             return false;
         list_for_each (struct mapping, mapping, &allocation->mappings, link)
-            if (!(mapping->readers >> device & 1))
+            if (!(mapping->readers >> device & 1) || mapping->size < allocation->memory.size)
                 return false;
     }
     return true;

@@ -135,6 +135,18 @@ static void memory_without_a_descriptor_is_there(void **state)
     assert_int_equal(create(fixture, PIECE)->memory.kept.inbox, -1);
 }
 
+static void kernels_reach_what_is_mapped_whole(void **state)
+{
+    struct fixture *fixture = *state;
+    struct allocation *allocation = create(fixture, 2 * PIECE);
+
+    assert_false(vmm_is_reached(fixture->session, 0));
+    map(fixture, allocation, 0, 2 * PIECE, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    assert_true(vmm_is_reached(fixture->session, 0));
+    map(fixture, allocation, 2, PIECE, CU_MEM_ACCESS_FLAGS_PROT_READ);
+    assert_false(vmm_is_reached(fixture->session, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_mappings_leave_and_return, setup, teardown),
         cmocka_unit_test_setup_teardown(a_return_that_the_driver_refuses, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_without_a_descriptor_is_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(kernels_reach_what_is_mapped_whole, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
