@@ -115,7 +115,7 @@ static CUresult set_all(struct session *session, char *bytes, size_t size)
     struct found_record record;
     size_t at = 0;
 
-    while (result == CUDA_SUCCESS && at < size)
+    while (result == CUDA_SUCCESS && at < size && !session->stop)
         result = next_record(bytes, size, &at, &record) ? set_variable(&batch, &record)
                                                         : CUDA_ERROR_INVALID_VALUE;
     return result == CUDA_SUCCESS ? end_batch(&batch) : result;
