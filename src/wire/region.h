@@ -57,10 +57,10 @@ _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed")
  * server, and hangs up. ASKED -> WANTED: server, work is not done in time; the client asks again
  * later. WANTED, ASKED, GRANTED -> REFUSED: client, which stays. NONE, ASKED -> REFUSED: server,
  * for a move that no operator wants, or whose variables cannot be copied. ASKED -> NONE: server,
- * the move is not wanted any more. REFUSED -> NONE: server. NONE, WANTED -> SETTLED and back:
- * server, the client stands still. NONE
- * -> PENDING: server, the client has asked for a move, which the daemon may order. PENDING -> NONE:
- * server, the daemon does not; or client, which waits no longer. */
+ * the move is not wanted any more. REFUSED -> NONE: server. NONE, PENDING, WANTED -> SETTLED, and
+ * back to NONE or WANTED: server, the client stands still. NONE -> PENDING: server, the client has
+ * asked for a move, which the daemon may order. PENDING -> NONE: server, the daemon does not; or
+ * client, which waits no longer. */
 enum leave_state {
     LEAVE_NONE = 0,
     LEAVE_WANTED = 1,

@@ -318,11 +318,14 @@ static void follow_other_order(struct session *session)
  * command it has. */
 static void settle(struct session *session)
 {
+    static const uint32_t rests[] = {LEAVE_PENDING, LEAVE_NONE, LEAVE_WANTED};
+
     if (suspend_of(session)->is_in_call)
         return;
     channel_server_make_exact(session->channel);
-    if (!channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_SETTLED))
-        channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_SETTLED);
+    for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
+        if (channel_server_leave_change(session->channel, rests[i], LEAVE_SETTLED))
+            return;
 }
 
 static void unsettle(struct session *session)
