@@ -230,6 +230,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     tell_ready(ready_fd);
     event_base_dispatch(daemon->base);
     http_pages_stop();
+    daemon_quit_finish(daemon);
     pending_client_close_all(daemon);
     fault_drain_close(daemon);
     console_close_all(daemon);

@@ -364,6 +364,12 @@ class MetricsTest(ServedTest):
         self.connect(60, b"GET / HTTP/1.1\r\n\r\n")
         self.assertEqual(self.get("/metrics")[0], 200)
 
+    def test_nothing_is_left_to_the_next_daemon(self):
+        self.assertTrue(os.path.exists(os.path.join(self.pipe, "http-token")))
+        self.mps("quit -t 0\n")
+        self.assertFalse(os.path.exists(os.path.join(self.pipe, "http-token")))
+        self.assertRaises(OSError, self.get, "/metrics")
+
     def test_questions_that_wait(self):
         """However many wait for a server that does not answer, the token's owner does not."""
         self.environment["FUNNEL_FAKE"] = "silent"

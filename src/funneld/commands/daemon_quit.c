@@ -9,24 +9,28 @@
 #include "service.h"
 #include "settings.h"
 
-/* The instance is closed before front ends are told, so that they can start the next daemon. */
-static void close_daemon(struct daemon *daemon)
+static void leave_loop(struct daemon *daemon)
 {
     notify("STOPPING=1");
     journal("Exit");
     settings_forget(daemon);
+    event_base_loopbreak(daemon->base);
+}
+
+/* The instance is closed before front ends are told, so that they can start the next daemon. */
+void daemon_quit_finish(struct daemon *daemon)
+{
     services_close(daemon);
     instance_close(&daemon->instance);
     list_for_each_safe (struct console, console, &daemon->consoles, link)
         if (console->awaits_quit)
             console_done(console, daemon->forced);
-    event_base_loopbreak(daemon->base);
 }
 
 void daemon_quit_server_reaped(struct daemon *daemon)
 {
     if (daemon->quitting && list_empty(&daemon->servers))
-        close_daemon(daemon);
+        leave_loop(daemon);
 }
 
 void daemon_quit_on_timeout(evutil_socket_t fd, short what, void *context)

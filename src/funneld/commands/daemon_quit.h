@@ -17,3 +17,7 @@ void daemon_quit(struct daemon *daemon, int timeout_s, struct console *quitter);
 /* For the loop: the timer's callback, and what follows when a server has ended. */
 void daemon_quit_on_timeout(evutil_socket_t fd, short what, void *daemon);
 void daemon_quit_server_reaped(struct daemon *daemon);
+
+/* Behind the loop: gives up the pipe directory, and answers those who have asked the daemon to end.
+ * What the daemon keeps in that directory has been removed, since the next one may start now. */
+void daemon_quit_finish(struct daemon *daemon);
