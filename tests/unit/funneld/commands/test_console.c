@@ -97,12 +97,16 @@ static void test_other_users_may_not_quit(void **state)
 
 static void check_may_quit(uid_t uid)
 {
+    static union command_any part;
     char last[COMMAND_TEXT_MAX];
 
     connect_as(uid);
-    assert_int_equal(command("quit", last), COMMAND_OK);
-    assert_string_equal(last, "");
+    assert_int_equal(command("quit", last), -1);
     assert_true(daemon_state.quitting);
+    assert_true(event_base_got_break(daemon_state.base));
+    daemon_quit_finish(&daemon_state);
+    assert_int_equal(receive(&part), COMMAND_DONE);
+    assert_int_equal(part.done.status, COMMAND_OK);
 }
 
 static void test_root_may_quit(void **state)
