@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "context_ids.h"
 #include "cupti_driver.h"
 #include "cupti_names.h"
 #include "cupti_state.h"
 #include "text.h"
 
 #define CBIDS_MAX 1024u
-#define CONTEXTS_MAX 64u
 #define SUBSCRIBER_NAME_MAX 64u
 
 enum synchronize_cbid {
@@ -33,8 +33,7 @@ static _Atomic cupti_callback callback;                             /* NULL: non
 static void *_Atomic callback_user;
 static atomic_bool enabled[CUPTI_DOMAINS][CBIDS_MAX];
 
-static uint32_t contexts[CONTEXTS_MAX]; /* ids that were announced; with the lock */
-static unsigned context_count;
+static struct context_ids contexts; /* that were announced; with the lock */
 
 static __thread uint64_t correlation_data[2]; /* of a call, and of one in it */
 static __thread bool in_callback;
@@ -105,11 +104,9 @@ static bool note_context(uint32_t id)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&subscriber_lock);
 
-    for (unsigned i = 0; i < context_count; i++)
-        if (contexts[i] == id)
-            return false;
-    if (context_count < CONTEXTS_MAX)
-        contexts[context_count++] = id;
+    if (context_ids_have(&contexts, id))
+        return false;
+    context_ids_add(&contexts, id);
     return true;
 }
 
@@ -117,9 +114,7 @@ void cupti_callback_forget_context(uint32_t id)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&subscriber_lock);
 
-    for (unsigned i = 0; i < context_count; i++)
-        if (contexts[i] == id)
-            contexts[i--] = contexts[--context_count];
+    context_ids_remove(&contexts, id);
 }
 
 /* A context is announced by the first call after which it is current. */
@@ -213,7 +208,7 @@ static CUptiResult subscribe_locked(void **ret_subscriber, cupti_callback functi
 {
     if (atomic_load_explicit(&callback, memory_order_relaxed))
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
-    context_count = 0;
+    contexts.count = 0;
     text_format(subscriber_name, sizeof(subscriber_name), name ? "CUPTI for %s" : "CUPTI", name);
     atomic_store_explicit(&callback_user, user, memory_order_relaxed);
     atomic_store_explicit(&callback, function, memory_order_release);

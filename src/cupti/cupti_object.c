@@ -7,20 +7,19 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "context_ids.h"
 #include "cupti_abi.h"
 #include "cupti_buffer.h"
 #include "cupti_call.h"
 #include "cupti_driver.h"
 #include "cupti_state.h"
 
-#define CONTEXTS_MAX 64u /* those beyond have no record */
 #define NAME_MAX_SIZE 256
 #define NONE UINT32_MAX
 #define BITS_OF_BYTE 8u
 
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-static uint32_t contexts[CONTEXTS_MAX];
-static unsigned context_count;
+static struct context_ids contexts; /* with a record; those beyond have none */
 static bool devices_told;
 
 /* ---- devices ---- */
@@ -119,22 +118,14 @@ static bool note_context(uint32_t id)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&told_lock);
 
-    for (unsigned i = 0; i < context_count; i++)
-        if (contexts[i] == id)
-            return false;
-    if (context_count == CONTEXTS_MAX)
-        return false;
-    contexts[context_count++] = id;
-    return true;
+    return !context_ids_have(&contexts, id) && context_ids_add(&contexts, id);
 }
 
 void cupti_object_forget_context(uint32_t id)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&told_lock);
 
-    for (unsigned i = 0; i < context_count; i++)
-        if (contexts[i] == id)
-            contexts[i--] = contexts[--context_count];
+    context_ids_remove(&contexts, id);
 }
 
 static void tell_context(void)
@@ -202,12 +193,12 @@ void cupti_object_forget(uint32_t kind)
     if (kind == CUPTI_KIND_DEVICE)
         devices_told = false;
     else if (kind == CUPTI_KIND_CONTEXT)
-        context_count = 0;
+        contexts.count = 0;
 }
 
 void cupti_object_after_fork(void)
 {
     pthread_mutex_init(&told_lock, NULL);
     devices_told = false;
-    context_count = 0;
+    contexts.count = 0;
 }
