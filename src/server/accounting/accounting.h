@@ -39,7 +39,7 @@ void accounting_stalled(struct session *session, const struct session *offender,
                         uint64_t ms, bool begins);
 
 /* The session's thread: the client's memory has left its devices for another client; so many bytes
- * have left, or come back, whoever wanted that. */
+ * have left, or come back, for whatever reason. */
 void accounting_note_eviction(struct session *session);
 void accounting_note_swapped_out(struct session *session, uint64_t bytes);
 void accounting_note_swapped_in(struct session *session, uint64_t bytes);

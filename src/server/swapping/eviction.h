@@ -48,7 +48,7 @@ int eviction_return(struct session *session);
 /* Whether the client's memory may make room for others, and others' for it. */
 bool eviction_takes_part(const struct session *session);
 
-/* The session's thread: its memory has left, or has come back, whoever wanted that. */
+/* The session's thread: its memory has left, or has come back, for whatever reason. */
 void eviction_note_leaving(struct session *session, uint64_t bytes);
 void eviction_note_return(struct session *session, uint64_t bytes);
 
