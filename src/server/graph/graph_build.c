@@ -9,12 +9,12 @@
 
 #include "capacity.h"
 #include "cuda_graph.h"
+#include "driver_stream.h"
 #include "function.h"
 #include "graph_conditional.h"
 #include "graph_ending.h"
 #include "kernel_call.h"
 #include "memory.h"
-#include "stream.h"
 #include "window.h"
 
 /* Measured: 43 graphs of 20 nodes share a block of 5.6 MiB, and 1000 nodes take 2.7 MiB. */

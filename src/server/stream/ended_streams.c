@@ -6,18 +6,11 @@
 #include "ended_streams.h"
 
 #include "cleanup.h"
+#include "driver_stream.h"
 #include "loader.h"
 #include "refused_objects.h"
+#include "stream_order.h"
 #include "stream_state.h"
-
-static CUresult record_end(struct stream *stream)
-{
-    CUresult result = CUDA_SUCCESS;
-
-    if (!stream->order)
-        result = driver.cuEventCreate(&stream->order, CU_EVENT_DISABLE_TIMING);
-    return result == CUDA_SUCCESS ? driver.cuEventRecord(stream->order, stream->driver) : result;
-}
 
 static bool has_work(const struct stream *stream)
 {
@@ -49,8 +42,8 @@ void ended_streams_take(struct stream *stream)
     stream_close(stream);
     if (!stream->driver || !has_work(stream))
         forget(stream);
-    else if (record_end(stream) == CUDA_SUCCESS)
-        stream_drop_driver(stream);
+    else if (stream_order_record(stream) == CUDA_SUCCESS)
+        driver_stream_drop(stream);
 }
 
 bool ended_streams_are_idle(struct session *session)

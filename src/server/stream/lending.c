@@ -6,6 +6,7 @@
 
 #include "channel_server.h"
 #include "cleanup.h"
+#include "driver_stream.h"
 #include "sm_share.h"
 #include "stream_state.h"
 

@@ -3,7 +3,7 @@
  * A stream of a client.
  *
  * Every stream is a non-blocking stream of the driver, so that no client waits for another. CUDA's
- * rule about the legacy default stream is kept for each client by itself: see stream.c.
+ * rule about the legacy default stream is kept for each client by itself: see stream_order.h.
  *
  * Functions are the session thread's unless their comment says otherwise.
  */
@@ -26,7 +26,7 @@ struct stream {
     int granted_priority;      /* as the driver's stream has it */
     CUstream driver;           /* NULL when it was refused: by the driver, or by a quota */
     bool uncharged;            /* a quota refused it: refused_objects.h */
-    CUstream other; /* the driver's stream in the other part, where it has run: lending.h */
+    CUstream other; /* the driver's stream in the other part, where it has run: driver_stream.h */
     bool is_away;   /* `driver` is in the lent part */
     uint32_t word;  /* index of its fence word */
     bool legacy;    /* the client's legacy default stream */
@@ -96,19 +96,8 @@ static inline void stream_note_other_work(struct stream *stream)
 /* Whether the stream and its work are confined to a part of the device's multiprocessors. */
 bool stream_is_confined(const struct stream *stream);
 
-/* The priority that a client gets when it asks for this one. */
-int stream_grant_priority(const struct session *session, const struct device *device, int asked);
-
 /* The client's streams of a device: struct stream. */
 struct list *session_device_streams(const struct session *session, const struct device *device);
-
-/* Takes over limits of the session that have changed: its streams move to the partitions and get
- * the priority that the client may have now. */
-void streams_follow_limits(struct session *session);
-
-/* The streams of the client's own share of a device go on in the part that is lent to it, or in its
- * own. Each begins behind what it was given. */
-void streams_change_place(struct session *session, const struct device *device, bool borrows);
 
 /* Takes the stream out of the list in which it is. */
 void stream_unlist(struct stream *stream);
@@ -117,9 +106,7 @@ void stream_unlist(struct stream *stream);
  * no more work, and other subsystems forget it. */
 void stream_close(struct stream *stream);
 
-/* After stream_close(): destroys the driver's stream, whose work goes on; the second frees the
- * stream as well. */
-void stream_drop_driver(struct stream *stream);
+/* After stream_close(): destroys the driver's stream, whose work goes on, and frees the stream. */
 void stream_destroy(struct stream *stream);
 
 /* Whether all of the client's streams are idle. A fatal error of the driver ends the server. */

@@ -47,6 +47,38 @@ void server_streams_observe(struct server *server, struct stream_observer *obser
     list_append(&server->streams->observers, &observer->link);
 }
 
+static struct list *observers_of(const struct stream *stream)
+{
+    return &stream->session->server->streams->observers;
+}
+
+void streams_announce_ready(struct stream *stream)
+{
+    list_for_each (struct stream_observer, observer, observers_of(stream), link) {
+        if (observer->ready)
+            observer->ready(stream);
+    }
+}
+
+int streams_announce_creation(struct stream *stream)
+{
+    int error = 0;
+
+    list_for_each (struct stream_observer, observer, observers_of(stream), link) {
+        if (observer->created && !error)
+            error = observer->created(stream);
+    }
+    return error;
+}
+
+void streams_announce_end(struct stream *stream)
+{
+    list_for_each (struct stream_observer, observer, observers_of(stream), link) {
+        if (observer->closing)
+            observer->closing(stream);
+    }
+}
+
 int session_streams_init(struct session *session)
 {
     struct session_streams *streams = calloc(1, sizeof(*streams));

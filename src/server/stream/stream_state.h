@@ -57,3 +57,9 @@ struct session_streams {
 
     atomic_bool has_asked; /* for another lane */
 };
+
+/* Tell all observers: the stream is created (0 or -ENOMEM), is about to get a stream of the driver,
+ * or is about to end. */
+int streams_announce_creation(struct stream *stream);
+void streams_announce_ready(struct stream *stream);
+void streams_announce_end(struct stream *stream);

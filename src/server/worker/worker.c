@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "channel_server.h"
+#include "driver_stream.h"
 #include "lending.h"
 #include "profile.h"
 #include "program_suspend.h"

@@ -4,6 +4,7 @@
  * that the driver is asked for.
  */
 #include "client_class.h"
+#include "driver_stream.h"
 #include "fake_driver.h"
 #include "stream_state.h"
 
@@ -119,7 +120,7 @@ static void streams_change_their_place(void **state)
     streams_change_place(session, device, true);
     assert_string_equal(fake_trace(), "wait s2 e1; ");
     assert_int_equal(fake.streams, 2);
-    stream_drop_driver(stream);
+    driver_stream_drop(stream);
     assert_string_equal(fake_trace(), "destroy s1; destroy s2; ");
 }
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See stream_order.h. */
+#include "stream_order.h"
+
+#include "sm_share.h"
+
+CUresult stream_order_record(struct stream *stream)
+{
+    if (stream->order && stream->ordered_work == stream->work)
+        return CUDA_SUCCESS;
+
+    CUresult result = CUDA_SUCCESS;
+    if (!stream->order)
+        result = driver.cuEventCreate(&stream->order, CU_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventRecord(stream->order, stream->driver);
+    if (result == CUDA_SUCCESS)
+        stream->ordered_work = stream->work;
+    return result;
+}
+
+/* What `stream` is given from now on begins behind all that `other` was given so far. */
+static CUresult stream_follow(const struct stream *stream, struct stream *other)
+{
+    CUresult result = stream_order_record(other);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWaitEvent(stream->driver, other->order, 0);
+    return result;
+}
+
+static CUresult legacy_follow_blocking(const struct stream *legacy, struct stream *stream)
+{
+    if (!stream->blocking || !stream->driver || stream->seen_by_legacy == stream->work)
+        return CUDA_SUCCESS;
+
+    CUresult result = stream_follow(legacy, stream);
+    if (result == CUDA_SUCCESS)
+        stream->seen_by_legacy = stream->work;
+    return result;
+}
+
+static CUresult legacy_follow_all(const struct stream *legacy)
+{
+    list_for_each (struct stream, stream, session_device_streams(legacy->session, legacy->device),
+                   link) {
+        if (stream->sm_share != legacy->sm_share)
+            continue;
+        CUresult result = legacy_follow_blocking(legacy, stream);
+        if (result != CUDA_SUCCESS)
+            return result;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult blocking_follow_legacy(struct stream *stream)
+{
+    struct stream *legacy = stream->sm_share->legacy;
+
+    if (!legacy || !legacy->driver || stream->legacy_seen == legacy->work)
+        return CUDA_SUCCESS;
+
+    CUresult result = stream_follow(stream, legacy);
+    if (result == CUDA_SUCCESS)
+        stream->legacy_seen = legacy->work;
+    return result;
+}
+
+CUresult stream_order_begin(struct stream *stream)
+{
+    if (stream->legacy)
+        return legacy_follow_all(stream);
+    return stream->blocking ? blocking_follow_legacy(stream) : CUDA_SUCCESS;
+}
+
+CUresult stream_order_end(struct stream *stream)
+{
+    const struct stream *legacy = stream->sm_share->legacy;
+
+    if (!legacy || !legacy->driver || !stream->driver)
+        return CUDA_SUCCESS;
+    return legacy_follow_blocking(legacy, stream);
+}
