@@ -44,6 +44,10 @@ const char *suspend_result_text(int result)
     case SUSPEND_FILE_KIND:
         return "the directory is not on a disk of this machine; ext4, xfs, btrfs, f2fs, zfs and "
                "tmpfs can be used";
+    case SUSPEND_NOT_KEPT:
+        return "it has memory without a descriptor of its own, which --detach would lose; "
+               "checkpoint --stop keeps it. Under a memory limit the quota kept-memory says of how "
+               "much a program gets descriptors";
     case SUSPEND_SEVERAL:
         return "the process is several clients; name one by its ID";
     default:

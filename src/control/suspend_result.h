@@ -24,6 +24,8 @@ enum suspend_result {
     SUSPEND_FILE_DAMAGED,
     SUSPEND_FILE_KIND,
     SUSPEND_SEVERAL,
+    /* It would be lost: the client has no descriptor of it. */
+    SUSPEND_NOT_KEPT,
 };
 
 /* A sentence without its full stop for people, or NULL for a number that is none of these. */

@@ -95,6 +95,16 @@ class Checkpoint(test_suspend.MovedMemory):
         self.checkpoint(probe, again, "--detach")
         self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
 
+    def test_memory_that_a_detached_program_would_lose(self):
+        self.assertEqual(self.funnel("limit", "--quota", "kept-memory=0").returncode, 0)
+        probe, place = self.random_probe(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=512M"), self.place()
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        self.refused("without a descriptor", "checkpoint", "--detach", probe.process.pid, place)
+        self.assertEqual(probe.ask("check"), FINE)
+        self.checkpoint(probe, place, "--stop")
+        self.fine("restore", place)
+        self.assertEqual(probe.ask("check"), FINE)
+
     def unchanged(self):
         """Of the last checkpoint: the MiB that were written before it stood still, and all."""
         found = re.findall(r"has (\d+) of (\d+) MiB in the file", self.log("server"))

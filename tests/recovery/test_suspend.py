@@ -23,9 +23,9 @@ class MovedMemory(test_recovery.TestCase):
     """What tests of suspended and of checkpointed programs share."""
     devices = "1:sms=24,mem=256M"
 
-    def random_probe(self):
+    def random_probe(self, **variables):
         program = os.path.join(test_recovery.BUILD, "tests/recovery/suspend_probe")
-        probe = self.probe(program=program)
+        probe = self.probe(program=program, **variables)
         self.assertEqual(probe.opened(), FINE)
         return probe
 

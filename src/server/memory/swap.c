@@ -277,6 +277,16 @@ enum suspend_result swap_obstacle(const struct session *session)
     return result;
 }
 
+static CUresult check_inbox(struct session *session, struct granule *granule, void *context)
+{
+    return granule->kept.inbox >= 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+bool swap_is_kept(struct session *session)
+{
+    return swap_for_each(session, false, check_inbox, NULL) == CUDA_SUCCESS;
+}
+
 uint64_t swap_bytes(const struct session *session, unsigned device)
 {
     return session->memory->device[device].swapped;

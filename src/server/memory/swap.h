@@ -16,6 +16,9 @@ struct granule;
 /* SUSPEND_OK, or what keeps the client's memory on its devices. */
 enum suspend_result swap_obstacle(const struct session *session);
 
+/* Whether a client whose session ends with its memory in a file gets all of that again. */
+bool swap_is_kept(struct session *session);
+
 /* Either all of the client's memory leaves, or none: SUSPEND_POOL_FULL, SUSPEND_FAILED. Memory that
  * managed allocations have put into the host's memory stays there. Contents that are in the pool
  * already, because they have not changed since the last return, are not among *ret_copied bytes. */

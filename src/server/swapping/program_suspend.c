@@ -67,24 +67,6 @@ static bool reach_idle_point(struct session *session)
     return false;
 }
 
-static void check_object(void *context, uint64_t handle, void *object)
-{
-    enum suspend_result *result = context;
-    unsigned type = handle_type(handle);
-
-    if (type == WIRE_ARRAY || type == WIRE_TEXTURE)
-        *result = SUSPEND_ARRAYS;
-}
-
-static enum suspend_result find_obstacle(struct session *session)
-{
-    enum suspend_result result = swap_obstacle(session);
-
-    if (result == SUSPEND_OK)
-        handles_for_each(&session->objects, check_object, &result);
-    return result;
-}
-
 static uint64_t total_bytes(const struct session *session)
 {
     uint64_t bytes = 0;
@@ -108,6 +90,26 @@ static bool is_checkpoint(const struct session *session)
 static bool is_detached(const struct session *session)
 {
     return suspend_of(session)->kind == SERVER_SUSPEND_DETACH;
+}
+
+static void check_object(void *context, uint64_t handle, void *object)
+{
+    enum suspend_result *result = context;
+    unsigned type = handle_type(handle);
+
+    if (type == WIRE_ARRAY || type == WIRE_TEXTURE)
+        *result = SUSPEND_ARRAYS;
+}
+
+static enum suspend_result find_obstacle(struct session *session)
+{
+    enum suspend_result result = swap_obstacle(session);
+
+    if (result == SUSPEND_OK)
+        handles_for_each(&session->objects, check_object, &result);
+    if (result == SUSPEND_OK && is_detached(session) && !swap_is_kept(session))
+        result = SUSPEND_NOT_KEPT;
+    return result;
 }
 
 bool program_suspend_has_other_order(const struct session *session)
