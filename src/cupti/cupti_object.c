@@ -100,14 +100,23 @@ static void append_device(CUdevice device)
     cupti_buffer_append(&record);
 }
 
-static void tell_devices(void)
+static bool note_devices(void)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&told_lock);
+    bool are_new = !devices_told;
+
+    devices_told = true;
+    return are_new;
+}
+
+/* Without the lock, since a record may need a new buffer, and a tool may enable kinds of records
+ * when it is asked for one. */
+static void tell_devices(void)
+{
     int count;
 
-    if (devices_told || cupti_driver()->device_count(&count) != CUDA_SUCCESS)
+    if (cupti_driver()->device_count(&count) != CUDA_SUCCESS || !note_devices())
         return;
-    devices_told = true;
     for (CUdevice device = 0; device < count; device++)
         append_device(device);
 }
