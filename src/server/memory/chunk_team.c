@@ -216,14 +216,36 @@ static unsigned team_size(const struct chunk_order *order)
     return size > cpus_available() ? cpus_available() : (unsigned)size;
 }
 
-/* With fewer where no more threads can be made. */
-static void run_all(struct team *team, unsigned char *buffers)
+static struct swap_staging *staging_of(const struct chunk_order *order)
 {
-    struct member members[SWAP_BUFFERS];
+    return &order->session->server->memory->swap_staging;
+}
+
+/* How many members have a buffer. */
+static unsigned take_buffers(struct team *team, struct member *members)
+{
     unsigned wanted = team_size(team->order), count = 0;
 
-    for (unsigned i = 0; i < SWAP_BUFFERS; i++)
-        members[i] = (struct member){.team = team, .buffer = buffers + i * SWAP_BUFFER};
+    for (; count < wanted; count++) {
+        members[count] = (struct member){.team = team};
+        members[count].buffer = swap_staging_take(staging_of(team->order));
+        if (!members[count].buffer)
+            break;
+    }
+    return count;
+}
+
+static void give_buffers(const struct team *team, const struct member *members, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        swap_staging_give(staging_of(team->order), members[i].buffer);
+}
+
+/* With fewer where no more threads can be made. */
+static void run_members(struct member *members, unsigned wanted)
+{
+    unsigned count = 0;
+
     while (count + 1 < wanted &&
            !pthread_create(&members[count].thread, NULL, run_member, &members[count]))
         count++;
@@ -234,17 +256,17 @@ static void run_all(struct team *team, unsigned char *buffers)
 
 CUresult chunk_team_work(const struct chunk_order *order, int *ret_error)
 {
-    struct swap_staging *staging = &order->session->server->memory->swap_staging;
     struct team team = {.order = order, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct member members[SWAP_BUFFERS];
 
     *ret_error = 0;
     if (!order->count)
         return CUDA_SUCCESS;
-    unsigned char *buffers = swap_staging_take(staging);
-    if (!buffers)
+    unsigned count = take_buffers(&team, members);
+    if (!count)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    run_all(&team, buffers);
-    swap_staging_give(staging, buffers);
+    run_members(members, count);
+    give_buffers(&team, members, count);
     *ret_error = team.error;
     return team.result;
 }

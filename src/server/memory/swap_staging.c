@@ -2,18 +2,21 @@
 /* See swap_staging.h. */
 #include "swap_staging.h"
 
-#include <stdint.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "cleanup.h"
 #include "log.h"
 #include "page_lock.h"
 
-#define BYTES (SWAP_BUFFERS * SWAP_BUFFER)
+#define BYTES (SWAP_BUFFERS * (uint64_t)SWAP_BUFFER)
+#define ALL ((1u << SWAP_BUFFERS) - 1)
 
 void swap_staging_init(struct swap_staging *staging, const struct page_locker *locker)
 {
     *staging = (struct swap_staging){.locker = locker};
+    pthread_mutex_init(&staging->lock, NULL);
 }
 
 /* No buffer crosses a border of page-locked chunks. */
@@ -27,7 +30,7 @@ static unsigned char *map_aligned(void)
     return (unsigned char *)memory + (-(uintptr_t)memory & (PAGE_LOCK_CHUNK - 1));
 }
 
-static void make_buffers(struct swap_staging *staging)
+static void make_buffers_locked(struct swap_staging *staging)
 {
     unsigned char *memory = map_aligned();
 
@@ -37,29 +40,45 @@ static void make_buffers(struct swap_staging *staging)
     staging->memory = memory;
 }
 
-/* Partner: swap_staging_give(). */
-static bool take_own(struct swap_staging *staging)
+/* NULL while others have all. */
+static unsigned char *take_own_locked(struct swap_staging *staging)
 {
-    return !atomic_exchange_explicit(&staging->is_taken, true, memory_order_acquire);
+    if (!staging->memory)
+        make_buffers_locked(staging);
+    if (!staging->memory || staging->taken == ALL)
+        return NULL;
+    unsigned number = (unsigned)__builtin_ctz(~staging->taken);
+    staging->taken |= 1u << number;
+    return staging->memory + number * (size_t)SWAP_BUFFER;
+}
+
+static unsigned char *take_own(struct swap_staging *staging)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&staging->lock);
+
+    return take_own_locked(staging);
 }
 
 unsigned char *swap_staging_take(struct swap_staging *staging)
 {
-    if (!take_own(staging))
-        return malloc(BYTES);
-    if (!staging->memory)
-        make_buffers(staging);
-    if (staging->memory)
-        return staging->memory;
-    swap_staging_give(staging, NULL);
-    return NULL;
+    unsigned char *own = take_own(staging);
+
+    return own ? own : malloc(SWAP_BUFFER);
 }
 
-/* Partner: take_own(). */
-void swap_staging_give(struct swap_staging *staging, unsigned char *buffers)
+static bool give_own(struct swap_staging *staging, const unsigned char *buffer)
 {
-    if (buffers == staging->memory)
-        atomic_store_explicit(&staging->is_taken, false, memory_order_release);
-    else
-        free(buffers);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&staging->lock);
+    uint64_t offset = (uintptr_t)buffer - (uintptr_t)staging->memory;
+
+    if (!staging->memory || offset >= BYTES)
+        return false;
+    staging->taken &= ~(1u << offset / SWAP_BUFFER);
+    return true;
+}
+
+void swap_staging_give(struct swap_staging *staging, unsigned char *buffer)
+{
+    if (!give_own(staging, buffer))
+        free(buffer);
 }

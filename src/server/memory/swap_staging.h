@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
+#include <pthread.h>
+#include <stdint.h>
 
 #include "swap_file.h"
 
@@ -19,14 +19,15 @@ struct page_locker;
 
 struct swap_staging {
     const struct page_locker *locker;
-    _Atomic(unsigned char *) memory; /* NULL before the first use */
-    atomic_bool is_taken;
+    pthread_mutex_t lock;  /* of what follows */
+    unsigned char *memory; /* NULL before the first use */
+    uint32_t taken;        /* buffers, a bit each */
 };
 
 /* Before any other thread uses it. The locker stays the caller's. */
 void swap_staging_init(struct swap_staging *staging, const struct page_locker *locker);
 
-/* Takes SWAP_BUFFERS buffers of SWAP_BUFFER bytes, side by side. While another thread has those of
- * the staging, and where no memory can be locked, they are pageable. NULL: out of memory. */
+/* Takes a buffer of SWAP_BUFFER bytes. While others have all those of the staging, and where no
+ * memory can be locked, it is pageable. NULL: out of memory. */
 unsigned char *swap_staging_take(struct swap_staging *staging);
-void swap_staging_give(struct swap_staging *staging, unsigned char *buffers);
+void swap_staging_give(struct swap_staging *staging, unsigned char *buffer);
