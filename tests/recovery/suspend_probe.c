@@ -228,11 +228,35 @@ static CUresult hold_more(uint64_t mebibytes, unsigned seed)
     return fill_new(&more, mebibytes, seed);
 }
 
+/* In allocations that are large enough for granules of their own, so each can leave alone. */
+#define PARTS 16
+#define PART 16u /* MiB */
+
+static struct block parts[PARTS];
+
+static CUresult hold_parts(uint64_t mebibytes, unsigned seed)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < PARTS && i < mebibytes / PART && !result; i++)
+        result = fill_new(&parts[i], PART, seed + i);
+    return result;
+}
+
+static CUresult check_if_held(struct block *block)
+{
+    return block->device ? check(block) : CUDA_SUCCESS;
+}
+
 static CUresult check_held(uint64_t unused, unsigned also_unused)
 {
-    CUresult result = check(&held);
+    CUresult result = check_if_held(&held);
 
-    return result || !more.device ? result : check(&more);
+    if (!result)
+        result = check_if_held(&more);
+    for (unsigned i = 0; i < PARTS && !result; i++)
+        result = check_if_held(&parts[i]);
+    return result;
 }
 
 /* A word in that MiB. */
@@ -398,10 +422,11 @@ static CUresult share(uint64_t unused, unsigned also_unused)
 static const struct {
     const char *word;
     CUresult (*act)(uint64_t first, unsigned second);
-} acts[] = {{"work", work},          {"hold", hold},         {"more", hold_more},
-            {"check", check_held},   {"share", share},       {"array", hold_array},
-            {"handle", hold_handle}, {"rush", rush},         {"finish", check_held_after},
-            {"places", hold_places}, {"seen", check_places}, {"change", change_held}};
+} acts[] = {{"work", work},          {"hold", hold},        {"more", hold_more},
+            {"check", check_held},   {"share", share},      {"array", hold_array},
+            {"handle", hold_handle}, {"rush", rush},        {"finish", check_held_after},
+            {"places", hold_places}, {"parts", hold_parts}, {"seen", check_places},
+            {"change", change_held}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

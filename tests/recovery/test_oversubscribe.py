@@ -76,6 +76,55 @@ class Oversubscribe(test_recovery.TestCase):
         self.at_once(probes, lambda probe, number: self.fine(
             probe, *["check", f"work {number} 60"] * 4))
 
+    def holders_of_parts(self):
+        """Two programs with 128 MiB each. The first one has just returned."""
+        probes = self.programs(2)
+        for number, probe in enumerate(probes):
+            self.fine(probe, f"parts 128 {number}")
+        self.fine(probes[0], "check")
+        return probes
+
+    def is_here(self, probe):
+        self.assertGreaterEqual(self.memory(probe)[0], 128)
+
+    def is_away_in_part(self, probe):
+        used, swapped = self.memory(probe)
+        self.assertGreaterEqual(used, 16)
+        self.assertGreaterEqual(swapped, 16)
+        self.assertGreaterEqual(used + swapped, 128)
+
+    def test_a_program_leaves_in_part(self):
+        probes = self.holders_of_parts()
+        for turn in range(4):
+            here, away = probes[turn % 2], probes[1 - turn % 2]
+            self.fine(here, "check")
+            self.is_here(here)
+            self.is_away_in_part(away)
+
+    def test_what_has_stayed_leaves_for_a_third_program(self):
+        first, second = self.holders_of_parts()
+        third = self.program()
+        self.fine(third, "parts 176 7")
+        self.assertGreaterEqual(self.memory(second)[1], 128)
+        for probe in (second, third, first):
+            self.fine(probe, "check")
+
+    def test_a_program_that_has_left_in_part_is_suspended(self):
+        first, second = self.holders_of_parts()
+        for _ in range(2):
+            self.is_away_in_part(second)
+            self.assertEqual(self.funnel("suspend", str(second.process.pid)).returncode, 0)
+            self.assertGreaterEqual(self.memory(second)[1], 128)
+            self.assertEqual(self.funnel("evict", str(second.process.pid)).returncode, 0)
+            self.fine(second, "check")
+            self.is_here(second)
+            self.fine(first, "check")
+
+    def test_a_program_that_has_left_in_part_ends(self):
+        first, second = self.holders_of_parts()
+        os.kill(second.process.pid, signal.SIGKILL)
+        self.fine(first, "more 60 3", "check")
+
     def test_both_want_more_at_a_time(self):
         probes = self.programs(2)
         self.at_once(probes, lambda probe, number: self.fine(probe, f"hold 100 {number}"))

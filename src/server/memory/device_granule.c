@@ -495,6 +495,7 @@ void device_granule_unrestore(struct session *session, struct granule *granule)
     release_memory(session, granule);
     granule->handle = 0;
     granule->exported = false;
+    granule->is_away = true;
 }
 
 void device_granule_withdraw_saved(struct session *session, struct granule *granule, int file)
@@ -528,6 +529,7 @@ CUresult device_granule_restore(struct session *session, struct granule *granule
         return result;
     }
     memory_charge_again(session, granule->part, granule->size);
+    granule->is_away = false;
     return CUDA_SUCCESS;
 }
 

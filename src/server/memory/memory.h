@@ -38,7 +38,8 @@ struct granule {
     bool exported;                       /* its client has had a descriptor */
     bool dma_buf;                        /* its client has had a dma-buf of it */
     struct revocable kept;               /* where its client has the descriptor */
-    struct swap_copy *swapped;           /* its contents while it has no memory: swap.h */
+    struct swap_copy *swapped;           /* its contents while it leaves, is away, or returns */
+    bool is_away;                        /* it has no memory: swap.h */
     struct swap_copy *kept_copy;         /* those of the last time: swap_kept.h */
     struct ipc_share *share;             /* DEVICE: once a range of it has a name */
     int fd;                              /* HOST: memfd, -1 otherwise */

@@ -46,17 +46,6 @@ static CUresult make_copy(struct session *session, struct granule *granule)
 
 /* ---- out ---- */
 
-static CUresult claim_kept(struct session *session, struct granule *granule, void *context)
-{
-    swap_keep_claim(session, granule);
-    return CUDA_SUCCESS;
-}
-
-static CUresult prepare_copy(struct session *session, struct granule *granule, void *context)
-{
-    return make_copy(session, granule);
-}
-
 static CUresult forget_copy(struct session *session, struct granule *granule, void *context)
 {
     swap_forget(session, granule);
@@ -79,20 +68,9 @@ static CUresult close_memory(struct session *session, struct granule *granule, v
 
 static void forget_all(struct session *session)
 {
-    swap_for_each(session, true, forget_copy, NULL);
-    swap_for_each(session, false, close_memory, NULL);
-}
-
-static CUresult withdraw_memory(struct session *session, struct granule *granule, void *context)
-{
-    device_granule_withdraw(session, granule);
-    return CUDA_SUCCESS;
-}
-
-static CUresult withdraw_saved(struct session *session, struct granule *granule, void *context)
-{
-    device_granule_withdraw_saved(session, granule, granule->swapped->fd);
-    return CUDA_SUCCESS;
+    swap_for_each(session, SWAP_MOVING, close_memory, NULL);
+    swap_for_each(session, SWAP_MOVING, forget_copy, NULL);
+    swap_for_each(session, SWAP_HERE, close_memory, NULL);
 }
 
 static enum suspend_result result_of_file(struct session *session, int error)
@@ -118,40 +96,120 @@ enum suspend_result swap_checkpoint(struct session *session, int file)
 {
     const struct swap_saving saving = {.writable = file, .readable = -1};
     int error = 0;
-    CUresult result = swap_for_each(session, false, open_memory, NULL);
+    CUresult result = swap_for_each(session, SWAP_HERE, open_memory, NULL);
 
     if (result == CUDA_SUCCESS)
         result = swap_save(session, &saving, &error);
-    swap_for_each(session, false, close_memory, NULL);
+    swap_for_each(session, SWAP_HERE, close_memory, NULL);
     return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
+}
+
+static CUresult withdraw_saved(struct session *session, struct granule *granule, void *context)
+{
+    device_granule_withdraw_saved(session, granule, granule->swapped->fd);
+    return CUDA_SUCCESS;
 }
 
 enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving)
 {
     int error = 0;
-    CUresult result = swap_for_each(session, false, open_memory, NULL);
+    CUresult result = swap_for_each(session, SWAP_HERE, open_memory, NULL);
 
     if (result == CUDA_SUCCESS)
         result = swap_save(session, saving, &error);
     if (result == CUDA_SUCCESS)
-        swap_for_each(session, true, withdraw_saved, NULL);
+        swap_for_each(session, SWAP_MOVING, withdraw_saved, NULL);
     else
         forget_all(session);
     return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
 }
 
-/* What is kept of this client is claimed before room for more is taken. */
-enum suspend_result swap_out(struct session *session, uint64_t *ret_copied)
-{
-    CUresult result = swap_for_each(session, false, open_memory, NULL);
+/* ---- what leaves ---- */
 
-    swap_for_each(session, false, claim_kept, NULL);
+struct leaving {
+    const struct swap_part *part; /* NULL = all */
+    uint64_t rest;                /* bytes that are not chosen yet */
+    struct granule *smallest;     /* of those that were too large for the rest */
+};
+
+static bool is_of_part(const struct leaving *leaving, const struct granule *granule)
+{
+    return !leaving->part || granule->part == leaving->part->device;
+}
+
+static CUresult begin_copy(struct session *session, struct granule *granule,
+                           struct leaving *leaving)
+{
+    CUresult result = open_memory(session, granule, NULL);
+
+    if (result == CUDA_SUCCESS && !granule->swapped)
+        result = make_copy(session, granule);
+    if (result == CUDA_SUCCESS && leaving->part)
+        leaving->rest -= granule->size < leaving->rest ? granule->size : leaving->rest;
+    return result;
+}
+
+/* What is kept of this client is claimed before room for more is taken. */
+static CUresult choose_kept(struct session *session, struct granule *granule, void *context)
+{
+    struct leaving *leaving = context;
+
+    if (!is_of_part(leaving, granule) || granule->size > leaving->rest)
+        return CUDA_SUCCESS;
+    swap_keep_claim(session, granule);
+    return granule->swapped ? begin_copy(session, granule, leaving) : CUDA_SUCCESS;
+}
+
+static CUresult choose_fitting(struct session *session, struct granule *granule, void *context)
+{
+    struct leaving *leaving = context;
+
+    if (!is_of_part(leaving, granule))
+        return CUDA_SUCCESS;
+    if (granule->size <= leaving->rest)
+        return begin_copy(session, granule, leaving);
+    if (!leaving->smallest || granule->size < leaving->smallest->size)
+        leaving->smallest = granule;
+    return CUDA_SUCCESS;
+}
+
+static CUresult choose_smallest(struct session *session, struct leaving *leaving)
+{
+    struct granule *granule = leaving->smallest;
+
+    if (!leaving->part || !leaving->rest || !granule)
+        return CUDA_SUCCESS;
+    swap_keep_claim(session, granule);
+    CUresult result = session_enter(session, session_device(session, granule->part));
+    return result == CUDA_SUCCESS ? begin_copy(session, granule, leaving) : result;
+}
+
+/* Gives copies to those that leave. */
+static CUresult choose(struct session *session, const struct swap_part *part)
+{
+    struct leaving leaving = {.part = part, .rest = part ? part->bytes : UINT64_MAX};
+    CUresult result = swap_for_each(session, SWAP_HERE, choose_kept, &leaving);
+
     if (result == CUDA_SUCCESS)
-        result = swap_for_each(session, false, prepare_copy, NULL);
+        result = swap_for_each(session, SWAP_HERE, choose_fitting, &leaving);
+    return result == CUDA_SUCCESS ? choose_smallest(session, &leaving) : result;
+}
+
+static CUresult withdraw_memory(struct session *session, struct granule *granule, void *context)
+{
+    device_granule_withdraw(session, granule);
+    return CUDA_SUCCESS;
+}
+
+enum suspend_result swap_out(struct session *session, const struct swap_part *part,
+                             uint64_t *ret_copied)
+{
+    CUresult result = choose(session, part);
+
     if (result == CUDA_SUCCESS)
         result = swap_moves_out(session, ret_copied);
     if (result == CUDA_SUCCESS)
-        swap_for_each(session, true, withdraw_memory, NULL);
+        swap_for_each(session, SWAP_MOVING, withdraw_memory, NULL);
     else
         forget_all(session);
     return result_of(session, result, SUSPEND_POOL_FULL);
@@ -159,23 +217,19 @@ enum suspend_result swap_out(struct session *session, uint64_t *ret_copied)
 
 /* ---- in ---- */
 
-/* How many granules have memory again. */
 static CUresult restore_memory(struct session *session, struct granule *granule, void *context)
 {
-    unsigned *restored = context;
-    CUresult result = device_granule_restore(session, granule);
+    struct swap_room *room = context;
 
-    *restored += result == CUDA_SUCCESS;
-    return result;
+    if (room && room->bytes[granule->part] < granule->size)
+        return CUDA_SUCCESS;
+    if (room)
+        room->bytes[granule->part] -= granule->size;
+    return device_granule_restore(session, granule);
 }
 
 static CUresult withdraw_restored(struct session *session, struct granule *granule, void *context)
 {
-    unsigned *restored = context;
-
-    if (!*restored)
-        return CUDA_ERROR_NOT_FOUND;
-    --*restored;
     device_granule_unrestore(session, granule);
     return CUDA_SUCCESS;
 }
@@ -187,20 +241,17 @@ static CUresult finish_return(struct session *session, struct granule *granule, 
     return close_memory(session, granule, NULL);
 }
 
-enum suspend_result swap_in(struct session *session)
+enum suspend_result swap_in(struct session *session, struct swap_room *room)
 {
-    unsigned restored = 0;
     int error = 0;
-    CUresult result = swap_for_each(session, true, restore_memory, &restored);
+    CUresult result = swap_for_each(session, SWAP_AWAY, restore_memory, room);
 
     if (result == CUDA_SUCCESS)
         result = swap_moves_in(session);
     if (result == CUDA_SUCCESS)
         result = swap_load(session, &error);
-    if (result == CUDA_SUCCESS)
-        swap_for_each(session, true, finish_return, NULL);
-    else
-        swap_for_each(session, true, withdraw_restored, &restored);
+    swap_for_each(session, SWAP_MOVING, result == CUDA_SUCCESS ? finish_return : withdraw_restored,
+                  NULL);
     return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_NO_MEMORY);
 }
 
@@ -217,6 +268,7 @@ CUresult swap_adopt(struct session *session, struct granule *granule, int fd)
     CUresult result = swap_copy_begin(session, granule, 0);
     if (result != CUDA_SUCCESS)
         return result;
+    granule->is_away = true;
     granule->swapped->entry = entry;
     result = swap_copy_give_file(granule->swapped, fd);
     if (result != CUDA_SUCCESS)
@@ -238,7 +290,7 @@ bool swap_returns(struct session *session)
 {
     bool found = false;
 
-    swap_for_each(session, true, find_flag, &found);
+    swap_for_each(session, SWAP_AWAY, find_flag, &found);
     return found;
 }
 
@@ -284,12 +336,34 @@ static CUresult check_inbox(struct session *session, struct granule *granule, vo
 
 bool swap_is_kept(struct session *session)
 {
-    return swap_for_each(session, false, check_inbox, NULL) == CUDA_SUCCESS;
+    return swap_for_each(session, SWAP_HERE, check_inbox, NULL) == CUDA_SUCCESS;
 }
 
 uint64_t swap_bytes(const struct session *session, unsigned device)
 {
     return session->memory->device[device].swapped;
+}
+
+struct count {
+    unsigned device;
+    uint64_t bytes;
+};
+
+static CUresult count_bytes(struct session *session, struct granule *granule, void *context)
+{
+    struct count *count = context;
+
+    if (granule->part == count->device)
+        count->bytes += granule->size;
+    return CUDA_SUCCESS;
+}
+
+uint64_t swap_bytes_here(struct session *session, unsigned device)
+{
+    struct count count = {device, 0};
+
+    swap_for_each(session, SWAP_HERE, count_bytes, &count);
+    return count.bytes;
 }
 
 struct swap_pool_usage swap_pool_usage(const struct server *server)

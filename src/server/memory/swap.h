@@ -19,10 +19,19 @@ enum suspend_result swap_obstacle(const struct session *session);
 /* Whether a client whose session ends with its memory in a file gets all of that again. */
 bool swap_is_kept(struct session *session);
 
-/* Either all of the client's memory leaves, or none: SUSPEND_POOL_FULL, SUSPEND_FAILED. Memory that
- * managed allocations have put into the host's memory stays there. Contents that are in the pool
- * already, because they have not changed since the last return, are not among *ret_copied bytes. */
-enum suspend_result swap_out(struct session *session, uint64_t *ret_copied);
+/* What shall leave: so many bytes of a device, or a little more, because granules leave as a whole.
+ */
+struct swap_part {
+    unsigned device;
+    uint64_t bytes;
+};
+
+/* Either the part of the client's memory leaves (NULL: all that has not left yet), or none of it:
+ * SUSPEND_POOL_FULL, SUSPEND_FAILED. Memory that managed allocations have put into the host's
+ * memory stays there. Contents that are in the pool already, because they have not changed since
+ * the last return, leave first, and are not among *ret_copied bytes. */
+enum suspend_result swap_out(struct session *session, const struct swap_part *part,
+                             uint64_t *ret_copied);
 
 struct swap_saving;
 
@@ -34,9 +43,17 @@ enum suspend_result swap_out_to_file(struct session *session, const struct swap_
 /* Writes the contents to the file. The memory stays. */
 enum suspend_result swap_checkpoint(struct session *session, int file);
 
-/* The same back: SUSPEND_NO_MEMORY, SUSPEND_FAILED; SUSPEND_FILE_FAILED, SUSPEND_FILE_DAMAGED.
- * Limits are not asked. */
-enum suspend_result swap_in(struct session *session);
+/* Room on each device. What has come back is taken from it. */
+struct swap_room {
+    uint64_t bytes[SERVER_MAX_DEVICES];
+};
+
+/* The same back: SUSPEND_NO_MEMORY, SUSPEND_FAILED; SUSPEND_FILE_FAILED, SUSPEND_FILE_DAMAGED. All
+ * that is away returns, or what there is room for. Limits are not asked. */
+enum suspend_result swap_in(struct session *session, struct swap_room *room);
+
+/* The bytes of a device that could leave now. */
+uint64_t swap_bytes_here(struct session *session, unsigned device);
 
 /* A new granule without memory, whose contents an earlier server has saved in the file. The
  * descriptor stays the caller's. */

@@ -65,24 +65,31 @@ CUresult swap_copy_give_file(struct swap_copy *copy, int fd)
     return copy->fd < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
-/* Which granules: those with memory of their device, or those whose contents are in the pool. */
-static bool is_wanted(const struct granule *granule, bool swapped)
+static enum swap_place place_of(const struct granule *granule)
 {
-    return (granule->kind == GRANULE_DEVICE || granule->kind == GRANULE_CREATED) &&
-           !granule->on_host && (granule->swapped != NULL) == swapped;
+    if (granule->is_away)
+        return SWAP_AWAY;
+    return granule->swapped ? SWAP_MOVING : SWAP_HERE;
 }
 
-static CUresult act_on(struct session *session, struct granule *granule, bool swapped,
+static bool is_wanted(const struct granule *granule, enum swap_place place)
+{
+    return (granule->kind == GRANULE_DEVICE || granule->kind == GRANULE_CREATED) &&
+           !granule->on_host && place_of(granule) == place;
+}
+
+static CUresult act_on(struct session *session, struct granule *granule, enum swap_place place,
                        granule_action *act, void *context)
 {
-    if (!is_wanted(granule, swapped))
+    if (!is_wanted(granule, place))
         return CUDA_SUCCESS;
     CUresult result = session_enter(session, session_device(session, granule->part));
     return result == CUDA_SUCCESS ? act(session, granule, context) : result;
 }
 
 /* Until one fails, in the context of each device. */
-CUresult swap_for_each(struct session *session, bool swapped, granule_action *act, void *context)
+CUresult swap_for_each(struct session *session, enum swap_place place, granule_action *act,
+                       void *context)
 {
     CUresult result = CUDA_SUCCESS;
     const struct range *range;
@@ -91,10 +98,10 @@ CUresult swap_for_each(struct session *session, bool swapped, granule_action *ac
         range = ranges_next(&session->memory->extents, at);
         if (!range)
             break;
-        result = act_on(session, range->value, swapped, act, context);
+        result = act_on(session, range->value, place, act, context);
     }
     list_for_each (struct allocation, allocation, &session->memory->created, link)
         if (result == CUDA_SUCCESS)
-            result = act_on(session, &allocation->memory, swapped, act, context);
+            result = act_on(session, &allocation->memory, place, act, context);
     return result;
 }

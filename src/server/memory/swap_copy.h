@@ -41,9 +41,13 @@ void swap_copy_end(struct swap_pool *pool, struct swap_copy *copy);
 /* The copy keeps a duplicate of the file's descriptor. */
 CUresult swap_copy_give_file(struct swap_copy *copy, int fd);
 
+/* Of granules with memory of their device, or that have had some: those without a copy, those with
+ * one, and those that have the copy alone. */
+enum swap_place { SWAP_HERE, SWAP_MOVING, SWAP_AWAY };
+
 typedef CUresult granule_action(struct session *session, struct granule *granule, void *context);
 
-/* Calls `act` until it fails, in the context of each granule's device. The granules, memory of
- * cuMemCreate included, are those that have a copy (`swapped`), or those with memory of their
- * device. */
-CUresult swap_for_each(struct session *session, bool swapped, granule_action *act, void *context);
+/* Calls `act` until it fails, in the context of each granule's device, for those that are at the
+ * place. Memory of cuMemCreate is among them. */
+CUresult swap_for_each(struct session *session, enum swap_place place, granule_action *act,
+                       void *context);

@@ -161,9 +161,9 @@ static CUresult make_regions(struct session *session, struct moves *moves)
 {
     unsigned count = 0;
 
-    swap_for_each(session, true, count_granule, &count);
+    swap_for_each(session, SWAP_MOVING, count_granule, &count);
     moves->regions = calloc(count + 1, sizeof(*moves->regions));
-    return moves->regions ? swap_for_each(session, true, add_region, moves)
+    return moves->regions ? swap_for_each(session, SWAP_MOVING, add_region, moves)
                           : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -200,16 +200,16 @@ static CUresult give_hashes(struct session *session, struct granule *granule, vo
 CUresult swap_moves_out(struct session *session, uint64_t *ret_copied)
 {
     struct moves moves = {.out = true};
-    CUresult result = swap_for_each(session, true, move_unknown, &moves);
+    CUresult result = swap_for_each(session, SWAP_MOVING, move_unknown, &moves);
 
     if (result == CUDA_SUCCESS)
         hash_all(session, &moves);
     if (result == CUDA_SUCCESS)
-        result = swap_for_each(session, true, move_known, &moves);
+        result = swap_for_each(session, SWAP_MOVING, move_known, &moves);
     result = end_copies(session, &moves, result);
     moves.next = 0;
     if (result == CUDA_SUCCESS)
-        swap_for_each(session, true, give_hashes, &moves);
+        swap_for_each(session, SWAP_MOVING, give_hashes, &moves);
     end_hashes(&moves);
     *ret_copied = moves.copied;
     return result;
@@ -218,7 +218,7 @@ CUresult swap_moves_out(struct session *session, uint64_t *ret_copied)
 CUresult swap_moves_in(struct session *session)
 {
     struct moves moves = {.out = false};
-    CUresult result = swap_for_each(session, true, move_unknown, &moves);
+    CUresult result = swap_for_each(session, SWAP_MOVING, move_unknown, &moves);
 
     return end_copies(session, &moves, result);
 }

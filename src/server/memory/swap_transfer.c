@@ -120,7 +120,8 @@ static CUresult fill_tables(struct session *session, struct transfer *transfer)
 {
     transfer->count = 0;
     transfer->chunks = 0;
-    return swap_for_each(session, transfer->fd < 0, add_granule, transfer);
+    return swap_for_each(session, transfer->fd < 0 ? SWAP_MOVING : SWAP_HERE, add_granule,
+                         transfer);
 }
 
 static void end_tables(struct transfer *transfer)
@@ -267,7 +268,7 @@ static struct transfer begin_saving(const struct swap_saving *saving)
 
 static CUresult save(struct session *session, struct transfer *transfer)
 {
-    swap_for_each(session, false, count_granule, transfer);
+    swap_for_each(session, SWAP_HERE, count_granule, transfer);
     CUresult result = make_tables(transfer);
     return result == CUDA_SUCCESS ? save_all(session, transfer) : result;
 }
@@ -280,7 +281,7 @@ CUresult swap_save(struct session *session, const struct swap_saving *saving, in
     swap_precopy_end(session);
     if (result == CUDA_SUCCESS && saving->readable >= 0) {
         struct saved saved = {transfer.entries, saving->readable};
-        result = swap_for_each(session, false, give_copy, &saved);
+        result = swap_for_each(session, SWAP_HERE, give_copy, &saved);
     }
     end_tables(&transfer);
     *ret_error = transfer.error;
@@ -305,7 +306,7 @@ CUresult swap_load(struct session *session, int *ret_error)
 {
     struct transfer transfer = {.fd = -1};
 
-    swap_for_each(session, true, count_granule, &transfer);
+    swap_for_each(session, SWAP_MOVING, count_granule, &transfer);
     CUresult result = make_tables(&transfer);
     if (result == CUDA_SUCCESS)
         result = load_all(session, &transfer);

@@ -17,6 +17,7 @@
 #include "suspend_order.h"
 #include "suspend_result.h"
 #include "swap.h"
+#include "swap_slices.h"
 #include "swapping.h"
 
 #define PAUSE_NS (2 * NS_PER_MS)
@@ -87,7 +88,16 @@ static bool is_away(const struct session *session)
 
 static bool is_under_orders(const struct session *session)
 {
-    return program_suspend_is_wanted(session) || is_away(session);
+    return is_away(session) ? program_suspend_leaves_more(session)
+                            : program_suspend_is_wanted(session);
+}
+
+/* Of a client that stands still, only what it has on the device counts, not variables. */
+static uint64_t bytes_to_leave(const struct session *session, unsigned device)
+{
+    if (!is_away(session))
+        return bytes_on(session, device);
+    return program_suspend_has_rest(session) ? session->swapping->eviction.rest[device] : 0;
 }
 
 /* At some time. */
@@ -98,7 +108,7 @@ static bool could_leave(const struct session *session, const struct room_wait *w
 
     return session != wait->session && session->phase == SESSION_SERVING && !session->stop &&
            eviction_takes_part(session) && session->limits.class != CLASS_CRITICAL &&
-           bytes_on(session, device) && !is_away(session) && now >= eviction->obstacle_until;
+           bytes_to_leave(session, device) && now >= eviction->obstacle_until;
 }
 
 /* The thread of a client that waits for memory runs no command. */
@@ -121,9 +131,10 @@ static bool may_leave_now(const struct session *session, const struct room_wait 
     const struct session_eviction *eviction = &session->swapping->eviction;
     unsigned class = wait->session->limits.class;
 
-    if (class == CLASS_BATCH && session->limits.class != CLASS_BATCH && !is_idle(session))
+    if (class == CLASS_BATCH && session->limits.class != CLASS_BATCH && !is_idle(session) &&
+        !is_away(session))
         return false;
-    return class == CLASS_CRITICAL || eviction->in_line ||
+    return class == CLASS_CRITICAL || eviction->in_line || is_away(session) ||
            now - eviction->stay.since >= quantum_of(session, bytes_of(session));
 }
 
@@ -132,9 +143,10 @@ static struct resident resident_of(const struct session *session, unsigned devic
     const struct session_eviction *eviction = &session->swapping->eviction;
     uint64_t since = eviction->idle_since ? eviction->idle_since : eviction->stay.since;
 
-    return (struct resident){.class = session->limits.class,
+    return (struct resident){.is_rest = is_away(session),
+                             .class = session->limits.class,
                              .is_idle = is_idle(session),
-                             .bytes = bytes_on(session, device),
+                             .bytes = bytes_to_leave(session, device),
                              .ns = now - since};
 }
 
@@ -163,16 +175,27 @@ static bool is_ending(const struct session *session)
     return session->stop && !session->life->abandoned;
 }
 
+/* What an order says, and no more than there is. */
+static uint64_t bytes_ordered(const struct session *session, unsigned device)
+{
+    uint64_t bytes = bytes_to_leave(session, device);
+    const struct session_eviction *eviction = &session->swapping->eviction;
+
+    return eviction->ordered_for && eviction->ordered < bytes ? eviction->ordered : bytes;
+}
+
 /* The bytes of clients that are about to leave, or of all that could. */
 static uint64_t count_locked(const struct room_wait *wait, unsigned device, uint64_t now,
                              bool ordered)
 {
     uint64_t bytes = 0;
 
-    list_for_each (struct session, session, &wait->session->server->sessions, link)
-        if (is_ending(session) ||
-            (could_leave(session, wait, device, now) && (!ordered || is_under_orders(session))))
+    list_for_each (struct session, session, &wait->session->server->sessions, link) {
+        if (is_ending(session))
             bytes += bytes_on(session, device);
+        else if (could_leave(session, wait, device, now) && (!ordered || is_under_orders(session)))
+            bytes += ordered ? bytes_ordered(session, device) : bytes_to_leave(session, device);
+    }
     return bytes;
 }
 
@@ -184,17 +207,27 @@ static void repeat_orders_locked(const struct room_wait *wait)
             suspend_order_repeat_locked(session);
 }
 
+static void evict_for(const struct room_wait *wait, struct session *session,
+                      const struct swap_part *part)
+{
+    struct session_eviction *eviction = &session->swapping->eviction;
+
+    eviction->ordered_for = wait->session->id;
+    eviction->ordered = wait->returns ? part->bytes : UINT64_MAX;
+    suspend_order_evict_locked(session, wait->returns ? part : NULL);
+}
+
 static void order_locked(const struct room_wait *wait, unsigned device, uint64_t missing)
 {
     uint64_t now = clock_ns(), leaving = count_locked(wait, device, now, true);
 
     while (leaving < missing) {
-        struct session *session = choose_locked(wait, device, missing - leaving, now);
+        const struct swap_part part = {device, missing - leaving};
+        struct session *session = choose_locked(wait, device, part.bytes, now);
         if (!session)
             return;
-        session->swapping->eviction.ordered_for = wait->session->id;
-        leaving += bytes_on(session, device);
-        suspend_order_evict_locked(session);
+        evict_for(wait, session, &part);
+        leaving += bytes_ordered(session, device);
     }
 }
 
@@ -251,6 +284,13 @@ static bool is_first(const struct room_wait *wait)
     return true;
 }
 
+/* What a client lacks that has returned in part. */
+static void count_need(struct room_wait *wait)
+{
+    for (unsigned i = 0; i < wait->session->server->devices.count; i++)
+        wait->need[i] = swap_bytes(wait->session, i);
+}
+
 /* The bytes that a device lacks; 0 when all of them have enough. */
 static uint64_t find_missing(const struct room_wait *wait, unsigned *ret_device)
 {
@@ -271,7 +311,7 @@ static unsigned first_device(const struct room_wait *wait)
 {
     unsigned device = 0;
 
-    while (!wait->need[device])
+    while (device < SERVER_MAX_DEVICES - 1 && !wait->need[device])
         device++;
     return device;
 }
@@ -294,6 +334,24 @@ static CUresult attempt_there(const struct room_wait *wait, memory_attempt *atte
     CUresult result = wait->device ? session_enter(wait->session, wait->device) : CUDA_SUCCESS;
 
     return result == CUDA_SUCCESS ? attempt(wait->session, context) : result;
+}
+
+/* Orders come first, because a return takes what there is, and then what victims leave. */
+static CUresult try_return_now(struct room_wait *wait, memory_attempt *attempt, void *context)
+{
+    unsigned device = first_device(wait);
+    uint64_t missing = find_missing(wait, &device);
+
+    if (missing)
+        make_room(wait, device, missing);
+    CUresult result = attempt(wait->session, context);
+    if (result != CUDA_ERROR_OUT_OF_MEMORY)
+        return result;
+    count_need(wait);
+    device = first_device(wait);
+    if (!missing)
+        make_room(wait, device, wait->need[device]);
+    return result;
 }
 
 /* Free memory in pieces may not be enough; then one more client leaves. */
@@ -326,7 +384,7 @@ static bool goes_on(const struct room_wait *wait)
     if (session->stop || !eviction_takes_part(session))
         return false;
     if (wait->returns)
-        return !program_suspend_is_wanted(session);
+        return !program_suspend_is_wanted(session) && !program_suspend_leaves_more(session);
     return !wait->in_vain && clock_ns() < wait->deadline;
 }
 
@@ -356,7 +414,8 @@ static CUresult wait_for_room(struct room_wait *wait, memory_attempt *attempt, v
         if (!wait->returns && program_suspend_is_wanted(wait->session))
             give_way(wait);
         if (is_first(wait) && is_time(wait))
-            result = try_now(wait, attempt, context);
+            result = wait->returns ? try_return_now(wait, attempt, context)
+                                   : try_now(wait, attempt, context);
         if (result == CUDA_ERROR_OUT_OF_MEMORY && goes_on(wait))
             rest(wait->session);
     }
@@ -412,6 +471,22 @@ CUresult eviction_make_room(struct session *session, const struct device *device
     return result;
 }
 
+/* ---- what has stayed ---- */
+
+static void count_rest(struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        session->swapping->eviction.rest[i] = swap_bytes_here(session, i);
+}
+
+bool eviction_has_rest(const struct session *session)
+{
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        if (session->swapping->eviction.rest[i])
+            return true;
+    return false;
+}
+
 /* ---- an evicted client returns ---- */
 
 struct return_attempt {
@@ -424,8 +499,8 @@ static CUresult try_return(struct session *session, void *context)
     struct return_attempt *attempt = context;
     uint64_t began = clock_ns();
 
-    attempt->result = swap_in(session);
-    attempt->ns = clock_ns() - began;
+    attempt->result = swap_slices_in(session);
+    attempt->ns += clock_ns() - began;
     return attempt->result == SUSPEND_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -448,14 +523,15 @@ int eviction_return(struct session *session)
     struct return_attempt attempt = {.result = SUSPEND_NO_MEMORY};
     uint64_t called_at = clock_ns();
 
-    for (unsigned i = 0; i < session->server->devices.count; i++) {
-        wait.need[i] = swap_bytes(session, i);
+    count_need(&wait);
+    for (unsigned i = 0; i < session->server->devices.count; i++)
         attempt.bytes += wait.need[i];
-    }
     activity_set_stage(&session->activity, "a wait for memory");
     wait_for_room(&wait, try_return, &attempt);
     if (attempt.result == SUSPEND_OK)
         note_return(session, &attempt, called_at);
+    else
+        count_rest(session);
     return attempt.result;
 }
 
@@ -464,6 +540,7 @@ int eviction_return(struct session *session)
 void eviction_note_leaving(struct session *session, uint64_t bytes)
 {
     accounting_note_swapped_out(session, bytes);
+    count_rest(session);
     session->swapping->eviction.obstacle = SUSPEND_OK;
 }
 
@@ -477,10 +554,12 @@ void eviction_has_left(struct session *session)
     struct server_eviction *eviction = eviction_of(session->server);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
-    session->swapping->eviction.stay.left_at = clock_ns();
     session->swapping->eviction.ordered_for = 0;
-    accounting_note_eviction(session);
     eviction->freed++;
+    if (is_away(session))
+        return;
+    session->swapping->eviction.stay.left_at = clock_ns();
+    accounting_note_eviction(session);
 }
 
 void eviction_has_refused(struct session *session, int result)

@@ -7,6 +7,10 @@
  *         ──> it waits in a line ──> the first of the line orders others to leave (memory_stay.h)
  *         ──> their threads evict them (program_suspend.h) ──> the first one tries again
  *
+ * For a new allocation a program leaves as a whole, because more allocations are likely to follow.
+ * For a return it leaves with what is missing, and both move at a time (swap_slices.h). What has
+ * stayed of a program that stands still is the first to leave when more is missing.
+ *
  * A thread that waits here can itself be ordered to leave, so that two programs that both want more
  * do not wait for each other.
  */
@@ -28,8 +32,10 @@ struct session_eviction {
     struct memory_stay stay;
     uint64_t idle_since;  /* clock_ns(); 0 = it has work: the watchdog's */
     uint32_t ordered_for; /* the client that it shall leave for; 0 = none */
-    atomic_uint in_line;  /* how often: it waits for memory; any thread may read */
-    atomic_int obstacle;  /* enum suspend_result: why it did not leave when asked; the same */
+    uint64_t ordered;     /* so many bytes; UINT64_MAX = all */
+    atomic_uint_fast64_t rest[SERVER_MAX_DEVICES]; /* bytes that have stayed; any thread may read */
+    atomic_uint in_line; /* how often: it waits for memory; any thread may read */
+    atomic_int obstacle; /* enum suspend_result: why it did not leave when asked; the same */
     uint64_t obstacle_until;
 };
 
@@ -44,6 +50,9 @@ CUresult eviction_make_room(struct session *session, const struct device *device
 /* The session's thread, of an evicted client with a command: has the memory return, as swap_in().
  * SUSPEND_NO_MEMORY when the client shall stay away, or takes no part any more. */
 int eviction_return(struct session *session);
+
+/* Any thread, of a client that stands still: whether some of its memory has not left. */
+bool eviction_has_rest(const struct session *session);
 
 /* Whether the client's memory may make room for others, and others' for it. */
 bool eviction_takes_part(const struct session *session);

@@ -17,6 +17,7 @@
 #include "suspend_result.h"
 #include "swap.h"
 #include "swap_precopy.h"
+#include "swap_slices.h"
 #include "swap_transfer.h"
 #include "swapping.h"
 
@@ -125,6 +126,19 @@ bool program_suspend_is_locked(const struct session *session)
     return suspend_of(session)->out && suspend_of(session)->followed == SERVER_SUSPEND_LOCK;
 }
 
+bool program_suspend_has_rest(const struct session *session)
+{
+    return suspend_of(session)->out && !program_suspend_is_locked(session) &&
+           eviction_has_rest(session);
+}
+
+bool program_suspend_leaves_more(const struct session *session)
+{
+    const struct program_suspend *suspend = suspend_of(session);
+
+    return suspend->more || (!suspend->evict && program_suspend_has_rest(session));
+}
+
 uint32_t program_suspend_state(const struct session *session)
 {
     const struct program_suspend *suspend = suspend_of(session);
@@ -134,6 +148,16 @@ uint32_t program_suspend_state(const struct session *session)
     return program_suspend_is_locked(session) ? 2 : 1;
 }
 
+static enum suspend_result move_to_pool(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    const struct swap_part part = {suspend->part_device, suspend->part_bytes};
+
+    if (suspend->for_others && part.bytes)
+        return swap_slices_out(session, &part, &suspend->copied);
+    return swap_out(session, NULL, &suspend->copied);
+}
+
 static enum suspend_result move_out(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -141,7 +165,7 @@ static enum suspend_result move_out(struct session *session)
     const struct swap_saving saving = {file->writable, file->readable, is_detached(session)};
 
     if (!suspend->to_file)
-        return swap_out(session, &suspend->copied);
+        return move_to_pool(session);
     return is_checkpoint(session) ? swap_checkpoint(session, file->writable)
                                   : swap_out_to_file(session, &saving);
 }
@@ -184,6 +208,7 @@ static void log_leaving(const struct session *session, enum suspend_result resul
 
 static void tell_result(struct session *session, enum suspend_result result)
 {
+    suspend_of(session)->more = false;
     if (result == SUSPEND_OK)
         eviction_has_left(session);
     else
@@ -195,7 +220,7 @@ static enum suspend_result leave_device(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
     enum suspend_result result = find_obstacle(session);
-    uint64_t began = clock_ns();
+    uint64_t began = clock_ns(), before = total_bytes(session);
 
     activity_set_stage(&session->activity, "suspend");
     suspend->leaving = true;
@@ -206,7 +231,7 @@ static enum suspend_result leave_device(struct session *session)
     log_leaving(session, result, clock_ns() - began);
     suspend_file_close(&suspend->file);
     if (result == SUSPEND_OK)
-        eviction_note_leaving(session, total_bytes(session));
+        eviction_note_leaving(session, total_bytes(session) - before);
     if (suspend->for_others)
         tell_result(session, result);
     return result;
@@ -236,7 +261,7 @@ static void await_resume(struct session *session)
     do
         await_change(session);
     while (program_suspend_is_wanted(session) && !is_called(session) && !session->stop &&
-           !program_suspend_has_other_order(session));
+           !program_suspend_has_other_order(session) && !program_suspend_leaves_more(session));
     session_set_at_rest(session, false);
 }
 
@@ -263,7 +288,7 @@ static enum suspend_result move_in(struct session *session)
     activity_set_stage(&session->activity, "resume");
     enum suspend_result result = suspend->evict && eviction_takes_part(session)
                                      ? (enum suspend_result)eviction_return(session)
-                                     : swap_in(session);
+                                     : swap_in(session, NULL);
     activity_set_stage(&session->activity, NULL);
 
     if (result == SUSPEND_OK) {
@@ -277,6 +302,16 @@ static enum suspend_result move_in(struct session *session)
     return result;
 }
 
+/* What was ordered while it stood still is over. */
+static void come_back(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    suspend_of(session)->out = false;
+    suspend_of(session)->more = false;
+    session->swapping->eviction.ordered_for = 0;
+}
+
 /* False when the client stays suspended. */
 static bool return_to_device(struct session *session)
 {
@@ -286,8 +321,9 @@ static bool return_to_device(struct session *session)
     enum suspend_result result =
         program_suspend_is_locked(session) ? unlock(session) : move_in(session);
     suspend->result = result;
-    suspend->out = result != SUSPEND_OK;
-    if (suspend->out)
+    if (result == SUSPEND_OK)
+        come_back(session);
+    else
         suspend->wanted = 1;
     return result == SUSPEND_OK;
 }
@@ -314,6 +350,19 @@ static void follow_other_order(struct session *session)
         suspend->followed = kind;
     if (is_detached(session))
         prepare_detachment(session);
+}
+
+/* Part of its memory has stayed, and somebody wants that now. When it cannot leave, the client is
+ * an evicted one as before. */
+static void leave_more(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    enum suspend_result result = leave_device(session);
+
+    suspend->result = result;
+    if (result != SUSPEND_OK)
+        suspend->evict = true;
+    suspend->more = false;
 }
 
 /* A client whose server ends meanwhile knows then that it had nothing in flight. In the middle of a
@@ -345,6 +394,8 @@ static void stay_out(struct session *session)
             return;
         if (program_suspend_has_other_order(session))
             follow_other_order(session);
+        else if (program_suspend_leaves_more(session))
+            leave_more(session);
         else if (return_to_device(session))
             break;
     }

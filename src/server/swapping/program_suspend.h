@@ -42,6 +42,9 @@ struct program_suspend {
     atomic_int followed;               /* of the order that it stands still by */
     atomic_bool evict;                 /* its next command has it return */
     atomic_bool for_others;            /* it leaves to make room: eviction.h */
+    atomic_uint part_device;           /* of that, when `part_bytes` of a device suffice */
+    atomic_uint_fast64_t part_bytes;   /* 0 = it leaves all devices */
+    atomic_bool more;                  /* OUT: what has stayed shall leave, too */
     atomic_bool to_file;               /* the contents go to `file` */
     atomic_bool leaving;               /* it is on the way there */
     atomic_uint_fast64_t precopied_at; /* when a file had most of the contents; 0 = never */
@@ -75,6 +78,11 @@ bool program_suspend_is_wanted(const struct session *session);
  * do that, or no longer. */
 bool program_suspend_is_locked(const struct session *session);
 bool program_suspend_has_other_order(const struct session *session);
+
+/* Any thread: whether it stands still with only a part of its memory away; and whether more of that
+ * shall leave, for others or because the client is suspended now. */
+bool program_suspend_has_rest(const struct session *session);
+bool program_suspend_leaves_more(const struct session *session);
 
 /* Any thread: 0, 1 when the client is suspended, 2 when it is locked. */
 uint32_t program_suspend_state(const struct session *session);

@@ -13,6 +13,7 @@
 #include "session_life.h"
 #include "sock.h"
 #include "suspend_result.h"
+#include "swap.h"
 #include "swap_file.h"
 #include "swapping.h"
 
@@ -59,20 +60,39 @@ static void set_wanted_locked(struct session *session, bool wanted)
     suspend_order_repeat_locked(session);
 }
 
-void suspend_order_evict_locked(struct session *session)
+static void set_more_locked(struct session *session)
 {
-    suspend_of(session)->evict = true;
-    suspend_of(session)->for_others = true;
-    suspend_of(session)->to_file = false;
-    suspend_of(session)->kind = SERVER_SUSPEND_LEAVE;
+    atomic_store_explicit(&suspend_of(session)->more, true, memory_order_release);
+    futex_wake(&suspend_of(session)->wanted, 1);
+    suspend_order_repeat_locked(session);
+}
+
+void suspend_order_evict_locked(struct session *session, const struct swap_part *part)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    suspend->part_device = part ? part->device : 0;
+    suspend->part_bytes = part ? part->bytes : 0;
+    suspend->for_others = true;
+    if (suspend->out) {
+        set_more_locked(session);
+        return;
+    }
+    suspend->evict = true;
+    suspend->to_file = false;
+    suspend->kind = SERVER_SUSPEND_LEAVE;
     set_wanted_locked(session, true);
 }
 
 void suspend_order_withdraw_locked(struct session *session)
 {
-    const struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = suspend_of(session);
 
-    if (suspend->for_others && !suspend->leaving && !suspend->out)
+    if (!suspend->for_others || suspend->leaving)
+        return;
+    if (suspend->out)
+        suspend->more = false;
+    else
         set_wanted_locked(session, false);
 }
 
@@ -97,6 +117,8 @@ static void order_all(struct server *server, const struct server_suspend_client 
         suspend_of(session)->evict = order->evict != 0;
         suspend_of(session)->for_others = false;
         suspend_of(session)->to_file = to_file;
+        if (order->suspend == SERVER_SUSPEND_LEAVE && program_suspend_has_rest(session))
+            set_more_locked(session);
         set_wanted_locked(session, true);
     }
 }
@@ -108,7 +130,8 @@ static int progress_of(struct session *session, bool *ret_done)
 
     if (suspend->out && is_detached(session))
         session_stop(session, CUDA_SUCCESS); /* as if the server had ended */
-    if (suspend->out && program_suspend_has_other_order(session)) {
+    if (suspend->out &&
+        (program_suspend_leaves_more(session) || program_suspend_has_other_order(session))) {
         *ret_done = false;
         return SUSPEND_OK;
     }
@@ -195,6 +218,8 @@ static bool is_as_ordered(const struct session *session, const struct server_sus
         return false;
     if (order->suspend && suspend_of(session)->out &&
         program_suspend_is_locked(session) != is_locking((int)order->suspend))
+        return false;
+    if (order->suspend && program_suspend_has_rest(session))
         return false;
     return !order->suspend || suspend_of(session)->evict == (order->evict != 0);
 }

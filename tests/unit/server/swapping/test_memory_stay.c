@@ -54,8 +54,11 @@ static void test_whose_memory_leaves(void **state)
                           longer = {CLASS_NORMAL, true, 4 * GIB, 200},
                           larger = {CLASS_NORMAL, true, 16 * GIB, 200},
                           busy = {CLASS_NORMAL, false, 4 * GIB, 900},
-                          batch = {CLASS_BATCH, false, GIB, 1};
+                          batch = {CLASS_BATCH, false, GIB, 1},
+                          rest = {CLASS_NORMAL, true, GIB / 4, 1, true};
 
+    assert_true(resident_leaves_before(&rest, &batch, GIB));
+    assert_false(resident_leaves_before(&longer, &rest, GIB));
     assert_true(resident_leaves_before(&longer, &idle, GIB));
     assert_true(resident_leaves_before(&idle, &larger, GIB));
     assert_true(resident_leaves_before(&larger, &longer, 8 * GIB));
