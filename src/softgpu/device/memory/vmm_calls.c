@@ -22,6 +22,7 @@
 
 #define GRANULARITY (2ull << 20)
 #define HOST_NAME "funnel-soft-host-memory"
+#define DEVICE_NAME "funnel-soft-memory-"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 struct allocation {
@@ -178,6 +179,16 @@ static bool is_possible(const CUmemAllocationProp *prop)
            !(prop->requestedHandleTypes & ~CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 }
 
+/* Its name tells which memory it is, also to a process that gets it. */
+static int create_file(const struct device *device, const CUmemAllocationProp *prop)
+{
+    char name[64] = HOST_NAME;
+
+    if (!is_of_host(prop))
+        snprintf(name, sizeof(name), DEVICE_NAME "%u", device->number);
+    return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
 CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
                           const CUmemAllocationProp *prop, unsigned long long flags)
 {
@@ -195,8 +206,7 @@ CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     if (!is_of_host(prop) && size > device->memory_size)
         return CUDA_ERROR_OUT_OF_MEMORY;
 
-    _cleanup_fd_ int fd = memfd_create(is_of_host(prop) ? HOST_NAME : "funnel-soft-memory",
-                                       MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    _cleanup_fd_ int fd = create_file(device, prop);
 
     if (fd < 0 || ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, SEALS))
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -409,26 +419,45 @@ static CUresult current_device_locked(struct device **ret_device)
     return result;
 }
 
-/* The descriptor tells by its name to which memory it belongs. */
-static bool is_named_host(int fd)
+static struct device *device_of_number(unsigned number)
 {
-    char path[40], name[64] = "";
+    struct device *device;
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return readlink(path, name, sizeof(name) - 1) > 0 && strstr(name, HOST_NAME);
+    for (CUdevice i = 0; (device = device_get(i)); i++)
+        if (device->number == number)
+            return device;
+    return NULL;
 }
 
-static CUmemAllocationProp properties_of(int fd, const struct device *device)
+/* The descriptor tells by its name to which memory it belongs. Of a device that the process does
+ * not see it becomes the current one's. */
+static CUmemLocation location_of(int fd, const struct device *current)
 {
-    CUmemAllocationProp prop = {
+    CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, current->ordinal};
+    const struct device *device = NULL;
+    char path[40], name[64] = "";
+    const char *found;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (readlink(path, name, sizeof(name) - 1) <= 0)
+        return location;
+    if (strstr(name, HOST_NAME))
+        return (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
+    found = strstr(name, DEVICE_NAME);
+    if (found)
+        device = device_of_number((unsigned)atoi(found + strlen(DEVICE_NAME)));
+    if (device)
+        location.id = device->ordinal;
+    return location;
+}
+
+static CUmemAllocationProp properties_of(int fd, const struct device *current)
+{
+    return (CUmemAllocationProp){
         .type = CU_MEM_ALLOCATION_TYPE_PINNED,
         .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-        .location = {CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+        .location = location_of(fd, current),
     };
-
-    if (is_named_host(fd))
-        prop.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
-    return prop;
 }
 
 CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle,
@@ -454,6 +483,8 @@ CUresult soft_cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handl
     if (result)
         return result;
     prop = properties_of(fd, device);
+    if (!is_of_host(&prop))
+        device = device_get(prop.location.id);
     result = allocation_create_locked(fd_steal(&fd), size, device, &prop, &allocation);
     if (result)
         return result;
