@@ -27,6 +27,7 @@
     X(IDLE_POINT, "idle-point")                 \
     X(LOCK_CHUNKS, "lock-chunks")               \
     X(SWAP_HASHES, "swap-hashes")               \
+    X(PEER_COPIES, "peer-copies")               \
     X(MODULE_CACHE, "module-cache")             \
     X(IMAGE_SHARING, "image-sharing")           \
     X(KERNEL_PREFETCH, "kernel-prefetch")       \

@@ -39,6 +39,8 @@ COMMAND(detach, ANY_USER, "CLIENT",
 COMMAND(lock, ANY_USER, "CLIENT",
         "keep it from its next command when it is idle, with its device memory where it is")
 COMMAND(resume, ANY_USER, "CLIENT", "move the memory back; the program goes on")
+COMMAND(migrate, ANY_USER, "CLIENT --device DEVICE",
+        "move it to another device of its server, of the same model, at its next idle point")
 
 /* Static partitions: only in a daemon that was started with -S. */
 COMMAND(sm_partition, OPERATORS, "VERB DEVICE OBJECT",

@@ -180,6 +180,8 @@ struct server_move_client {
     uint32_t withdrawn; /* 1 = not any more; not answered */
     uint32_t gentle;    /* 1 = it stays where it would wait for long until its work is done */
     uint32_t cheap;     /* 1 = and where another server would have to lock much of its memory */
+    uint32_t device;    /* 1 + that of the server to which it is to move; 0 = to another lane */
+    uint32_t reserved;
 };
 
 /* Carries one descriptor: the file to write to (trace_format.h). Not answered: a server that is

@@ -30,6 +30,16 @@ const char *move_obstacle_text(uint32_t obstacle)
             "it has modules with variables, and code that calls functions through pointers",
         [OBSTACLE_UNSEEN] =
             "it has modules with variables, and memory that cannot be searched for their addresses",
+        [OBSTACLE_NO_DEVICE] = "its server has no such device",
+        [OBSTACLE_SAME_DEVICE] = "it is on that device",
+        [OBSTACLE_DEVICES] = "it uses several devices, or has not used any; CUDA_VISIBLE_DEVICES "
+                             "can leave it one",
+        [OBSTACLE_OTHER_MODEL] = "that device is of another model",
+        [OBSTACLE_DEVICE_SHARE] =
+            "its share of the multiprocessors is static, or that device has none for it",
+        [OBSTACLE_DEVICE_MEMORY] =
+            "that device has too little free memory, or the program's limit there is too low",
+        [OBSTACLE_COPY] = "its memory could not be copied; server.log says why",
     };
 
     return texts[obstacle < OBSTACLE_COUNT ? obstacle : OBSTACLE_NONE];

@@ -30,6 +30,14 @@ enum move_obstacle {
     OBSTACLE_RELOCATED, /* a variable that the load filled with addresses has changed */
     OBSTACLE_POINTERS,  /* memory may hold addresses of functions */
     OBSTACLE_UNSEEN,    /* memory that cannot be searched for addresses */
+    /* Of a move to another device. */
+    OBSTACLE_NO_DEVICE,     /* the server has no such device */
+    OBSTACLE_SAME_DEVICE,   /* the program is there */
+    OBSTACLE_DEVICES,       /* it uses several devices, or none */
+    OBSTACLE_OTHER_MODEL,   /* the device is of another model */
+    OBSTACLE_DEVICE_SHARE,  /* the program may use no multiprocessors there */
+    OBSTACLE_DEVICE_MEMORY, /* too little memory there, or the program's limit is below */
+    OBSTACLE_COPY,          /* the driver cannot copy */
     OBSTACLE_COUNT,
 };
 

@@ -29,6 +29,16 @@ int revocable_fill(const struct revocable *revocable, int fd)
     return sock_send(revocable->outbox, "", 1, &fd, 1);
 }
 
+int revocable_keep_first(const struct revocable *revocable)
+{
+    _cleanup_fd_ int first = -1;
+    int error = revocable_take(revocable->inbox, &first);
+
+    while (revocable_is_filled(revocable->inbox))
+        revocable_revoke(revocable);
+    return error ? error : revocable_fill(revocable, first);
+}
+
 void revocable_revoke(const struct revocable *revocable)
 {
     int fd = -1;
@@ -53,6 +63,20 @@ int revocable_take(int inbox, int *ret_fd)
     ssize_t got = sock_recv(inbox, &byte, sizeof(byte), &fd, 1, &count, 0);
 
     if (got < 0 || !count)
+        return -ENODATA;
+    *ret_fd = fd;
+    return 0;
+}
+
+int revocable_take_last(int inbox, int *ret_fd)
+{
+    int fd = -1, next;
+
+    while (!revocable_take(inbox, &next)) {
+        fd_close(&fd);
+        fd = next;
+    }
+    if (fd < 0)
         return -ENODATA;
     *ret_fd = fd;
     return 0;

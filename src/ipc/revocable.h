@@ -24,8 +24,11 @@ int revocable_init(struct revocable *revocable);
 /* Closes both ends: what the peer has in its inbox stays there. REVOCABLE_NONE is allowed. */
 void revocable_fini(struct revocable *revocable);
 
-/* Puts a duplicate of `fd` into the empty inbox: 0 or -errno. */
+/* Puts a duplicate of `fd` into the inbox, behind what is there: 0 or -errno. */
 int revocable_fill(const struct revocable *revocable, int fd);
+
+/* Takes out and closes what is behind the first: 0 or -errno, and then the inbox may be empty. */
+int revocable_keep_first(const struct revocable *revocable);
 
 /* Takes the descriptor out and closes it. Nothing where the inbox is empty. */
 void revocable_revoke(const struct revocable *revocable);
@@ -34,3 +37,6 @@ void revocable_revoke(const struct revocable *revocable);
  * close; -ENODATA where there is none. */
 bool revocable_is_filled(int inbox);
 int revocable_take(int inbox, int *ret_fd);
+
+/* The peer: takes all descriptors out, and closes all but the last. */
+int revocable_take_last(int inbox, int *ret_fd);

@@ -95,8 +95,15 @@ enum socket_message_kind {
                          * window address `value`, or of that allocation. Without an inbox the
                          * memory ends with the server, because its client has a memory limit */
     SOCKET_VARIABLES = 9, /* server, behind LEAVE_GRANTED: memfd of `value` bytes with what the
-                           * client's variables hold (fnVariablesSet), or none */
+                           * client's variables hold (fnVariablesSet), or none. `id`: a
+                           * DEVICE_CHANGE, or 0 */
 };
+
+/* A client that moves to another device: the server's numbers of both. Each inbox of its memory has
+ * two descriptors then: of the old memory, and behind that of the copy on the other device. */
+#define DEVICE_CHANGE(from, to) (1u << 16 | (uint32_t)(from) << 8 | (uint32_t)(to))
+#define DEVICE_CHANGE_FROM(change) ((change) >> 8 & 0xff)
+#define DEVICE_CHANGE_TO(change) ((change)&0xff)
 
 struct socket_message {
     uint32_t kind;  /* enum socket_message_kind */

@@ -54,7 +54,9 @@ _Static_assert(sizeof(struct reply_slot) == REPLY_SLOT_SIZE, "slots are packed")
 /* The planned move to another server. NONE, PENDING -> WANTED: server. WANTED -> ASKED: client,
  * when its other threads are outside the library. ASKED -> GRANTED: server, when it reads no more
  * commands and the work of those that it has read is done. The client then attaches to the other
- * server, and hangs up. ASKED -> WANTED: server, work is not done in time; the client asks again
+ * server, and hangs up. ASKED -> COPIES -> GRANTED or REFUSED: server, which first copies the
+ * client's memory to another device. The client waits as long as the server lives; its work is
+ * done. ASKED -> WANTED: server, work is not done in time; the client asks again
  * later. WANTED, ASKED, GRANTED -> REFUSED: client, which stays. NONE, ASKED -> REFUSED: server,
  * for a move that no operator wants, or whose variables cannot be copied. ASKED -> NONE: server,
  * the move is not wanted any more. REFUSED -> NONE: server. NONE, PENDING, WANTED -> SETTLED, and
@@ -69,6 +71,7 @@ enum leave_state {
     LEAVE_REFUSED = 4, /* with the enum move_obstacle in the bits above */
     LEAVE_SETTLED = 5, /* the server: all that it has read is done, and it reads nothing now */
     LEAVE_PENDING = 6, /* the client waits for what the daemon says to its wish */
+    LEAVE_COPIES = 7,  /* the server copies its memory to another device */
 };
 
 #define LEAVE_OBSTACLE_SHIFT 8

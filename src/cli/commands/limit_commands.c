@@ -333,6 +333,28 @@ static int run_resume(int argc, char **argv)
     return order_for_client("resume", argc, argv, false);
 }
 
+static int run_migrate(int argc, char **argv)
+{
+    static const struct option known[] = {{"device", required_argument, NULL, 'd'},
+                                          {NULL, 0, NULL, 0}};
+    char client[DAEMON_LINE_MAX], line[DAEMON_LINE_MAX];
+    const char *device = NULL;
+    _cleanup_fd_ int fd = -1;
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option != 'd')
+            return cli_usage("--device takes a device; there is no other option");
+        device = optarg;
+    }
+    if (!device || !*device || strpbrk(device, " \t\r\n"))
+        return cli_usage("to which device? --device takes its number or UUID");
+    int status = name_client("migrate", argc - optind, argv + optind, client);
+    if (!status && !text_format(line, sizeof(line), "%s --device %s", client, device))
+        status = cli_usage("%s is no device", device);
+    return status ? status : daemon_connect(&fd) || daemon_run_line(fd, line, false);
+}
+
 const struct subcommand limit_subcommands[] = {
     {"limit", "change limits of programs that run",
      "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
@@ -411,5 +433,14 @@ const struct subcommand limit_subcommands[] = {
      "little free memory it stays suspended.\n\n"
      "Example:\n  funnel resume 4711\n",
      run_resume},
+    {"migrate", "move a program that runs to another GPU",
+     "Usage: funnel migrate PID|ID --device DEVICE\n\n"
+     "Moves the program with all that it has to another GPU of its server, of the same model, by\n"
+     "number or UUID (funnel devices). It does so at its next CUDA call without work in flight,\n"
+     "and stands still while its memory is copied. Its addresses stay, and so does what it has\n"
+     "been told of its GPU. Where it has something that cannot be moved, the answer says what,\n"
+     "and it goes on where it is.\n\n"
+     "Example:\n  funnel migrate 4711 --device 1\n",
+     run_migrate},
     {NULL, NULL, NULL, NULL},
 };

@@ -333,7 +333,7 @@ static void take_devices(struct client *made, int count)
         struct device *device = &made->devices[i];
 
         device->ordinal = i;
-        device->index = indices[i];
+        device->index = device->part = indices[i];
         device->record = &made->records[indices[i]];
     }
 }

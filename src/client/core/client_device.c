@@ -54,6 +54,31 @@ struct device *device_with_index(uint64_t index)
     return NULL;
 }
 
+struct device *device_with_part(uint64_t part)
+{
+    for (int i = 0; i < client->device_count; i++)
+        if (client->devices[i].part == part)
+            return &client->devices[i];
+    return NULL;
+}
+
+uint32_t device_index_of(uint32_t part)
+{
+    const struct device *device = device_with_part(part);
+
+    return device ? device->index : part;
+}
+
+void devices_exchange(uint32_t one, uint32_t other)
+{
+    struct device *first = device_with_index(one), *second = device_with_index(other);
+
+    if (first)
+        first->index = other;
+    if (second)
+        second->index = one;
+}
+
 int device_attribute(const struct device *device, CUdevice_attribute attribute)
 {
     /* Page-locked memory both sides may access at any time; memory that moves only in turns. */

@@ -9,11 +9,12 @@
 
 struct context;
 
-/* What the server said of a device when the process attached. It does not change afterwards. What
- * other subsystems keep for each device, they keep themselves, under its ordinal. */
+/* What the server said of a device when the process attached. Only the index changes afterwards.
+ * What other subsystems keep for each device, they keep themselves, under its ordinal. */
 struct device {
     int ordinal;    /* the process's number */
-    uint32_t index; /* the server's number */
+    uint32_t index; /* the server's number; changes when the client moves to another device */
+    uint32_t part;  /* of the window, where its memory is; it has been the server's number */
     const struct device_record *record;
     struct context *primary;
 };
@@ -21,8 +22,16 @@ struct device {
 /* The device of that ordinal, NULL when there is none. Takes no lock, as all of these. */
 struct device *device_lookup(CUdevice ordinal);
 
-/* The same by the server's number. */
+/* The same by the server's number, and by the part of the window. */
 struct device *device_with_index(uint64_t index);
+struct device *device_with_part(uint64_t part);
+
+/* The server's number of the device with that part. */
+uint32_t device_index_of(uint32_t part);
+
+/* No other thread is inside: what has been on one of the server's devices is on the other from now
+ * on. The record stays that of the device that the program has been told of. */
+void devices_exchange(uint32_t one, uint32_t other);
 
 /* The value of an attribute as programs are told it; 0 when the server does not know it. */
 int device_attribute(const struct device *device, CUdevice_attribute attribute);

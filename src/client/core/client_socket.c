@@ -56,7 +56,7 @@ static CUresult receive_message(uint32_t kind, uint64_t value, size_t least, int
     return CUDA_ERROR_MPS_RPC_FAILURE;
 }
 
-CUresult client_receive_variables(int *ret_fd, uint64_t *ret_size)
+CUresult client_receive_variables(int *ret_fd, uint64_t *ret_size, uint32_t *ret_device_change)
 {
     struct socket_message message = {0};
     int fd = -1;
@@ -65,6 +65,7 @@ CUresult client_receive_variables(int *ret_fd, uint64_t *ret_size)
         (fd >= 0) == (message.value > 0)) {
         *ret_fd = fd;
         *ret_size = message.value;
+        *ret_device_change = message.id;
         return CUDA_SUCCESS;
     }
     fd_close(&fd);

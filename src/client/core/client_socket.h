@@ -20,5 +20,6 @@ CUresult client_receive_descriptor(uint32_t kind, uint64_t value, int *ret_fd);
 CUresult client_receive_granule(uint64_t address, int *ret_fd);
 
 /* The message behind LEAVE_GRANTED (region.h): the file of what the client's variables hold, for
- * the caller to close, and its size; -1 and 0 where there is none. */
-CUresult client_receive_variables(int *ret_fd, uint64_t *ret_size);
+ * the caller to close, and its size; -1 and 0 where there is none. With it comes a DEVICE_CHANGE
+ * (attach.h), or 0. */
+CUresult client_receive_variables(int *ret_fd, uint64_t *ret_size, uint32_t *ret_device_change);

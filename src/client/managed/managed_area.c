@@ -113,12 +113,12 @@ static void drop_host(uint64_t address, uint64_t size)
     end_host(leave_area(address), size);
 }
 
-/* The heap of the areas of the server's device, whose numbers are not the program's. */
-static struct heap *heap_of(struct heap *heaps, uint32_t device)
+/* The heap of the areas in that part of the window, whose numbers are not the program's. */
+static struct heap *heap_of(struct heap *heaps, uint32_t part)
 {
     struct heap *heap = heaps;
 
-    while (heap->device != device)
+    while (heap->part != part)
         heap++;
     return heap;
 }
@@ -146,14 +146,14 @@ static CUresult create_from(struct heap *heap, bool hosted, uint64_t size, uint6
     return result;
 }
 
-static CUresult area_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
+static CUresult area_create(uint32_t part, uint64_t size, uint64_t *ret_address, int *ret_fd)
 {
-    return create_from(heap_of(memory.heaps, device), false, size, ret_address, ret_fd);
+    return create_from(heap_of(memory.heaps, part), false, size, ret_address, ret_fd);
 }
 
-static CUresult hosted_create(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd)
+static CUresult hosted_create(uint32_t part, uint64_t size, uint64_t *ret_address, int *ret_fd)
 {
-    return create_from(heap_of(memory.hosted, device), true, size, ret_address, ret_fd);
+    return create_from(heap_of(memory.hosted, part), true, size, ret_address, ret_fd);
 }
 
 static void area_release(uint64_t address, uint64_t size)
@@ -198,12 +198,12 @@ static void view_granule_release(uint64_t address, uint64_t size)
     host_granules.release(address, size);
 }
 
-static CUresult view_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+static CUresult view_granule_create(uint32_t part, uint64_t size, uint64_t *ret_address,
                                     int *ret_fd)
 {
     uint64_t address;
     int fd;
-    CUresult result = host_granules.create(device, size, &address, &fd);
+    CUresult result = host_granules.create(part, size, &address, &fd);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -289,8 +289,8 @@ void area_init(void)
     exchange_init();
     memory.watch = open_watch();
     for (int i = 0; i < client->device_count; i++) {
-        heap_init(&memory.heaps[i], &areas, client->devices[i].index, GRANULARITY);
-        heap_init(&memory.hosted[i], &hosted_areas, client->devices[i].index, GRANULARITY);
+        heap_init(&memory.heaps[i], &areas, client->devices[i].part, GRANULARITY);
+        heap_init(&memory.hosted[i], &hosted_areas, client->devices[i].part, GRANULARITY);
     }
     heap_init(&memory.views, &views, 0, GRANULARITY);
 }

@@ -27,7 +27,7 @@ static uint64_t chunk_size(const struct area_build *build)
 static CUresult create_chunk(const struct area_build *build, uint64_t *ret_address, int *ret_fd)
 {
     *ret_address = build->start ? build->start + build->done : 0;
-    return granule_create_adjacent(build->heap->device, build->hosted, chunk_size(build),
+    return granule_create_adjacent(build->heap->part, build->hosted, chunk_size(build),
                                    build->size - build->done, ret_address, ret_fd);
 }
 
@@ -50,7 +50,7 @@ static CUresult create_somewhere(struct area_build *build, uint64_t *ret_address
 
 static CUresult add_chunk(struct area_build *build)
 {
-    struct exchange_chunk chunk = {.device = build->heap->device, .size = chunk_size(build)};
+    struct exchange_chunk chunk = {.device = build->heap->part, .size = chunk_size(build)};
     int fd;
     CUresult result = create_somewhere(build, &chunk.address, &fd);
 

@@ -366,7 +366,7 @@ void exchange_prefer(uint64_t address, uint64_t size, enum exchange_wish wish)
 /* Bytes that are missing beside the free memory, or 1 where none seem to be. */
 static uint64_t missing_bytes(uint32_t device, uint64_t size)
 {
-    const struct wire_cuMemGetInfo_v2 in = {.device = device};
+    const struct wire_cuMemGetInfo_v2 in = {.device = device_index_of(device)};
     struct wire_cuMemGetInfo_v2_reply out;
 
     if (wire_cuMemGetInfo_v2(&client->channel, &in, &out) != CUDA_SUCCESS)

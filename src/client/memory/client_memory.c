@@ -46,7 +46,7 @@ int memory_init(void)
     clear_memory();
     granules_init();
     for (int i = 0; i < client->device_count; i++)
-        heap_init(&memory.devices[i], &device_granules, client->devices[i].index,
+        heap_init(&memory.devices[i], &device_granules, client->devices[i].part,
                   granularity_of(&client->devices[i]));
     heap_init(&memory.host, &host_granules, 0, GRANULARITY);
     variables_init();
@@ -98,7 +98,7 @@ void memory_after_fork_in_child(void)
 
 struct device *memory_device_of(uint64_t address)
 {
-    return device_with_index((address - client->window_base) / client->device_stride);
+    return device_with_part((address - client->window_base) / client->device_stride);
 }
 
 struct heap *memory_heap_of(uint64_t address)

@@ -15,7 +15,7 @@
 #include "wire_calls.h"
 
 /* By ordinal, atomic; bit p: the server knows that the device reaches this client's memory of the
- * device that the server numbers p. */
+ * device with that part of the window. */
 static _Atomic uint32_t reached_by[ATTACH_DEVICES_MAX];
 
 void peer_init(void)
@@ -25,7 +25,7 @@ void peer_init(void)
 
 static bool can_reach(const struct device *from, const struct device *to)
 {
-    return from != to && from->record->peers >> to->index & 1;
+    return from != to && from->record->peers >> to->part & 1;
 }
 
 CUresult client_cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
@@ -63,13 +63,13 @@ CUresult client_cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib
         return CUDA_ERROR_INVALID_VALUE;
     if (!device || !peer || device == peer)
         return CUDA_ERROR_INVALID_DEVICE;
-    *value = (int)(peers_with(device, attrib) >> peer->index & 1);
+    *value = (int)(peers_with(device, attrib) >> peer->part & 1);
     return CUDA_SUCCESS;
 }
 
 static bool is_reached(const struct device *from, const struct device *to)
 {
-    return atomic_load_explicit(&reached_by[from->ordinal], memory_order_acquire) >> to->index & 1;
+    return atomic_load_explicit(&reached_by[from->ordinal], memory_order_acquire) >> to->part & 1;
 }
 
 static CUresult tell_server(const struct device *from, const struct device *to)
@@ -81,7 +81,7 @@ static CUresult tell_server(const struct device *from, const struct device *to)
 
 CUresult peer_reach(struct device *from, const struct device *to)
 {
-    uint32_t bit = 1u << to->index;
+    uint32_t bit = 1u << to->part;
     CUresult result;
 
     if (!can_reach(from, to))

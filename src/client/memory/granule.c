@@ -31,6 +31,7 @@ static struct {
     pthread_mutex_t lock;
     struct ranges taken;
     uint64_t releases;
+    bool copies; /* the mover's: granules_take_copies() */
 } granules;
 
 void granules_init(void)
@@ -82,12 +83,12 @@ static void granule_release(uint64_t address, uint64_t size)
     channel_unlock(&client->channel);
 }
 
-static CUresult create_in_device_part(const struct wire_fnGranuleCreate *in, uint64_t *ret_address,
-                                      int *ret_fd)
+static CUresult create_in_device_part(uint32_t part, const struct wire_fnGranuleCreate *in,
+                                      uint64_t *ret_address, int *ret_fd)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
     struct wire_fnGranuleCreate_reply out;
-    uint64_t first = client->window_base + in->device * client->device_stride;
+    uint64_t first = client->window_base + part * client->device_stride;
     _cleanup_fd_ int fd = -1;
     CUresult result = wire_fnGranuleCreate(&client->channel, in, &out);
 
@@ -106,20 +107,23 @@ static CUresult create_in_device_part(const struct wire_fnGranuleCreate *in, uin
     return CUDA_SUCCESS;
 }
 
-CUresult granule_create_adjacent(uint32_t device, bool host, uint64_t size, uint64_t span,
+CUresult granule_create_adjacent(uint32_t part, bool host, uint64_t size, uint64_t span,
                                  uint64_t *address, int *ret_fd)
 {
-    const struct wire_fnGranuleCreate in = {
-        .device = device, .host = host, .size = size, .room = span, .address = *address};
+    const struct wire_fnGranuleCreate in = {.device = device_index_of(part),
+                                            .host = host,
+                                            .size = size,
+                                            .room = span,
+                                            .address = *address};
 
-    return create_in_device_part(&in, address, ret_fd);
+    return create_in_device_part(part, &in, address, ret_fd);
 }
 
-static CUresult device_granule_create(uint32_t device, uint64_t size, uint64_t *ret_address,
+static CUresult device_granule_create(uint32_t part, uint64_t size, uint64_t *ret_address,
                                       int *ret_fd)
 {
     *ret_address = 0;
-    return granule_create_adjacent(device, false, size, size, ret_address, ret_fd);
+    return granule_create_adjacent(part, false, size, size, ret_address, ret_fd);
 }
 
 CUresult granule_move(uint64_t address, bool host, int *ret_fd)
@@ -145,10 +149,10 @@ static CUresult replay_in_device_part(const struct heap *heap, bool host, uint64
                                       uint64_t size, int fd)
 {
     struct wire_fnGranuleAdopt in = {
-        .device = heap->device, .host = host, .address = address, .size = size};
+        .device = device_index_of(heap->part), .host = host, .address = address, .size = size};
     _cleanup_fd_ int memory = -1;
 
-    if (revocable_take(fd, &memory))
+    if (granule_take(fd, &memory))
         return CUDA_ERROR_NOT_FOUND;
     CUresult result = client_send_descriptor(memory, size, &in.blob);
     if (result == CUDA_SUCCESS)
@@ -178,6 +182,16 @@ static CUresult host_granule_replay(const struct heap *heap, uint64_t address, u
                                     int fd)
 {
     return granule_replay_host(address, size, fd);
+}
+
+void granules_take_copies(bool copies)
+{
+    granules.copies = copies;
+}
+
+int granule_take(int fd, int *ret_memory)
+{
+    return granules.copies ? revocable_take_last(fd, ret_memory) : revocable_take(fd, ret_memory);
 }
 
 bool granule_is_kept(int fd)

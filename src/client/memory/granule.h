@@ -14,7 +14,7 @@ extern const struct heap_source device_granules, host_granules;
 /* A granule of device memory, or of host memory that kernels reach at such an address. It may be
  * one of several granules in a row. It begins at *address, or for 0 where `span` bytes are free;
  * the first granule of the row says how many. Waits for the server. */
-CUresult granule_create_adjacent(uint32_t device, bool host, uint64_t size, uint64_t span,
+CUresult granule_create_adjacent(uint32_t part, bool host, uint64_t size, uint64_t span,
                                  uint64_t *address, int *ret_fd);
 
 /* Puts memory of the host in the place of a device granule's, or device memory back, with the same
@@ -32,6 +32,11 @@ uint64_t granule_releases(void);
 
 /* Whether the inbox of a granule of device memory, which may be -1, has a descriptor of it. */
 bool granule_is_kept(int fd);
+
+/* Takes a descriptor out of such an inbox: 0 or -ENODATA. While the client moves to another device
+ * these are the copies there (attach.h). */
+int granule_take(int fd, int *ret_memory);
+void granules_take_copies(bool copies);
 
 /* Whether the client has a descriptor of each granule in the heaps of all devices: else some memory
  * has gone with its server. No other thread is inside. */

@@ -34,13 +34,13 @@ static uint64_t value_to_size(void *value)
     return ((uint64_t)(uintptr_t)value >> 32) * PAGE;
 }
 
-void heap_init(struct heap *heap, const struct heap_source *source, uint32_t device,
+void heap_init(struct heap *heap, const struct heap_source *source, uint32_t part,
                uint64_t granularity)
 {
     suballoc_init(&heap->blocks);
     map_init(&heap->granules);
     heap->source = source;
-    heap->device = device;
+    heap->part = part;
     heap->granularity = granularity;
 }
 
@@ -72,7 +72,7 @@ static CUresult grow_heap(struct heap *heap, uint64_t size, struct allocation *a
 {
     uint64_t address;
     int fd, r;
-    CUresult result = heap->source->create(heap->device, size, &address, &fd);
+    CUresult result = heap->source->create(heap->part, size, &address, &fd);
 
     if (result != CUDA_SUCCESS)
         return result;

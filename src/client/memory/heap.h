@@ -33,7 +33,7 @@ struct allocation {
 /* How a heap gets its granules. `create` makes one of `size` bytes, waits for the server and is
  * called without the lock; the descriptor is then the heap's. `release` gives one back. */
 struct heap_source {
-    CUresult (*create)(uint32_t device, uint64_t size, uint64_t *ret_address, int *ret_fd);
+    CUresult (*create)(uint32_t part, uint64_t size, uint64_t *ret_address, int *ret_fd);
     void (*release)(uint64_t address, uint64_t size);
 };
 
@@ -42,12 +42,12 @@ struct heap {
     struct suballoc blocks;
     struct map granules; /* address -> size, and the descriptor, which keeps the memory alive */
     const struct heap_source *source;
-    uint32_t device;
+    uint32_t part;
     uint64_t granularity;
 };
 
-/* `device` is the server's number; granules are multiples of `granularity` bytes. */
-void heap_init(struct heap *heap, const struct heap_source *source, uint32_t device,
+/* `part` is that of the window, of a device; granules are multiples of `granularity` bytes. */
+void heap_init(struct heap *heap, const struct heap_source *source, uint32_t part,
                uint64_t granularity);
 
 /* Takes memory for `allocation`, which the caller has made with malloc() and filled but for the

@@ -38,7 +38,7 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         result = take_device_memory(context, bytesize, &address);
     }
     if (result == CUDA_ERROR_OUT_OF_MEMORY &&
-        managed_hooks.free_capacity(context->device->index, bytesize))
+        managed_hooks.free_capacity(context->device->part, bytesize))
         result = take_device_memory(context, bytesize, &address);
     if (result == CUDA_SUCCESS)
         *dptr = address;

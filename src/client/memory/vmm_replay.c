@@ -5,7 +5,6 @@
 #include "client_socket.h"
 #include "fd.h"
 #include "granule.h"
-#include "revocable.h"
 #include "vmm_tables.h"
 #include "wire_calls.h"
 
@@ -58,7 +57,7 @@ static CUresult adopt(const struct physical *physical)
                                         .size = physical->size};
     _cleanup_fd_ int memory = -1;
 
-    if (revocable_take(physical->fd, &memory))
+    if (granule_take(physical->fd, &memory))
         return CUDA_ERROR_NOT_FOUND;
     CUresult result = client_send_descriptor(memory, physical->size, &in.blob);
     if (result == CUDA_SUCCESS)

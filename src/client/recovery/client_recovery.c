@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "cleanup.h"
@@ -20,6 +21,7 @@
 #include "cuda_error.h"
 #include "fd.h"
 #include "feature.h"
+#include "granule.h"
 #include "recovery_hook.h"
 #include "recovery_rules.h"
 #include "recovery_snapshot.h"
@@ -201,8 +203,9 @@ static void end_move(void)
 static CUresult try_to_move(CUresult error)
 {
     bool gone = error == CUDA_ERROR_MPS_RPC_FAILURE && !channel_sticky_error(&client->channel);
+    uint32_t leave = channel_leave(&client->channel);
     struct recovery_snapshot snapshot = {
-        .error = error, .is_settled = channel_leave(&client->channel) == LEAVE_SETTLED};
+        .error = error, .is_settled = leave == LEAVE_SETTLED || leave == LEAVE_COPIES};
 
     if (recovery.off || (!gone && !recovery_is_possible(error)) || client_is_broken() ||
         !call_close(CLOSE_TIMEOUT_NS))
@@ -334,6 +337,13 @@ static void consider_better_lane(void)
 
 /* ---- to another server, as the daemon has ordered it ---- */
 
+static bool is_being_answered(struct channel *channel)
+{
+    uint32_t state = channel_leave(channel);
+
+    return state == LEAVE_ASKED || state == LEAVE_COPIES;
+}
+
 /* The server waits for the work that it has read, and then reads no more. */
 static bool await_grant(void)
 {
@@ -341,7 +351,7 @@ static bool await_grant(void)
     struct channel *channel = &client->channel;
     uint64_t timeout = recovery.leave_timeout_ns, until = clock_ns() + timeout;
 
-    while (channel_leave(channel) == LEAVE_ASKED && channel_alive(channel) &&
+    while (is_being_answered(channel) && channel_alive(channel) &&
            channel_error(channel) == CUDA_SUCCESS) {
         if (clock_ns() > until && channel_leave_change(channel, LEAVE_ASKED, LEAVE_WANTED)) {
             recovery.next_leave = clock_ns() + timeout;
@@ -379,6 +389,23 @@ static bool attach_while_leaving(void)
     return true;
 }
 
+/* The next session may be the same server's, and needs the addresses of this one, which ends when
+ * the client hangs up. From here on only the copies on the other device count. */
+static CUresult settle_on_device(const struct recovery_snapshot *snapshot,
+                                 const struct replay_variables *variables)
+{
+    uint32_t change = variables->device_change;
+    CUresult result = CUDA_ERROR_MPS_RPC_FAILURE;
+
+    shutdown(client->socket, SHUT_RDWR);
+    devices_exchange(DEVICE_CHANGE_FROM(change), DEVICE_CHANGE_TO(change));
+    granules_take_copies(true);
+    if (attach_to_next(snapshot))
+        result = settle(snapshot, variables);
+    granules_take_copies(false);
+    return result;
+}
+
 /* Until the other server has offered the client its place, the client has lost nothing. */
 static void leave_with(struct recovery_snapshot *snapshot, const struct replay_variables *variables)
 {
@@ -386,7 +413,7 @@ static void leave_with(struct recovery_snapshot *snapshot, const struct replay_v
         recovery_snapshot_check(snapshot, &recovery.asked);
     else
         snapshot->obstacle = OBSTACLE_CALL;
-    if (!snapshot->obstacle && !attach_while_leaving())
+    if (!snapshot->obstacle && !variables->device_change && !attach_while_leaving())
         snapshot->obstacle = OBSTACLE_SERVER;
     if (snapshot->obstacle) {
         if (snapshot->deferred != CUDA_SUCCESS)
@@ -394,11 +421,13 @@ static void leave_with(struct recovery_snapshot *snapshot, const struct replay_v
         refuse_to_leave(LEAVE_GRANTED, snapshot->obstacle);
         return;
     }
-    snapshot->error = settle(snapshot, variables);
+    snapshot->error = variables->device_change ? settle_on_device(snapshot, variables)
+                                               : settle(snapshot, variables);
     recovery.leave_timeout_ns = LEAVE_TIMEOUT_NS;
     recovery.next_wish = 0;
     if (snapshot->error == CUDA_SUCCESS) {
-        client_log("has moved to another server, with all that it had");
+        client_log("has moved to another %s, with all that it had",
+                   variables->device_change ? "device" : "server");
         return;
     }
     client_log_to_file(snapshot->error, "not everything could be made again with another server");
@@ -410,7 +439,8 @@ static void leave_granted(struct recovery_snapshot *snapshot)
 {
     struct replay_variables variables = {.fd = -1};
 
-    if (client_receive_variables(&variables.fd, &variables.size) == CUDA_SUCCESS) {
+    if (client_receive_variables(&variables.fd, &variables.size, &variables.device_change) ==
+        CUDA_SUCCESS) {
         leave_with(snapshot, &variables);
     } else {
         recovery.unheard = client->socket_inode;

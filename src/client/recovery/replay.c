@@ -86,8 +86,22 @@ static void end_memory(void)
     channel_unlock(&client->channel);
 }
 
+/* A server takes each device's own part for granted. */
+static void replay_parts(void)
+{
+    channel_lock(&client->channel);
+    for (int i = 0; i < client->device_count; i++) {
+        const struct wire_fnDevicePart in = {client->devices[i].index, client->devices[i].part};
+
+        if (in.device != in.part)
+            wire_fnDevicePart(&client->channel, &in);
+    }
+    channel_unlock(&client->channel);
+}
+
 CUresult replay_memory(void)
 {
+    replay_parts();
     CUresult result = granule_replay_all();
 
     if (result == CUDA_SUCCESS)

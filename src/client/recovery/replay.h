@@ -16,10 +16,12 @@ bool replay_has_memory(void);
 /* Memory, which another server does not have yet. */
 CUresult replay_memory(void);
 
-/* What variables hold, as the last server has saved it: a file, or -1. */
+/* What variables hold, as the last server has saved it: a file, or -1. And the change of devices
+ * (attach.h) that the client makes with the move, or 0. */
 struct replay_variables {
     int fd;
     uint64_t size;
+    uint32_t device_change;
 };
 
 /* Everything else: contexts' limits, libraries, modules, functions, streams, events and graphs.

@@ -169,28 +169,6 @@ struct termination {
     pid_t client;
 };
 
-/* The client that is meant, with its server: false unless it is exactly one. A process may have
- * several connections, which count as one. */
-static bool find_client(const struct status_query *query, pid_t wanted,
-                        const struct status_report **ret_report,
-                        const struct server_status_row **ret_row)
-{
-    unsigned found = 0;
-
-    for (unsigned i = 0; i < query->report_count; i++)
-        for (unsigned j = 0; j < query->reports[i].client_count; j++) {
-            const struct server_status_row *row = &query->reports[i].clients[j];
-
-            if (!status_row_is_client(row, wanted) ||
-                (found && row->identity.pid && row->identity.pid == (*ret_row)->identity.pid))
-                continue;
-            *ret_report = &query->reports[i];
-            *ret_row = row;
-            found++;
-        }
-    return found == 1;
-}
-
 static void on_client_status(struct status_query *query, void *context)
 {
     struct termination termination = *(struct termination *)context;
@@ -202,7 +180,7 @@ static void on_client_status(struct status_query *query, void *context)
     struct server_process *server;
 
     free(context);
-    bool found = find_client(query, termination.client, &report, &row);
+    bool found = status_query_find(query, termination.client, &report, &row);
     if (!row && command_report_silent(termination.console, query)) {
         console_done(termination.console, COMMAND_FAILED);
         return;
@@ -311,7 +289,7 @@ static void on_suspension_status(struct status_query *query, void *context)
     const struct status_report *report = NULL;
     struct server_process *server = NULL;
 
-    bool found = find_client(query, suspension->client, &report, &row);
+    bool found = status_query_find(query, suspension->client, &report, &row);
     if (found && console_may_see_client(suspension->console, row->identity.uid))
         server = server_process_by_pid(suspension->console->daemon, report->server.pid);
     else if (!row)

@@ -39,6 +39,7 @@ struct lane_move {
     bool restarted; /* the other lane, which was ending */
     bool is_gentle;
     enum lane_wish wish;
+    uint32_t device;   /* 1 + that of the server, which stays; 0 = to another lane */
     unsigned tries;    /* of a gentle one, that have failed */
     uint64_t ask_at;   /* clock_ns(): not before */
     bool is_withdrawn; /* and the answer does not matter any more */
@@ -105,9 +106,21 @@ static void restore_choice(const struct lane_move *move)
                     (enum lane_wish)move->before.wish);
 }
 
-static void log_result(const struct lane_move *move, int result)
+static void log_device(const struct lane_move *move, int result)
 {
     if (result == LANE_MOVED)
+        journal_with(LOG_EVENT(move->pid, 0), "Client %d has moved to device %u", (int)move->pid,
+                     move->device - 1);
+    else
+        journal_with(LOG_EVENT(move->pid, 0), "Client %d does not move to device %u: %s",
+                     (int)move->pid, move->device - 1, lane_move_text(result));
+}
+
+static void log_result(const struct lane_move *move, int result)
+{
+    if (move->device)
+        log_device(move, result);
+    else if (result == LANE_MOVED)
         journal_with(LOG_EVENT(move->pid, 0), "Client %d has moved to the server %s",
                      (int)move->pid, move->to);
     else
@@ -194,7 +207,8 @@ static void ask_server(struct lane_move *move, struct server_process *server)
 {
     struct server_move_client message = {.id = move->id,
                                          .gentle = move->is_gentle,
-                                         .cheap = move->is_gentle && move->wish != LANE_OF_CLASS};
+                                         .cheap = move->is_gentle && move->wish != LANE_OF_CLASS,
+                                         .device = move->device};
     const struct response_handler handler = {NULL, on_answer, move};
 
     move->asked = true;
@@ -352,6 +366,27 @@ void lane_move_order_gently(struct client_record *record, enum lane_wish wish, l
         lane_choice_find(&record->server->daemon->lane_choices, record->token);
 
     begin_move(record, choice.class, wish, true, done, context);
+}
+
+void lane_move_order_device(struct client_record *record, uint32_t device, lane_move_done *done,
+                            void *context)
+{
+    struct lane_move *move;
+
+    lane_move_withdraw(record);
+    move = add_move(record);
+    if (!move) {
+        done(context, LANE_MOVE_NO_LANE);
+        return;
+    }
+    text_copy(move->to, sizeof(move->to), move->from);
+    move->device = device + 1;
+    move->done = done;
+    move->context = context;
+    if (lane_move_choose(record, move->before.class, (enum lane_wish)move->before.wish))
+        follow_move(move);
+    else
+        end_move(move, LANE_MOVE_UNKNOWN);
 }
 
 static const struct lane_move *find_move(const struct client_record *record)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves of running programs between the lanes of their service. The other lane is started if it
- * does not run. Then the server is asked to let the program go at its next idle point. The program
- * attaches again as after the end of a server. It loses nothing when it cannot move: it stays, and
- * says why.
+ * Moves of running programs between the lanes of their service, and between the devices of their
+ * server. The other lane is started if it does not run. Then the server is asked to let the program
+ * go at its next idle point. The program attaches again as after the end of a server. It loses
+ * nothing when it cannot move: it stays, and says why.
  */
 #pragma once
 
@@ -49,6 +49,10 @@ void lane_move_order(struct client_record *record, uint32_t class, enum lane_wis
  * cost it much. Then it would wait for long until its work is done, which is tried some times. It
  * also stays out of the batch and the spare lane if these would have to lock much of its memory. */
 void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
+                            void *context);
+
+/* The same to another device of its server, by the number that the server gives it. */
+void lane_move_order_device(struct client_record *record, uint32_t device, lane_move_done *done,
                             void *context);
 
 /* Whether the program has an order that has not ended. */

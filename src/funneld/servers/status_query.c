@@ -178,3 +178,23 @@ bool status_row_is_client(const struct server_status_row *row, pid_t number)
 {
     return row->identity.pid ? row->identity.pid == number : row->id == (uint32_t)number;
 }
+
+bool status_query_find(const struct status_query *query, pid_t wanted,
+                       const struct status_report **ret_report,
+                       const struct server_status_row **ret_row)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < query->report_count; i++)
+        for (unsigned j = 0; j < query->reports[i].client_count; j++) {
+            const struct server_status_row *row = &query->reports[i].clients[j];
+
+            if (!status_row_is_client(row, wanted) ||
+                (found && row->identity.pid && row->identity.pid == (*ret_row)->identity.pid))
+                continue;
+            *ret_report = &query->reports[i];
+            *ret_row = row;
+            found++;
+        }
+    return found == 1;
+}

@@ -31,6 +31,12 @@ struct status_query {
  * are not known, its ID. */
 bool status_row_is_client(const struct server_status_row *row, pid_t number);
 
+/* The client that is meant, with its server: false unless it is exactly one. A process may have
+ * several connections, which count as one. */
+bool status_query_find(const struct status_query *query, pid_t wanted,
+                       const struct status_report **ret_report,
+                       const struct server_status_row **ret_row);
+
 /* Queries the servers for which `wanted` (NULL = all) is true: 0, or -ENOMEM, and `done` is not
  * called then. `done` may be called before this returns. */
 int status_query_start(struct daemon *daemon,

@@ -185,7 +185,7 @@ bool allocation_could_be_memory(int fd)
 static CUresult import_memory(struct session *session, int fd, struct granule *ret_memory)
 {
     CUmemAllocationProp prop = {0};
-    CUresult result = session_enter(session, session_device(session, 0));
+    CUresult result = session_visit(session, session_device(session, 0));
 
     if (result == CUDA_SUCCESS)
         result = driver.cuMemImportFromShareableHandle(&ret_memory->handle, (void *)(uintptr_t)fd,

@@ -235,10 +235,12 @@ static CUresult import_memory(int fd, struct granule *granule)
 static CUresult take_place(struct session *session, const struct device *device, uint64_t capacity,
                            struct granule *granule)
 {
+    unsigned part = session->window->part_of[granule->part];
+
     if (granule->address)
-        return window_place_at(session->window, granule->part, granule->address, granule->size);
-    return window_place(session->window, granule->part, granule->size, capacity,
-                        device->record.granularity, &granule->address);
+        return window_place_at(session->window, part, granule->address, granule->size);
+    return window_place(session->window, part, granule->size, capacity, device->record.granularity,
+                        &granule->address);
 }
 
 /* The address and the charge are taken. Maps memory there: new memory, or that of `fd`. */
@@ -338,6 +340,16 @@ CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGran
         return result;
     ret_out->address = granule.address;
     return device_granule_send(session, device_granule_find(session, granule.address));
+}
+
+CUresult serve_fnDevicePart(struct session *session, const struct wire_fnDevicePart *in)
+{
+    const unsigned count = session->server->devices.count;
+
+    if (in->device >= count || in->part >= count)
+        return CUDA_ERROR_INVALID_DEVICE;
+    session->window->part_of[in->device] = in->part;
+    return CUDA_SUCCESS;
 }
 
 static CUresult enter_saved(struct session *session, struct granule *granule, int file)

@@ -117,8 +117,9 @@ static CUresult place_share(struct session *session, const struct ipc_share *sha
                              .part = (unsigned)share->device->ordinal,
                              .size = share->size,
                              .fd = -1};
-    CUresult result = window_place(session->window, extent.part, share->size, share->size,
-                                   share->device->record.granularity, &extent.address);
+    CUresult result =
+        window_place(session->window, session->window->part_of[extent.part], share->size,
+                     share->size, share->device->record.granularity, &extent.address);
 
     if (result != CUDA_SUCCESS)
         return result;

@@ -29,7 +29,7 @@ struct swap_copy;
 struct granule {
     struct list link; /* in the window's idle list */
     enum granule_kind kind;
-    unsigned part; /* of the window: a device's ordinal, or the number of devices for host memory */
+    unsigned part; /* whose memory: a device's ordinal, or the number of devices for the host's */
     uint64_t address, size;
     uint64_t number; /* CREATED: its client's handle, which is no address; 0 otherwise */
     /* DEVICE and CREATED: */

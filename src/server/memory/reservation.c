@@ -73,7 +73,7 @@ static CUresult take_holding(struct session *session, const struct wire_fnReserv
     if (size > share || memory->held_bytes > share - size ||
         memory->holdings.count >= SESSION_RESERVATIONS_MAX)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = session_enter(session, session_device(session, 0));
+    CUresult result = session_visit(session, session_device(session, 0));
     if (result == CUDA_SUCCESS)
         result = take_addresses(session, in, size, ret_address);
     if (result != CUDA_SUCCESS)

@@ -161,6 +161,13 @@ static void release_addresses(struct window *window)
     fd_close(&window->gpu_fd);
 }
 
+/* Device i has part i, unless its client has moved to another device (fnDevicePart). */
+static void reset_parts(struct window *window)
+{
+    for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++)
+        window->part_of[i] = i;
+}
+
 static CUresult window_create(const struct windows *windows, uint64_t base,
                               struct window **ret_window)
 {
@@ -174,6 +181,7 @@ static CUresult window_create(const struct windows *windows, uint64_t base,
     window->base = base;
     window->host_base = base + devices->count * devices->stride;
     window->gpu_fd = -1;
+    reset_parts(window);
     list_init(&window->link);
     list_init(&window->idle);
     ranges_init(&window->used);
@@ -375,6 +383,7 @@ void windows_put_back(struct windows *windows, struct window *window)
         return;
     host_memory_close_idle(window);
     window->is_divided = false;
+    reset_parts(window);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&windows->lock);
     list_append(&windows->used, &window->link);
 }

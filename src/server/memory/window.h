@@ -36,8 +36,9 @@ struct window {
     uint64_t host_base; /* where the GPU-visible region is mapped */
     int gpu_fd;         /* memfd of the GPU-visible region; -1 = it has been given back */
     struct ranges used; /* addresses of granules, in use or idle */
-    bool is_divided;    /* allocations may go from one granule of a device into the next */
-    struct list idle;   /* host granules that are locked and wait for a request */
+    unsigned part_of[ATTACH_DEVICES_MAX]; /* where memory of a device has its addresses */
+    bool is_divided;  /* allocations may go from one granule of a device into the next */
+    struct list idle; /* host granules that are locked and wait for a request */
     uint64_t idle_bytes, host_bytes; /* of idle host granules, and of all */
 };
 

@@ -34,7 +34,7 @@
 
 /* A client that comes back soon finds its last session here at its end, or its window while it is
  * trimmed. */
-#define OWN_WINDOW_TIMEOUT_NS NS_PER_SEC
+#define OWN_WINDOW_TIMEOUT_NS (10 * NS_PER_SEC)
 #define OWN_WINDOW_PAUSE_NS (2 * NS_PER_MS)
 
 void attach_refuse(int socket, CUresult status, const char *format, ...)

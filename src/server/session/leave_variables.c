@@ -53,40 +53,41 @@ static enum move_obstacle search_memory(struct session *session,
 }
 
 static enum move_obstacle write_file(struct session *session, const struct saved_variables *saved,
-                                     int *ret_fd, uint64_t *ret_size)
+                                     struct leave_parcel *ret_parcel)
 {
-    int error = shm_create_read_only("funnel-variables", saved->bytes, saved->size, ret_fd);
+    int error =
+        shm_create_read_only("funnel-variables", saved->bytes, saved->size, &ret_parcel->fd);
 
     if (error) {
         session_log(session, ": too little memory to copy its variables");
         return OBSTACLE_VARIABLES;
     }
-    *ret_size = saved->size;
+    ret_parcel->size = saved->size;
     return OBSTACLE_NONE;
 }
 
-enum move_obstacle leave_variables_save(struct session *session, int *ret_fd, uint64_t *ret_size)
+enum move_obstacle leave_variables_save(struct session *session, struct leave_parcel *ret_parcel)
 {
     struct saved_variables saved;
     enum move_obstacle obstacle;
 
-    *ret_fd = -1;
-    *ret_size = 0;
+    *ret_parcel = (struct leave_parcel){.fd = -1};
     if (!session_has_variables(session))
         return OBSTACLE_NONE;
     obstacle = saved_variables_read(session, &saved);
     if (!obstacle)
         obstacle = search_memory(session, &saved);
     if (!obstacle && saved.size)
-        obstacle = write_file(session, &saved, ret_fd, ret_size);
+        obstacle = write_file(session, &saved, ret_parcel);
     saved_variables_fini(&saved);
     return obstacle;
 }
 
-void leave_variables_send(struct session *session, int fd, uint64_t size)
+void leave_parcel_send(struct session *session, const struct leave_parcel *parcel)
 {
-    const struct socket_message message = {.kind = SOCKET_VARIABLES, .value = size};
+    const struct socket_message message = {
+        .kind = SOCKET_VARIABLES, .id = parcel->device_change, .value = parcel->size};
 
-    if (sock_send(session->socket, &message, sizeof(message), &fd, fd < 0 ? 0 : 1) < 0)
+    if (sock_send(session->socket, &message, sizeof(message), &parcel->fd, parcel->fd >= 0) < 0)
         session_log(session, " gets no file of its variables, and stays");
 }

@@ -8,10 +8,17 @@
 
 struct session;
 
+/* What a client gets when it may go. */
+struct leave_parcel {
+    int fd; /* the file of its variables; -1 = there is nothing to be said */
+    uint64_t size;
+    uint32_t device_change; /* attach.h: DEVICE_CHANGE(), or 0 */
+};
+
 /* Session thread, while the client's work is done and it sends no more: makes the file of what its
- * variables hold (saved_variables.h), for the caller to close. -1 when there is nothing to be said.
- * OBSTACLE_NONE, or why the client has to stay; the log has the details. */
-enum move_obstacle leave_variables_save(struct session *session, int *ret_fd, uint64_t *ret_size);
+ * variables hold (saved_variables.h), for the caller to close. OBSTACLE_NONE, or why the client has
+ * to stay; the log has the details. */
+enum move_obstacle leave_variables_save(struct session *session, struct leave_parcel *ret_parcel);
 
 /* Sends the client that file, or that there is none. */
-void leave_variables_send(struct session *session, int fd, uint64_t size);
+void leave_parcel_send(struct session *session, const struct leave_parcel *parcel);

@@ -7,6 +7,7 @@
 #include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "device_change.h"
 #include "fd.h"
 #include "leave_variables.h"
 #include "log.h"
@@ -43,6 +44,7 @@ void session_leave_order(struct session *session, const struct server_move_clien
 
     life->leave_request = order->header.request;
     life->leaves_gently = order->gentle != 0;
+    life->leave_device = order->device;
     life->leave_ordered = true;
     change_from_rest(session, is_dear ? refusal(OBSTACLE_PINNED) : LEAVE_WANTED);
 }
@@ -151,29 +153,50 @@ static void rest_while_granted(struct session *session)
     session_set_at_rest(session, false);
 }
 
-static void grant_with(struct session *session, int fd, uint64_t size)
+static void grant_with(struct session *session, uint32_t state, const struct leave_parcel *parcel)
 {
     struct session_life *life = session->life;
 
-    if (session->stop || !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_GRANTED))
+    if (session->stop || !channel_server_leave_change(session->channel, state, LEAVE_GRANTED))
         return;
     life->leaves = true;
-    session_log(session, " moves to another lane");
-    leave_variables_send(session, fd, size);
+    session_log(session, " moves to another %s", parcel->device_change ? "device" : "lane");
+    leave_parcel_send(session, parcel);
     rest_while_granted(session);
     life->leaves = session->stop;
 }
 
+/* The client waits for the copies, however long they take. */
+static void grant_device(struct session *session, struct leave_parcel *parcel)
+{
+    struct device_change change;
+    enum move_obstacle obstacle;
+
+    if (!channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_COPIES))
+        return;
+    obstacle = device_change_begin(session, session->life->leave_device - 1, &change);
+    if (obstacle) {
+        channel_server_leave_change(session->channel, LEAVE_COPIES, refusal(obstacle));
+        return;
+    }
+    parcel->device_change = DEVICE_CHANGE(change.from->ordinal, change.to->ordinal);
+    grant_with(session, LEAVE_COPIES, parcel);
+    if (!session->stop)
+        device_change_undo(session, &change);
+}
+
 static void grant(struct session *session)
 {
-    _cleanup_fd_ int fd = -1;
-    uint64_t size;
-    enum move_obstacle obstacle = leave_variables_save(session, &fd, &size);
+    struct leave_parcel parcel = {.fd = -1};
+    enum move_obstacle obstacle = leave_variables_save(session, &parcel);
 
     if (obstacle)
         channel_server_leave_change(session->channel, LEAVE_ASKED, refusal(obstacle));
+    else if (session->life->leave_device)
+        grant_device(session, &parcel);
     else
-        grant_with(session, fd, size);
+        grant_with(session, LEAVE_ASKED, &parcel);
+    fd_close(&parcel.fd);
 }
 
 void session_leave_follow(struct session *session)

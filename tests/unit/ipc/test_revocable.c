@@ -105,6 +105,41 @@ static void test_it_is_lent_again(void **state)
     close(fd);
 }
 
+/* Behind the first lies another file, which the peer takes when it knows of it. */
+static void lend_two(void)
+{
+    int other = memfd_create("other", MFD_CLOEXEC);
+
+    assert_int_equal(revocable_fill(&fixture.owner, fixture.file), 0);
+    assert_int_equal(revocable_fill(&fixture.owner, other), 0);
+    close(other);
+}
+
+static void test_the_peer_takes_the_last(void **state)
+{
+    int fd = -1;
+
+    lend_two();
+    assert_int_equal(revocable_take_last(fixture.inbox, &fd), 0);
+    assert_false(is_same_file(fd));
+    close(fd);
+    assert_false(revocable_is_filled(fixture.inbox));
+    assert_int_equal(revocable_take_last(fixture.inbox, &fd), -ENODATA);
+}
+
+static void test_the_owner_keeps_the_first(void **state)
+{
+    int fd = -1;
+
+    lend_two();
+    assert_int_equal(revocable_keep_first(&fixture.owner), 0);
+    assert_int_equal(revocable_keep_first(&fixture.owner), 0);
+    assert_int_equal(revocable_take_last(fixture.inbox, &fd), 0);
+    assert_true(is_same_file(fd));
+    close(fd);
+    assert_int_equal(revocable_keep_first(&fixture.owner), -ENODATA);
+}
+
 static void test_none(void **state)
 {
     struct revocable none = REVOCABLE_NONE;
@@ -123,6 +158,8 @@ int main(void)
         WITH_FIXTURE(test_the_owner_takes_it_back),
         WITH_FIXTURE(test_nothing_keeps_it_open),
         WITH_FIXTURE(test_it_is_lent_again),
+        WITH_FIXTURE(test_the_peer_takes_the_last),
+        WITH_FIXTURE(test_the_owner_keeps_the_first),
         cmocka_unit_test(test_none),
     };
 
