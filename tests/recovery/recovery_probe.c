@@ -192,15 +192,32 @@ static CUresult do_threads(void)
     return in_threads(thread_round);
 }
 
-static CUresult do_hold(void)
+static CUresult wait_in(unsigned blocks)
 {
     void *parameters[] = {&program.flag};
 
-    return cuLaunchKernel(program.wait, 1, 1, 1, 1, 1, 1, 0, program.fields[0].stream, parameters,
-                          NULL);
+    return cuLaunchKernel(program.wait, blocks, 1, 1, 1, 1, 1, 0, program.fields[0].stream,
+                          parameters, NULL);
 }
 
-/* Ends that kernel. */
+static CUresult do_hold(void)
+{
+    return wait_in(1);
+}
+
+/* The same, and no other block of the context can begin meanwhile. */
+static CUresult do_fill(void)
+{
+    int sms, blocks;
+    CUresult result = cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
+
+    if (!result)
+        result =
+            cuDeviceGetAttribute(&blocks, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 0);
+    return result ? result : wait_in((unsigned)(sms * blocks));
+}
+
+/* Ends such a kernel. */
 static CUresult do_release(void)
 {
     *(volatile uint32_t *)program.flag = 1;
@@ -671,37 +688,22 @@ static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"look", do_look},
-    {"round", do_round},
-    {"threads", do_threads},
-    {"hold", do_hold},
-    {"release", do_release},
-    {"launch", do_launch},
-    {"synchronize", do_synchronize},
-    {"fault", do_fault},
-    {"variable", do_variable},
-    {"allocate", do_allocate},
-    {"pinned", do_pinned},
-    {"callback", do_callback},
-    {"module", do_module},
-    {"register", do_register},
-    {"share", do_share},
-    {"graph", do_graph},
-    {"limit", do_limit},
-    {"assertion", do_assertion},
-    {"array", do_array},
-    {"close", do_close},
-    {"time", do_time},
-    {"function", do_function},
-    {"environment", do_environment},
-    {"arrive", do_arrive},
-    {"managed", do_managed},
-    {"reserved", do_reserved},
-    {"unmapped", do_unmapped},
-    {"pool", do_pool},
-    {"scarce", do_scarce},
-    {"part", do_part},
-    {"questions", do_questions},
+    {"look", do_look},           {"round", do_round},
+    {"threads", do_threads},     {"hold", do_hold},
+    {"fill", do_fill},           {"release", do_release},
+    {"launch", do_launch},       {"synchronize", do_synchronize},
+    {"fault", do_fault},         {"variable", do_variable},
+    {"allocate", do_allocate},   {"pinned", do_pinned},
+    {"callback", do_callback},   {"module", do_module},
+    {"register", do_register},   {"share", do_share},
+    {"graph", do_graph},         {"limit", do_limit},
+    {"assertion", do_assertion}, {"array", do_array},
+    {"close", do_close},         {"time", do_time},
+    {"function", do_function},   {"environment", do_environment},
+    {"arrive", do_arrive},       {"managed", do_managed},
+    {"reserved", do_reserved},   {"unmapped", do_unmapped},
+    {"pool", do_pool},           {"scarce", do_scarce},
+    {"part", do_part},           {"questions", do_questions},
 };
 
 static CUresult act(const char *word)

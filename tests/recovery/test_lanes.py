@@ -203,6 +203,17 @@ class Variables(MoveTestCase):
         self.follow(probe, "batch", "batch")
         self.check(probe, "count")
 
+    def test_a_kernel_that_fills_the_device(self):
+        """The search for addresses would wait for it, so the program is not moved now."""
+        probe, busy = self.enter("main"), self.enter("main")
+        self.check(probe, "count")
+        self.check(busy, "fill", "arrive")
+        self.stays(probe, "it was in the middle of a call")
+        self.assertIn("have filled the device", self.log("server"))
+        self.check(busy, "release", "synchronize", "look")
+        self.follow(probe, "batch", "batch")
+        self.check(probe, "count")
+
     def test_variables_that_hold_addresses(self):
         for word, reason in (("point_end", "its memory holds the address of a variable"),
                              ("point_link", "its memory holds the address of a variable"),

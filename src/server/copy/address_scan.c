@@ -7,7 +7,6 @@
 #include "address_scan.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "clock.h"
 #include "copy_state.h"
@@ -23,7 +22,7 @@
 #define THREADS 256u
 #define BLOCKS_EACH 4u          /* of a multiprocessor */
 #define LAUNCH_MAX (1ull << 30) /* bytes; other clients' kernels begin between two launches */
-#define PAUSE_NS (50 * NS_PER_US)
+#define TURN_NS (500 * NS_PER_MS)
 
 struct scan_params {
     uint64_t at, pairs, first, extent, found, count;
@@ -164,7 +163,8 @@ static CUresult launch_scan(const struct scan *scan, uint64_t at, uint64_t size)
     size_t params_size = sizeof(params);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &params, CU_LAUNCH_PARAM_BUFFER_SIZE,
                      &params_size, CU_LAUNCH_PARAM_END};
-    const CUlaunchConfig config = {.gridDimX = needed < blocks ? (unsigned)needed : blocks,
+    const CUlaunchConfig config = {.gridDimX =
+                                       needed < blocks ? (unsigned)needed + !needed : blocks,
                                    .gridDimY = 1,
                                    .gridDimZ = 1,
                                    .blockDimX = THREADS,
@@ -199,14 +199,18 @@ static void visit(void *context, uint64_t address, uint64_t size)
     scan->end = address + size;
 }
 
-/* The memory must stay until the kernels have ended, so nothing ends this wait. */
-static CUresult await_kernels(const struct scan *scan)
+/* Of a kernel that reads nothing. */
+static CUresult await_turn(const struct scan *scan)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    CUresult result;
+    CUresult result = launch_scan(scan, 0, 0);
 
-    while ((result = driver.cuStreamQuery(scan->stream)) == CUDA_ERROR_NOT_READY)
-        nanosleep(&pause, NULL);
+    if (result == CUDA_SUCCESS)
+        result = own_kernel_await(scan->stream, TURN_NS);
+    if (result == CUDA_ERROR_NOT_READY)
+        session_log(scan->session,
+                    ": its memory is not searched for addresses, since kernels of other programs "
+                    "have filled the device for %llu ms",
+                    (unsigned long long)(TURN_NS / NS_PER_MS));
     return result;
 }
 
@@ -229,7 +233,8 @@ static CUresult search(struct scan *scan, bool with_host, uint64_t *ret_address)
     scan->result = driver.cuMemsetD8Async(scan->found, 0, sizeof(uint64_t), scan->stream);
     bool seen = memory_visit(scan->session, scan->device, with_host, visit, scan);
     end_range(scan);
-    CUresult result = await_kernels(scan);
+    /* The memory must stay until the kernels have ended. */
+    CUresult result = own_kernel_await(scan->stream, UINT64_MAX);
     if (result == CUDA_SUCCESS)
         result = scan->result;
     if (result == CUDA_SUCCESS && !seen)
@@ -244,7 +249,9 @@ static CUresult search_in_stream(struct scan *scan, bool with_host, uint64_t *re
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = search(scan, with_host, ret_address);
+    result = await_turn(scan);
+    if (result == CUDA_SUCCESS)
+        result = search(scan, with_host, ret_address);
     driver.cuStreamDestroy_v2(scan->stream);
     return result;
 }

@@ -5,17 +5,23 @@
 #include <sys/mman.h>
 
 #include "cleanup.h"
+#include "clock.h"
 #include "hash_kernel.h"
 #include "log.h"
+#include "own_kernel.h"
 #include "page_lock.h"
 
 /* Of 32 GiB. */
 #define JOBS 16384u
 
+/* Copies of all memory are what is done without hashes. */
+#define TURN_NS (100 * NS_PER_MS)
+
 /* No part of it crosses a border of page-locked chunks. */
 struct hash_table {
     struct hash_job jobs[JOBS];
     struct chunk_hash *results[JOBS]; /* where the caller wants them */
+    struct hash_job turn;             /* of nothing */
     unsigned char sample[HASH_CHUNK];
 };
 
@@ -96,10 +102,20 @@ static CUresult check_sample(const struct batch *batch)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* Of a kernel that reads nothing, and may write its result at any time. */
+static CUresult await_turn(const struct batch *batch, CUstream stream)
+{
+    CUresult result = hash_kernel_launch(batch->kernel, &batch->table->turn, 1, stream);
+
+    return result == CUDA_SUCCESS ? own_kernel_await(stream, TURN_NS) : result;
+}
+
 static CUresult hash_in_stream(const struct batch *batch, CUstream stream)
 {
-    CUresult result = hash_kernel_launch(batch->kernel, batch->table->jobs, batch->count, stream);
+    CUresult result = await_turn(batch, stream);
 
+    if (result == CUDA_SUCCESS)
+        result = hash_kernel_launch(batch->kernel, batch->table->jobs, batch->count, stream);
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamSynchronize(stream);
     if (result != CUDA_SUCCESS || *batch->trust == HASH_TRUSTED)

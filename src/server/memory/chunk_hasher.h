@@ -48,7 +48,7 @@ struct hash_region {
 };
 
 /* Any thread; the context may be another one afterwards. It waits until all is hashed, and for
- * other threads that hash. What the driver says, or CUDA_ERROR_NOT_SUPPORTED where there are no
- * hashes. */
+ * other threads that hash. What the driver says, CUDA_ERROR_NOT_READY when kernels of clients have
+ * filled the device for 100 ms, or CUDA_ERROR_NOT_SUPPORTED where there are no hashes. */
 CUresult chunk_hasher_run(struct chunk_hasher *hasher, const struct hash_region *regions,
                           unsigned count);
