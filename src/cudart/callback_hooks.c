@@ -19,10 +19,10 @@ static uint32_t resource_flags[14];
 struct api_call {
     uint32_t size, reserved;
     uint64_t context_id, stream_id, reserved2;
-    const void *arguments;
+    uint64_t *data; /* of the profiler, the same at both ends of the call */
     const void *result;
     const char *name;
-    uint64_t *data;
+    const void *arguments;
     CUcontext context;
     CUstream stream;
     uint32_t id;
