@@ -10,6 +10,7 @@
 #include "client_prototypes.h"
 #include "client_start.h"
 #include "client_stream.h"
+#include "client_symbol.h"
 #include "client_thread.h"
 #include "cudart.h"
 #include "entry_points.h"
@@ -103,6 +104,32 @@ static CUresult load_module(CUmodule *ret_module, const void *image)
     result = client_cuModuleLoadData(ret_module, image);
     call_end();
     return result;
+}
+
+/* A call of the runtime that fails writes no address. */
+static uint64_t *address_of(const struct cudart_call *call)
+{
+    void **const *arguments = call->arguments;
+
+    return *(const int *)call->result == 0 ? (uint64_t *)arguments[0] : NULL;
+}
+
+static void on_symbol_call(enum cudart_symbol symbol, const struct cudart_call *call)
+{
+    static const enum symbol_use uses[] = {
+        [CUDART_SYMBOL_COPY_TO] = SYMBOL_COPIED_TO, [CUDART_SYMBOL_COPY_FROM] = SYMBOL_COPIED_FROM,
+        [CUDART_SYMBOL_SIZE] = SYMBOL_COPIED_FROM,  [CUDART_SYMBOL_ADDRESS] = SYMBOL_SEEN,
+        [CUDART_SYMBOL_NODE] = SYMBOL_NODED,
+    };
+
+    if (!client)
+        return;
+    call_begin();
+    if (call->exits)
+        symbol_call_ends(symbol == CUDART_SYMBOL_ADDRESS ? address_of(call) : NULL);
+    else
+        symbol_call_begins(uses[symbol]);
+    call_end();
 }
 
 static struct cudart_ops ops = {
@@ -203,6 +230,7 @@ void export_init(void)
 {
     ops.driver_version = client->driver_version;
     cudart_init(&ops);
+    cudart_watch_symbols(on_symbol_call);
 }
 
 /* libcudart asks for a table first, so the mode may be decided here. */

@@ -2,7 +2,7 @@
 /*
  * Where a profiler hooks into libcudart, which reads a flag for each of its entry points. It calls
  * a hook only where the flag is set. The flags of entry points are set while there is a profiler,
- * those of resources never.
+ * and those of calls with variables always. Those of resources never are.
  */
 #include "cudart.h"
 #include "tables.h"
@@ -31,17 +31,52 @@ struct api_call {
 };
 
 static void (*_Atomic profiler)(const struct cudart_call *call);
+static void (*watch_symbol)(enum cudart_symbol symbol, const struct cudart_call *call);
+
+/* The calls with variables as of CUDA 13.0. A call that came later may be one, too. */
+#define KNOWN_CALLS 524u
+
+static const struct symbol_calls {
+    uint16_t first, last;
+    uint8_t symbol;
+} symbol_calls[] = {
+    {39, 39, CUDART_SYMBOL_COPY_TO},   {40, 40, CUDART_SYMBOL_COPY_FROM},
+    {47, 47, CUDART_SYMBOL_COPY_TO},   {48, 48, CUDART_SYMBOL_COPY_FROM},
+    {53, 53, CUDART_SYMBOL_ADDRESS},   {54, 54, CUDART_SYMBOL_SIZE},
+    {223, 223, CUDART_SYMBOL_COPY_TO}, {224, 224, CUDART_SYMBOL_COPY_FROM},
+    {231, 231, CUDART_SYMBOL_COPY_TO}, {232, 232, CUDART_SYMBOL_COPY_FROM},
+    {350, 351, CUDART_SYMBOL_NODE},    {353, 354, CUDART_SYMBOL_NODE},
+    {356, 357, CUDART_SYMBOL_NODE},    {KNOWN_CALLS, API_FLAGS - 1, CUDART_SYMBOL_NODE},
+};
+
+static const struct symbol_calls *find_symbol_calls(uint32_t id)
+{
+    for (size_t i = 0; i < sizeof(symbol_calls) / sizeof(*symbol_calls); i++)
+        if (id >= symbol_calls[i].first && id <= symbol_calls[i].last)
+            return &symbol_calls[i];
+    return NULL;
+}
+
+static void pass_on(const struct cudart_call *call)
+{
+    const struct symbol_calls *symbols = watch_symbol ? find_symbol_calls(call->id) : NULL;
+    void (*hook)(const struct cudart_call *) =
+        atomic_load_explicit(&profiler, memory_order_acquire);
+
+    if (symbols)
+        watch_symbol((enum cudart_symbol)symbols->symbol, call);
+    if (hook)
+        hook(call);
+}
 
 /* `id` is CUPTI's number of the entry point. */
 static void on_api_call(uint32_t id, void *parameters)
 {
     const struct api_call *given = parameters;
-    void (*hook)(const struct cudart_call *) =
-        atomic_load_explicit(&profiler, memory_order_acquire);
 
-    if (!hook || given->size < sizeof(*given))
+    if (given->size < sizeof(*given))
         return;
-    hook(&(struct cudart_call){
+    pass_on(&(struct cudart_call){
         .id = id,
         .exits = given->exits != 0,
         .name = given->name,
@@ -57,9 +92,18 @@ void cudart_observe(void (*hook)(const struct cudart_call *call))
     if (hook)
         atomic_store_explicit(&profiler, hook, memory_order_release);
     for (unsigned i = 1; i < API_FLAGS; i++)
-        atomic_store_explicit(&api_flags[i], hook != NULL, memory_order_relaxed);
+        atomic_store_explicit(&api_flags[i], hook || (watch_symbol && find_symbol_calls(i)),
+                              memory_order_relaxed);
     if (!hook)
         atomic_store_explicit(&profiler, NULL, memory_order_release);
+}
+
+void cudart_watch_symbols(void (*hook)(enum cudart_symbol symbol, const struct cudart_call *call))
+{
+    watch_symbol = hook;
+    for (unsigned i = 1; i < API_FLAGS; i++)
+        if (find_symbol_calls(i))
+            atomic_store_explicit(&api_flags[i], 1, memory_order_relaxed);
 }
 
 static void get_api_flags(uint32_t **ret_flags, size_t *ret_count)

@@ -72,6 +72,19 @@ struct cudart_call {
  * that. From any thread. */
 void cudart_observe(void (*hook)(const struct cudart_call *call));
 
+/* What a call of the runtime does with a variable that it finds by the program's symbol. */
+enum cudart_symbol {
+    CUDART_SYMBOL_COPY_TO,
+    CUDART_SYMBOL_COPY_FROM,
+    CUDART_SYMBOL_SIZE,
+    CUDART_SYMBOL_ADDRESS, /* the first argument says where the program gets the address */
+    CUDART_SYMBOL_NODE,    /* a node of a graph gets it; or a call of a newer runtime, not known */
+};
+
+/* Each libcudart of the process calls the hook for each such call from now on. Once, before there
+ * are other threads. */
+void cudart_watch_symbols(void (*hook)(enum cudart_symbol symbol, const struct cudart_call *call));
+
 /*
  * One row of the generated cuGetProcAddress table: for callers of at least `version`, `name` means
  * `function`. The flag is 0 for the default, and 2 for the per-thread default stream. Rows are

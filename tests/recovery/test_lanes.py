@@ -107,6 +107,10 @@ class MoveTestCase(TestCase):
                    "the move: " + said)
         self.assertEqual(self.row(probe)["class"], program_class)
 
+    def check(self, probe, *words):
+        for word in words:
+            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
+
     def stays(self, probe, reason):
         status, said = self.order(probe, "batch")
         self.assertEqual(status, 1, said + self.logs())
@@ -178,10 +182,6 @@ class Moves(MoveTestCase):
 
 
 class Variables(MoveTestCase):
-    def check(self, probe, *words):
-        for word in words:
-            self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said() + self.logs())
-
     def test_there_and_back(self):
         """Kernels have changed some, others hold addresses from the load."""
         probe = self.enter("main")
@@ -225,6 +225,40 @@ class Variables(MoveTestCase):
                 self.stays(probe, reason)
                 self.assertEqual(probe.ask("round"), FINE)
 
+    def test_symbols(self):
+        """Copies as cudaMemcpyToSymbol makes them, by libcudart 12 and 13."""
+        for again in ({}, {"ASKS_AGAIN": "1"}):
+            with self.subTest(**again):
+                probe = self.enter("main", **again)
+                self.check(probe, "count", "symbol_to", "symbol_from", "constant")
+                for program_class, lane in (("batch", "batch"), ("normal", "main"), ("batch", "batch")):
+                    self.follow(probe, program_class, lane)
+                    self.check(probe, "symbol_from", "count", "symbol_from", "symbol_to", "constant",
+                               "count", "round", "module")
+                self.check(probe, "reload", "symbol_to", "count", "symbol_from")
+                self.follow(probe, "normal", "main")
+                self.check(probe, "count", "symbol_from", "symbol_to", "constant")
+                self.check(probe, "symbol_address", "count", "symbol_struct", "symbol_from", "symbol_to")
+                self.stays(probe, "it has asked for the address of a variable")
+                self.check(probe, "count", "symbol_address", "symbol_to")
+
+    def test_symbols_whose_addresses_stay(self):
+        """With the program, or in a graph."""
+        for word in ("symbol_address", "symbol_struct", "symbol_captured"):
+            with self.subTest(word):
+                probe = self.enter("main")
+                self.check(probe, "count", "symbol_to", "symbol_from", word)
+                self.stays(probe, "it has asked for the address of a variable")
+                self.check(probe, "count", "symbol_to", "symbol_from")
+
+    def test_symbols_after_a_fault(self):
+        """The contents of constants are lost with the server, so the program ends."""
+        probe, server = self.enter("main"), self.servers()["main"]
+        self.check(probe, "constant")
+        os.kill(server, signal.SIGKILL)
+        self.end_server("main", server)
+        self.assertEqual(probe.ask("look"), GONE, probe.said())
+
     def test_target_that_ends_meanwhile(self):
         """One that is killed before it has taken the program costs the program nothing."""
         probe, anchor = self.enter("main"), self.enter("batch")
@@ -249,6 +283,16 @@ class Variables(MoveTestCase):
         self.assertEqual(set(seen), {FINE}, probe.said() + self.logs())
         self.check(probe, "count", "round")
         self.assertEqual(anchor.ask("round"), FINE, anchor.said())
+
+
+class VariableMovesOff(MoveTestCase):
+    more = {"FUNNEL_OFF": "variable-moves"}
+
+    def test_symbols(self):
+        probe = self.enter("main")
+        self.check(probe, "constant")
+        self.stays(probe, "it has asked for the address of a variable")
+        self.check(probe, "constant", "round")
 
 
 class Share(TestCase):

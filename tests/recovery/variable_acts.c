@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cuda_prototypes.h"
+#include "symbol_calls.h"
 
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -39,6 +40,8 @@ static const char text[] =
     "st.global.u64 [%d1], %d2;\nret;\n}\n"
     ".visible .entry point_link()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, count;\n"
     "st.global.u64 [link], %d1;\nret;\n}\n"
+    ".visible .entry put_link(.param .align 8 .b8 s[8])\n{\n.reg .b64 %d<3>;\n"
+    "ld.param.u64 %d1, [s];\nmov.u64 %d2, 77;\nst.global.u64 [%d1], %d2;\nret;\n}\n"
     ".visible .entry set_pair()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, 8;\n"
     "st.global.u64 [pair], %d1;\nret;\n}\n";
 
@@ -50,7 +53,8 @@ static struct {
     CUdeviceptr out, memory;
     void *pinned;
     uint32_t expected[WORDS];
-} variables = {.expected = {100, 300, 0, 7}};
+    uint32_t scale;
+} variables = {.expected = {100, 300, 0, 7}, .scale = 3};
 
 static CUresult launch(const char *name, void *parameter)
 {
@@ -99,7 +103,7 @@ static CUresult do_count(void)
     if (!result)
         result = launch("count_up", NULL);
     variables.expected[0]++;
-    variables.expected[1] += 3;
+    variables.expected[1] = variables.expected[0] * variables.scale;
     variables.expected[2] += 5;
     return result ? result : check();
 }
@@ -152,19 +156,138 @@ static CUresult do_reload(void)
     CUresult result = cuModuleUnload(variables.module);
 
     variables.module = NULL;
+    variables.scale = 3;
+    symbols_forget();
     memcpy(variables.expected, fresh, sizeof(fresh));
     return result ? result : open_module();
+}
+
+/* ---- as the runtime does ---- */
+
+static CUresult do_symbol_to(void)
+{
+    CUresult result = check();
+
+    variables.scale++;
+    variables.expected[1] = variables.expected[0] * variables.scale;
+    if (!result)
+        result = symbol_copy_to(variables.module, "scale", &variables.scale,
+                                sizeof(variables.scale), NULL);
+    return result ? result : check();
+}
+
+static CUresult do_symbol_from(void)
+{
+    uint32_t seen = 0;
+    CUresult result = symbol_copy_from(&seen, variables.module, "count", sizeof(seen));
+
+    return result || seen == variables.expected[0] ? result : CUDA_ERROR_UNKNOWN;
+}
+
+/* The program has an address from then on, and kernels use it. */
+static CUresult do_symbol_address(void)
+{
+    CUdeviceptr address;
+    uint32_t seen = 0;
+    CUresult result = symbol_address(&address, variables.module, "count");
+
+    if (!result)
+        result = cuMemcpyDtoD_v2(variables.out, address, sizeof(seen));
+    if (!result)
+        result = cuMemcpyDtoH_v2(&seen, variables.out, sizeof(seen));
+    return result || seen == variables.expected[0] ? result : CUDA_ERROR_UNKNOWN;
+}
+
+/* A kernel writes to the variable through the address, which is in a struct among its parameters.
+ */
+static CUresult do_symbol_struct(void)
+{
+    CUdeviceptr address;
+    CUresult result = symbol_address(&address, variables.module, "link");
+
+    if (!result)
+        result = launch("put_link", (void *)(uintptr_t)address);
+    variables.expected[2] = 77;
+    return result ? result : check();
+}
+
+static CUresult do_symbol_captured(void)
+{
+    CUgraph graph = NULL;
+    CUstream stream;
+    CUresult result = cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+
+    if (!result)
+        result = cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    if (!result)
+        result = symbol_copy_to(variables.module, "scale", &variables.scale,
+                                sizeof(variables.scale), stream);
+    if (!result)
+        result = cuStreamEndCapture(stream, &graph);
+    return result ? result : cuStreamDestroy_v2(stream);
+}
+
+/* ---- a module that has constants only ---- */
+
+static const char constant_text[] =
+    ".version 8.0\n.target sm_75\n.address_size 64\n"
+    ".visible .const .align 4 .u32 only = 1;\n"
+    ".visible .entry tell(.param .u64 out)\n{\n.reg .b32 %r<2>; .reg .b64 %d<2>;\n"
+    "ld.param.u64 %d1, [out];\nld.const.u32 %r1, [only];\nst.global.u32 [%d1], %r1;\nret;\n}\n";
+
+static struct {
+    CUmodule module;
+    uint32_t value;
+} constant = {.value = 1};
+
+static CUresult check_constant(void)
+{
+    void *parameters[] = {&variables.out};
+    CUfunction function;
+    uint32_t seen = 0;
+    CUresult result = cuModuleGetFunction(&function, constant.module, "tell");
+
+    if (!result)
+        result = cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL);
+    if (!result)
+        result = cuMemcpyDtoH_v2(&seen, variables.out, sizeof(seen));
+    return result || seen == constant.value ? result : CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult do_constant(void)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (!constant.module)
+        result = cuModuleLoadData(&constant.module, constant_text);
+    if (!result)
+        result = check_constant();
+    constant.value++;
+    if (!result)
+        result =
+            symbol_copy_to(constant.module, "only", &constant.value, sizeof(constant.value), NULL);
+    return result ? result : check_constant();
 }
 
 static const struct {
     const char *word;
     CUresult (*act)(void);
 } acts[] = {
-    {"count", do_count},           {"point", do_point},
-    {"point_end", do_point_end},   {"point_pinned", do_point_pinned},
-    {"point_link", do_point_link}, {"clear", do_clear},
-    {"set_pair", do_set_pair},     {"ask", do_ask},
+    {"count", do_count},
+    {"point", do_point},
+    {"point_end", do_point_end},
+    {"point_pinned", do_point_pinned},
+    {"point_link", do_point_link},
+    {"clear", do_clear},
+    {"set_pair", do_set_pair},
+    {"ask", do_ask},
     {"reload", do_reload},
+    {"symbol_to", do_symbol_to},
+    {"symbol_from", do_symbol_from},
+    {"symbol_address", do_symbol_address},
+    {"symbol_struct", do_symbol_struct},
+    {"symbol_captured", do_symbol_captured},
+    {"constant", do_constant},
 };
 
 CUresult variable_act(const char *word)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cuMemcpy family in one dimension: each call says which sides it has and whether it waits. */
+#include "client_capture.h"
 #include "client_copy.h"
 #include "client_prototypes.h"
+#include "client_symbol.h"
 
 static CUresult copy_on(CUstream handle, uint64_t dst, enum side dst_side, uint64_t src,
                         enum side src_side, size_t size, bool sync)
@@ -11,7 +13,11 @@ static CUresult copy_on(CUstream handle, uint64_t dst, enum side dst_side, uint6
 
     if (result != CUDA_SUCCESS)
         return result;
-    return copy_bytes(dst, dst_side, src, src_side, size, stream, sync);
+    bool is_held = symbol_copy_begin(&dst, &src, !stream_is_plain(stream));
+    result = copy_bytes(dst, dst_side, src, src_side, size, stream, sync);
+    if (is_held)
+        symbol_copy_end();
+    return result;
 }
 
 CUresult client_cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)

@@ -10,6 +10,7 @@
 #include "client_event.h"
 #include "client_library.h"
 #include "client_mem_ops.h"
+#include "client_symbol.h"
 #include "cuda_box.h"
 #include "exec_plan.h"
 #include "graph_blocks.h"
@@ -78,6 +79,8 @@ CUresult graph_node_box(const struct graph_work *work, struct box *ret_box, enum
 
     if (result != CUDA_SUCCESS || box_is_empty(ret_box))
         return result;
+    if (symbol_node_is_stale(ret_box->dst, ret_box->src))
+        return CUDA_ERROR_NOT_SUPPORTED;
     return copy_classify(ret_box, dst, src, ret_dst, ret_src);
 }
 

@@ -9,7 +9,7 @@
 #include "client_ipc.h"
 #include "client_peer_access.h"
 #include "client_pool.h"
-#include "client_variable.h"
+#include "client_symbol.h"
 #include "client_vmm.h"
 #include "granule.h"
 #include "host_register.h"
@@ -50,6 +50,7 @@ int memory_init(void)
                   granularity_of(&client->devices[i]));
     heap_init(&memory.host, &host_granules, 0, GRANULARITY);
     variables_init();
+    symbols_init();
     vmm_init();
     host_register_init();
     ipc_init();

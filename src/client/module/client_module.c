@@ -11,7 +11,7 @@
 #include "client_managed.h"
 #include "client_profile.h"
 #include "client_socket.h"
-#include "client_variable.h"
+#include "client_symbol.h"
 #include "image_suits.h"
 #include "managed_variable.h"
 #include "module_function.h"
@@ -25,12 +25,6 @@
 
 /* To so many servers one after another an image is sent, as each of them ends. */
 #define SERVERS_TRIED 3
-
-/* A variable whose address the program knows, so that copies find that it is device memory. */
-struct global {
-    struct allocation variable;
-    struct list link;
-};
 
 struct module *module_lookup(CUmodule handle)
 {
@@ -152,7 +146,7 @@ static struct module *module_create(struct context *context, struct library *lib
     module->library = library;
     list_init(&module->functions);
     list_init(&module->prefetched);
-    list_init(&module->globals);
+    list_init(&module->symbols);
     list_init(&module->references);
     list_init(&module->managed);
     list_init(&module->link);
@@ -215,14 +209,35 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
     return settle_module(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
 }
 
+static CUresult replay_symbol(const struct module *module, struct symbol *symbol)
+{
+    const struct wire_cuLibraryGetGlobal in = {.library = module->handle, .name = symbol->name};
+    struct wire_cuLibraryGetGlobal_reply out;
+    CUresult result = wire_cuLibraryGetGlobal(&client->channel, &in, &out);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (out.size != symbol->variable.size)
+        return CUDA_ERROR_INVALID_IMAGE;
+    symbol_move(symbol, out.address);
+    symbol->seen |= !out.carried;
+    return CUDA_SUCCESS;
+}
+
 /* A module that is not in a list yet is being loaded by a thread that will ask again. */
 CUresult module_replay(struct module *module)
 {
+    CUresult result;
+
     if (list_empty(&module->link))
         return CUDA_SUCCESS;
     module_forget_prefetched(module);
     image_forget_server(&module->image);
-    return send_load(module, NULL);
+    result = send_load(module, NULL);
+    list_for_each (struct symbol, symbol, &module->symbols, module_link)
+        if (result == CUDA_SUCCESS)
+            result = replay_symbol(module, symbol);
+    return result;
 }
 
 static void forget_functions(struct module *module)
@@ -238,9 +253,9 @@ static void forget_contents(struct module *module)
 {
     forget_functions(module);
     references_free(&module->references);
-    list_for_each_safe (struct global, global, &module->globals, link) {
-        variable_remove(global->variable.address);
-        free(global);
+    list_for_each_safe (struct symbol, symbol, &module->symbols, module_link) {
+        symbol_remove(symbol);
+        free(symbol);
     }
 }
 
@@ -272,27 +287,27 @@ static struct module *any_module(struct context *context)
     return list_first(&context->modules, struct module, link);
 }
 
-static bool is_managed(const struct global *global)
+static bool is_managed(const struct symbol *symbol)
 {
-    return global->variable.kind == &kind_managed_variable;
+    return symbol->variable.kind == &kind_managed_variable;
 }
 
 /* Without a context no address of theirs is known. */
 static void hide_variables(struct module *module)
 {
-    list_for_each (struct global, global, &module->globals, link) {
-        if (!is_managed(global))
-            variable_remove(global->variable.address);
+    list_for_each (struct symbol, symbol, &module->symbols, module_link) {
+        if (!is_managed(symbol))
+            variable_remove(symbol->variable.address);
     }
 }
 
 static void show_variables(struct module *module)
 {
-    list_for_each (struct global, global, &module->globals, link) {
-        if (is_managed(global))
+    list_for_each (struct symbol, symbol, &module->symbols, module_link) {
+        if (is_managed(symbol))
             continue;
-        global->variable.context = module->context;
-        variable_add(&global->variable);
+        symbol->variable.context = module->context;
+        variable_add(&symbol->variable);
     }
 }
 
@@ -341,23 +356,35 @@ CUresult module_wake(struct module *module, struct context *context)
 
 /* ---- variables ---- */
 
-static void remember_global(struct module *module, uint64_t address, uint64_t size, bool managed)
+/* So that copies find that it is device memory. */
+static CUresult remember_symbol(struct module *module, const char *name,
+                                const struct wire_cuLibraryGetGlobal_reply *found,
+                                struct symbol **ret_symbol)
 {
-    struct global *global = malloc(sizeof(*global));
+    struct symbol *symbol = calloc(1, sizeof(*symbol) + strlen(name) + 1);
+    CUresult result;
 
-    if (!global)
-        return;
-    global->variable = (struct allocation){
-        .address = address,
-        .size = size,
+    if (!symbol)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    strcpy(symbol->name, name);
+    symbol->seen = !found->carried;
+    symbol->variable = (struct allocation){
+        .address = found->address,
+        .size = found->size,
         .id = client_next_id(),
-        .kind = managed ? &kind_managed_variable : &kind_variable,
+        .kind = found->managed ? &kind_managed_variable : &kind_variable,
         .context = module->context,
     };
-    variable_add(&global->variable);
+    result = symbol_enter(symbol);
+    if (result != CUDA_SUCCESS) {
+        free(symbol);
+        return result;
+    }
     pthread_mutex_lock(&client->lock);
-    list_append(&module->globals, &global->link);
+    list_append(&module->symbols, &symbol->module_link);
     pthread_mutex_unlock(&client->lock);
+    *ret_symbol = symbol;
+    return CUDA_SUCCESS;
 }
 
 static CUresult enter_managed(struct module *module, uint64_t address, uint64_t size)
@@ -368,26 +395,50 @@ static CUresult enter_managed(struct module *module, uint64_t address, uint64_t 
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-CUresult module_global(struct module *module, const char *name, bool managed_only,
-                       CUdeviceptr *ret_address, size_t *ret_size)
+static struct symbol *find_symbol(const struct module *module, const char *name)
 {
-    struct wire_cuLibraryGetGlobal in = {
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    list_for_each (struct symbol, symbol, &module->symbols, module_link)
+        if (!strcmp(symbol->name, name))
+            return symbol;
+    return NULL;
+}
+
+static CUresult ask_for_symbol(struct module *module, const char *name, bool managed_only,
+                               struct symbol **ret_symbol)
+{
+    const struct wire_cuLibraryGetGlobal in = {
         .library = module->handle, .managed = managed_only, .name = name};
     struct wire_cuLibraryGetGlobal_reply out;
     CUresult result = wire_cuLibraryGetGlobal(&client->channel, &in, &out);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    module->is_asked = true; /* another server loads the variable elsewhere */
-    if (out.managed)
+    if (result == CUDA_SUCCESS && out.managed)
         result = enter_managed(module, out.address, out.size);
     if (result != CUDA_SUCCESS)
         return result;
-    remember_global(module, out.address, out.size, out.managed);
+    *ret_symbol = find_symbol(module, name);
+    return *ret_symbol ? CUDA_SUCCESS : remember_symbol(module, name, &out, ret_symbol);
+}
+
+/* libcudart asks before each copy. */
+CUresult module_global(struct module *module, const char *name, bool managed_only,
+                       CUdeviceptr *ret_address, size_t *ret_size)
+{
+    struct symbol *symbol = find_symbol(module, name);
+    CUdeviceptr address = 0;
+    CUresult result = CUDA_SUCCESS;
+
+    if (!symbol || managed_only || is_managed(symbol))
+        result = ask_for_symbol(module, name, managed_only, &symbol);
+    if (result == CUDA_SUCCESS && ret_address)
+        result = symbol_give(symbol, &address);
+    if (result != CUDA_SUCCESS)
+        return result;
     if (ret_address)
-        *ret_address = out.address;
+        *ret_address = address;
     if (ret_size)
-        *ret_size = out.size;
+        *ret_size = symbol->variable.size;
     return CUDA_SUCCESS;
 }
 

@@ -15,12 +15,11 @@ struct module {
     struct library *library; /* NULL = loaded by cuModuleLoad* */
     struct image image;      /* of such a one; else the library's is used */
     uint32_t state;          /* WIRE_STATE_...: what its kernels keep */
-    bool is_asked;           /* the program has the address of a variable */
     struct list functions;   /* under client->lock, as the rest */
     struct list prefetched;  /* functions that the program has not asked for: module_function.c */
     _Atomic uint32_t
-        next_kernel; /* of the kernels, the first that the server has not described yet */
-    struct list globals;
+        next_kernel;        /* of the kernels, the first that the server has not described yet */
+    struct list symbols;    /* variables that were asked for: client_symbol.h */
     struct list references; /* reference.h */
     struct list managed;    /* of managed variables */
     struct list link;       /* context->modules, or library->resting */

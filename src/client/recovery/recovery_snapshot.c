@@ -11,6 +11,7 @@
 #include "client_module.h"
 #include "client_printf.h"
 #include "client_stream.h"
+#include "client_symbol.h"
 #include "clock.h"
 #include "cuda_error.h"
 #include "replay.h"
@@ -33,8 +34,6 @@ static bool is_work_done(const struct recovery_snapshot *snapshot)
 static enum move_obstacle module_obstacle(const struct recovery_snapshot *snapshot,
                                           const struct module *module)
 {
-    if (module->is_asked)
-        return OBSTACLE_ASKED;
     if (module->state == WIRE_STATE_NONE)
         return OBSTACLE_NONE;
     return module->state == WIRE_STATE_CARRIED && snapshot->is_planned ? OBSTACLE_NONE
@@ -162,6 +161,7 @@ static void check_lasting(struct recovery_snapshot *snapshot)
         add_obstacle(snapshot, OBSTACLE_SHARED);
     if (!replay_has_memory())
         add_obstacle(snapshot, OBSTACLE_MEMORY_LIMIT);
+    add_obstacle(snapshot, symbols_obstacle(snapshot->is_planned));
 }
 
 void recovery_snapshot_check(struct recovery_snapshot *snapshot, struct recovery_asked *asked)
@@ -171,7 +171,7 @@ void recovery_snapshot_check(struct recovery_snapshot *snapshot, struct recovery
         cuda_error_is_fatal(snapshot->deferred))
         add_obstacle(snapshot, OBSTACLE_WORK);
     if (!recovery_sift(snapshot->messages, snapshot->size, &snapshot->size, &snapshot->slots) ||
-        !answers_will_come(snapshot, asked))
+        !answers_will_come(snapshot, asked) || symbols_occur(snapshot->messages, snapshot->size))
         add_obstacle(snapshot, OBSTACLE_CALL);
     handles_for_each(&client->handles, check_object, snapshot);
 }

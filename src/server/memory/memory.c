@@ -312,6 +312,19 @@ CUresult serve_fnGranuleRelease(struct session *session, const struct wire_fnGra
     return CUDA_SUCCESS;
 }
 
+bool memory_lends(const struct session *session, const struct module *module)
+{
+    const struct ranges *extents = &session->memory->extents;
+
+    for (size_t i = 0; i < extents->count; i++) {
+        const struct granule *granule = extents->sorted[i].value;
+
+        if (granule->module == module)
+            return true;
+    }
+    return false;
+}
+
 void memory_forget_module(struct session *session, const struct module *module)
 {
     uint64_t address = 0;

@@ -122,6 +122,9 @@ uint64_t memory_generation(const struct session *session);
  * Then properties that a driver cached for an address are stale. */
 uint64_t memory_exchanges(const struct session *session);
 
+/* Whether the client has the address of a variable of the module. */
+bool memory_lends(const struct session *session, const struct module *module);
+
 /* The module is about to end, and its variables with it. */
 void memory_forget_module(struct session *session, const struct module *module);
 

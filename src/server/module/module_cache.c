@@ -51,14 +51,25 @@ bool cached_has_state(const struct cached *cached)
     return cached->has_state || cached->library->may_allocate;
 }
 
+static bool is_carried(const struct cached *cached)
+{
+    return cached->variables.names.count && !cached->library->may_allocate &&
+           !feature_is_off_once(FEATURE_VARIABLE_MOVES);
+}
+
 uint32_t cached_state(const struct cached *cached)
 {
     if (!cached_has_state(cached))
         return WIRE_STATE_NONE;
-    return cached->variables.names.count && !cached->library->may_allocate &&
-                   !feature_is_off_once(FEATURE_VARIABLE_MOVES)
-               ? WIRE_STATE_CARRIED
-               : WIRE_STATE_LOST;
+    return is_carried(cached) ? WIRE_STATE_CARRIED : WIRE_STATE_LOST;
+}
+
+bool cached_carries(const struct cached *cached, const char *name)
+{
+    const struct variables *variables = is_carried(cached) ? cached_variables(cached) : NULL;
+    const struct variable *variable = variables ? variables_find(variables, name) : NULL;
+
+    return variable && !variable_is_relocated(variables, variable);
 }
 
 const struct variables *cached_variables(const struct cached *cached)
@@ -639,8 +650,7 @@ void module_cache_put_parked(struct module_cache *cache, struct list *parked)
 /* For the next client, or for a move of this one to another server. */
 static bool is_worth_recording(const struct cached *cached)
 {
-    return cached->sharing == IN_TURN ||
-           (cached->sharing == FOR_ONE && cached_state(cached) == WIRE_STATE_CARRIED);
+    return cached->sharing == IN_TURN || (cached->sharing == FOR_ONE && is_carried(cached));
 }
 
 /* If its variables cannot be recorded, the library serves this client alone, which stays. */

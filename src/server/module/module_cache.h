@@ -142,6 +142,10 @@ bool cached_has_state(const struct cached *cached);
 /* The same for a client that may move: a WIRE_STATE_... */
 uint32_t cached_state(const struct cached *cached);
 
+/* Whether a variable that the client copies to goes with it in a planned move. Its addresses are
+ * looked up, and the load has written none into it, which the client could copy out. */
+bool cached_carries(const struct cached *cached, const char *name);
+
 /* Its variables, with addresses and first values: NULL when they are not known. The caller uses the
  * library. */
 const struct variables *cached_variables(const struct cached *cached);

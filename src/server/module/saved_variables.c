@@ -7,6 +7,7 @@
 
 #include "cleanup.h"
 #include "log.h"
+#include "memory.h"
 #include "module_cache.h"
 #include "server_module.h"
 #include "variables.h"
@@ -30,6 +31,12 @@ static void refuse(struct reading *reading, enum move_obstacle obstacle, const c
 
 /* ---- what the modules are like ---- */
 
+/* Clients write to constants, too. */
+static bool may_have_changed(const struct session *session, const struct module *module)
+{
+    return module_has_state(module) || memory_lends(session, module);
+}
+
 static void look_at_module(void *context, uint64_t handle, void *object)
 {
     struct reading *reading = context;
@@ -37,7 +44,7 @@ static void look_at_module(void *context, uint64_t handle, void *object)
 
     if (handle_type(handle) != WIRE_MODULE)
         return;
-    reading->has_state |= module_has_state(module);
+    reading->has_state |= may_have_changed(reading->session, module);
     reading->has_pointers |= module_library(module)->has_pointers;
 }
 
@@ -164,13 +171,14 @@ static void save_module(void *context, uint64_t handle, void *object)
         return;
     const struct variables *variables = cached_variables(module->cached);
     if (cached_state(module->cached) == WIRE_STATE_LOST ||
-        (!variables && module_has_state(module) && cached_is_loaded(module->cached)))
+        (!variables && may_have_changed(reading->session, module) &&
+         cached_is_loaded(module->cached)))
         refuse(reading, OBSTACLE_VARIABLES,
                "a module has variables that are not known by name, or its kernels allocate", NULL);
     if (!variables)
         return;
     add_places(reading, variables);
-    if (module_has_state(module))
+    if (may_have_changed(reading->session, module))
         read_module(reading, handle, module, variables);
 }
 

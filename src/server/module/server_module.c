@@ -339,6 +339,7 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     ret_out->address = global.address;
     ret_out->size = global.size;
     ret_out->managed = global.managed;
+    ret_out->carried = !global.managed && cached_carries(library->cached, in->name);
     return CUDA_SUCCESS;
 }
 

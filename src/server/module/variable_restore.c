@@ -78,7 +78,7 @@ static CUresult begin_batch(struct batch *batch, uint64_t handle)
         return result;
     batch->handle = handle;
     batch->module = session_lookup(batch->session, WIRE_MODULE, handle);
-    return batch->module && module_has_state(batch->module)
+    return batch->module && cached_has_variables(batch->module->cached)
                ? load_variables(batch->session, batch->module)
                : CUDA_ERROR_INVALID_VALUE;
 }

@@ -200,6 +200,11 @@ const struct variable *variables_find(const struct variables *variables, const c
     return found ? &variables->each[found - names->names] : NULL;
 }
 
+bool variable_is_relocated(const struct variables *variables, const struct variable *variable)
+{
+    return variables->names.names[variable - variables->each].relocated;
+}
+
 void variables_fini(struct variables *variables)
 {
     forget_variables(variables);

@@ -48,6 +48,9 @@ CUresult variables_write(const struct variable_copy *copies, uint32_t count, str
 /* Whether these are the contents that the load has given the variable. */
 bool variable_is_initial(const struct variable *variable, const void *bytes);
 
+/* Whether the load has written addresses into a recorded variable. */
+bool variable_is_relocated(const struct variables *variables, const struct variable *variable);
+
 /* The recorded variable of that name, or NULL. */
 const struct variable *variables_find(const struct variables *variables, const char *name);
 

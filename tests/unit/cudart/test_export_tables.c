@@ -108,6 +108,91 @@ static void test_no_hook_is_wanted(void **state)
     check_flags(fake_table(CALLBACK_HOOKS)[6], 13);
 }
 
+/* As libcudart lays a call out, in words; the second half of word 10 says that it ends. */
+static const struct {
+    CUdeviceptr *address;
+} address_arguments;
+static int status = 7;
+static uint64_t correlation;
+
+static struct {
+    enum cudart_symbol symbol;
+    unsigned calls, observed;
+} seen_calls;
+
+static void on_symbol(enum cudart_symbol symbol, const struct cudart_call *call)
+{
+    seen_calls.symbol = symbol;
+    seen_calls.calls++;
+    assert_ptr_equal(call->arguments, &address_arguments);
+    assert_true(call->exits);
+    assert_ptr_equal(call->result, &status);
+}
+
+static void on_any(const struct cudart_call *call)
+{
+    assert_ptr_equal(call->arguments, &address_arguments);
+    seen_calls.observed++;
+}
+
+static void make_call(uint32_t id)
+{
+    void (*hook)(uint32_t, void *) = fake_table(CALLBACK_HOOKS)[1];
+    uint64_t words[15] = {120,
+                          0,
+                          0,
+                          0,
+                          (uintptr_t)&correlation,
+                          (uintptr_t)&status,
+                          0,
+                          (uintptr_t)&address_arguments,
+                          0,
+                          0,
+                          id | 1ull << 32};
+
+    hook(id, words);
+}
+
+static void test_calls_with_variables(void **state)
+{
+    void (*get)(uint32_t **, size_t *) = fake_table(CALLBACK_HOOKS)[2];
+    uint32_t *flags;
+    size_t count;
+
+    cudart_watch_symbols(on_symbol);
+    get(&flags, &count);
+    assert_true(flags[39] && flags[53] && flags[350] && flags[count - 1]);
+    assert_false(flags[1] || flags[211] || flags[352]);
+    make_call(53);
+    assert_int_equal(seen_calls.symbol, CUDART_SYMBOL_ADDRESS);
+    make_call(40);
+    assert_int_equal(seen_calls.symbol, CUDART_SYMBOL_COPY_FROM);
+    make_call((uint32_t)count - 1);
+    assert_int_equal(seen_calls.symbol, CUDART_SYMBOL_NODE);
+    make_call(211);
+    assert_int_equal(seen_calls.calls, 3);
+}
+
+static void test_calls_with_variables_beside_a_profiler(void **state)
+{
+    void (*get)(uint32_t **, size_t *) = fake_table(CALLBACK_HOOKS)[2];
+    uint32_t *flags;
+    size_t count;
+
+    seen_calls.calls = seen_calls.observed = 0;
+    cudart_observe(on_any);
+    get(&flags, &count);
+    assert_true(flags[211] && flags[39]);
+    make_call(39);
+    make_call(211);
+    assert_int_equal(seen_calls.observed, 2);
+    cudart_observe(NULL);
+    assert_true(flags[39] && !flags[211]);
+    make_call(39);
+    assert_int_equal(seen_calls.observed, 2);
+    assert_int_equal(seen_calls.calls, 2);
+}
+
 static void test_current_context(void **state)
 {
     CUresult (*get)(CUcontext *) = fake_table(TOOLS_TLS)[2];
@@ -202,6 +287,8 @@ int main(void)
         cmocka_unit_test_setup(test_primary_context, fake_driver_setup),
         cmocka_unit_test_setup(test_modules_of_old_runtimes, fake_driver_setup),
         cmocka_unit_test_setup(test_no_hook_is_wanted, fake_driver_setup),
+        cmocka_unit_test_setup(test_calls_with_variables, fake_driver_setup),
+        cmocka_unit_test_setup(test_calls_with_variables_beside_a_profiler, fake_driver_setup),
         cmocka_unit_test_setup(test_current_context, fake_driver_setup),
         cmocka_unit_test_setup(test_contexts_are_not_wrapped, fake_driver_setup),
         cmocka_unit_test_setup(test_context_numbers, fake_driver_setup),
