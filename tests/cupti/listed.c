@@ -126,13 +126,19 @@ static const char *call_of(uint32_t correlation)
     return name;
 }
 
-static uint32_t context_id(void)
+static CUcontext current(void)
 {
     CUcontext context;
-    uint32_t id = 0;
 
     MUST(cuCtxGetCurrent(&context));
-    MUST(cuptiGetContextId(context, &id));
+    return context;
+}
+
+static uint32_t context_id(void)
+{
+    uint32_t id = 0;
+
+    MUST(cuptiGetContextId(current(), &id));
     return id;
 }
 
@@ -140,7 +146,7 @@ static uint32_t stream_id(CUstream which)
 {
     uint32_t id = 0;
 
-    MUST(cuptiGetStreamId(NULL, which, &id));
+    MUST(cuptiGetStreamId(current(), which, &id));
     return id;
 }
 
@@ -206,10 +212,16 @@ static void print_wait(const CUpti_ActivitySynchronization2 *wait)
     printf("wait for the event\n");
 }
 
+/* NVIDIA's library lists the streams that its driver makes with a context, too. */
+static void print_stream(const CUpti_ActivityStream *one)
+{
+    if (one->streamId == stream_id(stream))
+        printf("stream made, flag %d, from %s\n", one->flag, call_of(one->correlationId));
+}
+
 static void print_record(const CUpti_Activity *record)
 {
     const CUpti_ActivityContext3 *context = (const void *)record;
-    const CUpti_ActivityStream *one = (const void *)record;
 
     if (record->kind == CUPTI_ACTIVITY_KIND_DEVICE)
         print_device((const void *)record);
@@ -217,9 +229,7 @@ static void print_record(const CUpti_Activity *record)
         printf("context on %u%s\n", context->deviceId,
                context->nullStreamId == stream_id(NULL) ? "" : " with another stream");
     else if (record->kind == CUPTI_ACTIVITY_KIND_STREAM)
-        printf("stream %s, flag %d, from %s\n",
-               one->streamId == stream_id(stream) ? "made" : "else", one->flag,
-               call_of(one->correlationId));
+        print_stream((const void *)record);
     else if (record->kind == CUPTI_ACTIVITY_KIND_MEMORY2)
         print_memory((const void *)record);
     else if (record->kind == CUPTI_ACTIVITY_KIND_MEMORY_POOL)
