@@ -162,6 +162,11 @@ int swap_file_extend(int fd, uint64_t size)
     return ftruncate(fd, (off_t)size) ? -errno : 0;
 }
 
+int swap_file_sync(int fd)
+{
+    return fdatasync(fd) ? -errno : 0;
+}
+
 int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count)
 {
     const size_t size = count * sizeof(*entries);
@@ -170,7 +175,7 @@ int swap_file_complete(int fd, const struct swap_entry *entries, unsigned count)
 
     if (!error)
         error = pwrite_all(fd, &head, sizeof(head), 0);
-    return error || !fdatasync(fd) ? error : -errno;
+    return error ? error : swap_file_sync(fd);
 }
 
 /* ---- reading ---- */

@@ -52,6 +52,9 @@ int swap_file_rewrite(int fd, uint64_t offset, const void *data, size_t size, ui
 /* Makes the file larger for more contents behind it. */
 int swap_file_extend(int fd, uint64_t size);
 
+/* Waits until what has been written is on its disk. */
+int swap_file_sync(int fd);
+
 /* An entry's hash, of those of its chunks. All but the last chunk have their full size. */
 uint64_t swap_file_hash(const uint64_t *hashes, uint64_t count);
 

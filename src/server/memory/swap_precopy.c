@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See swap_precopy.h. A thread of its own runs a team of threads (chunk_team.h). */
+/* See swap_precopy.h. */
 #include "swap_precopy.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "chunk_hasher.h"
-#include "chunk_team.h"
+#include "chunk_task.h"
 #include "cleanup.h"
 #include "fd.h"
 #include "memory_state.h"
@@ -17,20 +17,13 @@
 /* For granules that are made meanwhile. */
 #define SPARE_ENTRIES 256u
 
-/* The program needs CPUs, too. */
-#define THREADS 4u
-
 struct swap_precopy {
-    pthread_t thread;
-    struct chunk_order order;
-    struct chunk_watch watch;
+    struct chunk_task task;
     struct chunk_region *regions;
+    unsigned count;
     int fd;
     unsigned entries; /* that have a place in the file */
     uint64_t end;     /* of the contents in the file */
-    atomic_bool is_done;
-    CUresult result; /* once it is done */
-    int error;
 };
 
 static struct swap_precopy *precopy_of(const struct session *session)
@@ -54,7 +47,7 @@ static CUresult count_granule(struct session *session, struct granule *granule, 
     precopy->entries++;
     if (!is_part(granule))
         return CUDA_SUCCESS;
-    precopy->order.count++;
+    precopy->count++;
     precopy->end += granule->size;
     return CUDA_SUCCESS;
 }
@@ -64,11 +57,11 @@ static CUresult add_granule(struct session *session, struct granule *granule, vo
 {
     struct swap_precopy *precopy = context;
     uint64_t chunks = swap_file_chunks(granule->size);
-    struct chunk_region *region = &precopy->regions[precopy->order.count];
+    struct chunk_region *region = &precopy->regions[precopy->count];
 
     if (!is_part(granule))
         return CUDA_SUCCESS;
-    precopy->order.count++;
+    precopy->count++;
     *region = (struct chunk_region){.device = session_device(session, granule->part),
                                     .address = granule->address,
                                     .size = granule->size,
@@ -84,52 +77,52 @@ static bool lay_out(struct session *session, struct swap_precopy *precopy)
 {
     swap_for_each(session, false, count_granule, precopy);
     precopy->entries += SPARE_ENTRIES;
-    precopy->regions = calloc(precopy->order.count + 1, sizeof(*precopy->regions));
-    if (!precopy->regions || !precopy->order.count ||
+    precopy->regions = calloc(precopy->count + 1, sizeof(*precopy->regions));
+    if (!precopy->regions || !precopy->count ||
         swap_file_begin(precopy->fd, precopy->entries, precopy->end, &precopy->end))
         return false;
-    precopy->order.count = 0;
-    precopy->order.regions = precopy->regions;
+    precopy->count = 0;
     return swap_for_each(session, false, add_granule, precopy) == CUDA_SUCCESS;
 }
 
 static void destroy(struct swap_precopy *precopy)
 {
-    for (unsigned i = 0; precopy->regions && i < precopy->order.count; i++) {
+    for (unsigned i = 0; precopy->regions && i < precopy->count; i++) {
         free(precopy->regions[i].hashes);
         free(precopy->regions[i].versions);
     }
     free(precopy->regions);
     fd_close(&precopy->fd);
-    pthread_mutex_destroy(&precopy->watch.lock);
     free(precopy);
 }
 
-/* ---- the thread ---- */
+/* ---- begin and end ---- */
 
-static void *run(void *context)
-{
-    struct swap_precopy *precopy = context;
-
-    precopy->result = device_enter(precopy->regions->device);
-    if (precopy->result == CUDA_SUCCESS)
-        precopy->result = chunk_team_work(&precopy->order, &precopy->error);
-    /* Partner: swap_precopy_runs(). */
-    atomic_store_explicit(&precopy->is_done, true, memory_order_release);
-    return NULL;
-}
-
-static struct swap_precopy *make(struct session *session, int fd)
+static struct swap_precopy *make(int fd)
 {
     struct swap_precopy *precopy = calloc(1, sizeof(*precopy));
 
-    if (!precopy)
-        return NULL;
-    precopy->order = (struct chunk_order){
-        .session = session, .out = true, .watch = &precopy->watch, .threads = THREADS};
-    pthread_mutex_init(&precopy->watch.lock, NULL);
-    precopy->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (precopy)
+        precopy->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return precopy;
+}
+
+/* Else all of it would be on its way to the disk while the client stands still. */
+static int sync_file(void *context)
+{
+    const struct swap_precopy *precopy = context;
+
+    return swap_file_sync(precopy->fd);
+}
+
+static int start(struct session *session, struct swap_precopy *precopy)
+{
+    const struct chunk_order order = {
+        .session = session, .out = true, .regions = precopy->regions, .count = precopy->count};
+
+    precopy->task.ending = sync_file;
+    precopy->task.context = precopy;
+    return chunk_task_begin(&precopy->task, &order);
 }
 
 bool swap_precopy_begin(struct session *session, int fd)
@@ -137,11 +130,10 @@ bool swap_precopy_begin(struct session *session, int fd)
     swap_precopy_end(session);
     if (!chunk_hasher_is_loaded(&session->server->memory->hasher))
         return false;
-    struct swap_precopy *precopy = make(session, fd);
+    struct swap_precopy *precopy = make(fd);
     if (!precopy)
         return false;
-    if (precopy->fd < 0 || !lay_out(session, precopy) ||
-        pthread_create(&precopy->thread, NULL, run, precopy)) {
+    if (precopy->fd < 0 || !lay_out(session, precopy) || start(session, precopy)) {
         destroy(precopy);
         return false;
     }
@@ -153,8 +145,7 @@ bool swap_precopy_runs(const struct session *session)
 {
     const struct swap_precopy *precopy = precopy_of(session);
 
-    /* Partner: run(). */
-    return precopy && !atomic_load_explicit(&precopy->is_done, memory_order_acquire);
+    return precopy && !chunk_task_is_done(&precopy->task);
 }
 
 void swap_precopy_end(struct session *session)
@@ -163,8 +154,7 @@ void swap_precopy_end(struct session *session)
 
     if (!precopy)
         return;
-    precopy->watch.cancelled = true;
-    pthread_join(precopy->thread, NULL);
+    chunk_task_cancel(&precopy->task);
     session->memory->precopy = NULL;
     destroy(precopy);
 }
@@ -173,7 +163,7 @@ void swap_precopy_end(struct session *session)
 
 static struct chunk_region *find_region(const struct swap_precopy *precopy, uint64_t address)
 {
-    for (unsigned i = 0; i < precopy->order.count; i++)
+    for (unsigned i = 0; i < precopy->count; i++)
         if (precopy->regions[i].address == address)
             return &precopy->regions[i];
     return NULL;
@@ -194,7 +184,7 @@ void swap_precopy_forget(struct session *session, const struct granule *granule)
 
     if (!region)
         return;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&precopy->watch.lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&precopy->task.watch.lock);
     region->is_gone = true;
 }
 
@@ -203,12 +193,12 @@ int swap_precopy_result(const struct session *session, int fd, uint64_t *ret_off
 {
     const struct swap_precopy *precopy = precopy_of(session);
 
-    if (!precopy || (precopy->result != CUDA_SUCCESS && !precopy->error) ||
+    if (!precopy || (precopy->task.result != CUDA_SUCCESS && !precopy->task.error) ||
         !is_same_file(precopy->fd, fd))
         return -ENOENT;
     *ret_offset = precopy->end;
     *ret_entries = precopy->entries;
-    return precopy->error;
+    return precopy->task.error;
 }
 
 bool swap_precopy_find(const struct session *session, uint64_t address, uint64_t size,
