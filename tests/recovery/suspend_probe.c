@@ -4,6 +4,7 @@
  * shadow copy in its own memory. "work SEED STEPS" on its standard input makes so many steps;
  * other words make what can or cannot be moved from the device.
  */
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -412,6 +413,27 @@ static CUresult check_held_after(uint64_t unused, unsigned also_unused)
     return result ? result : check(&held);
 }
 
+static bool has_input(void)
+{
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+
+    return poll(&input, 1, 0) > 0;
+}
+
+/* Fills the chunks of what is held with 1, then with 2, and so on, until there is a line to read.
+ * So at any moment no chunk has more than the one before it, and the last has at least one less. */
+static CUresult count_up(uint64_t chunk, unsigned unused)
+{
+    CUresult result = CUDA_SUCCESS;
+    char line[64];
+
+    for (unsigned round = 1; !has_input() && !result; round++)
+        for (uint64_t at = 0; at < held.count * 4ull && !result; at += chunk)
+            result = cuMemsetD32Async(held.device + at, round, chunk / 4, program.streams[0]);
+    return result || !fgets(line, sizeof(line), stdin) ? CUDA_ERROR_UNKNOWN
+                                                       : cuStreamSynchronize(program.streams[0]);
+}
+
 static CUresult share(uint64_t unused, unsigned also_unused)
 {
     CUipcMemHandle handle;
@@ -426,7 +448,7 @@ static const struct {
             {"check", check_held},   {"share", share},      {"array", hold_array},
             {"handle", hold_handle}, {"rush", rush},        {"finish", check_held_after},
             {"places", hold_places}, {"parts", hold_parts}, {"seen", check_places},
-            {"change", change_held}};
+            {"change", change_held}, {"count", count_up}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -134,6 +135,31 @@ class Checkpoint(test_suspend.MovedMemory):
             self.assertEqual(answers, [FINE], probe.said() + self.logs())
             self.assertEqual(probe.ask("check"), FINE)
         self.assertEqual(other.ask("work 1 10"), FINE)
+
+    def words(self, place, chunk):
+        """The first word of each chunk in a checkpoint, by address."""
+        with open(place + "/memory", "rb") as file:
+            _, count, _ = struct.unpack("<3Q", file.read(24))
+            entries = [struct.unpack("<5Q", file.read(40)) for _ in range(count)]
+            places = [at for _, size, begin, _, _ in sorted(entries)
+                      for at in range(begin, begin + size, chunk)]
+            for at in places:
+                file.seek(at)
+                yield struct.unpack("<I", file.read(4))[0]
+
+    def test_it_is_of_one_moment(self):
+        """Though the program has changed all of its memory again before the file is complete."""
+        chunk, probe = 2 << 20, self.random_probe()
+        self.assertEqual(probe.ask("hold 40 7"), FINE)
+        probe.tell(f"count {chunk}")
+        for _ in range(2):
+            place = self.place()
+            self.checkpoint(probe, place)
+            words = list(self.words(place, chunk))
+            self.assertEqual(words, sorted(words, reverse=True))
+            self.assertLessEqual(words[0] - words[-1], 1)
+        probe.tell("enough")
+        self.assertEqual(probe.receive("count"), FINE)
 
     def is_at_work(self, probe):
         return self.row(probe)["usage"]["launches"] > 0

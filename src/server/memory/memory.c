@@ -11,6 +11,7 @@
 #include "quota.h"
 #include "server_dispatch.h"
 #include "swap_precopy.h"
+#include "swap_transfer.h"
 #include "vmm.h"
 
 CUresult memory_allow(struct session *session, const struct granule *like)
@@ -355,6 +356,7 @@ static void release_granules(struct session *session)
 void memory_release_all(struct session *session)
 {
     swap_precopy_end(session);
+    swap_writing_cancel(session);
     ipc_memory_close_all(session);
     release_granules(session);
     device_granules_end_spare(session);

@@ -59,5 +59,6 @@ struct session_memory {
     unsigned allocations;         /* of them */
     struct granule spare_host;    /* memory of the host that exchanges have left; size 0 = none */
     struct swap_precopy *precopy; /* NULL = there is none */
+    struct swap_writing *writing; /* of a checkpoint; NULL = there is none */
     struct list imports;          /* struct ipc_import: granules of other clients */
 };

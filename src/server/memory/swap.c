@@ -92,16 +92,38 @@ static enum suspend_result result_of(struct session *session, CUresult result,
     return SUSPEND_FAILED;
 }
 
-enum suspend_result swap_checkpoint(struct session *session, int file)
+static enum suspend_result result_of_saving(struct session *session, CUresult result, int error)
 {
-    const struct swap_saving saving = {.writable = file, .readable = -1};
+    return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
+}
+
+enum suspend_result swap_checkpoint_begin(struct session *session, int file)
+{
     int error = 0;
     CUresult result = swap_for_each(session, SWAP_HERE, open_memory, NULL);
 
     if (result == CUDA_SUCCESS)
-        result = swap_save(session, &saving, &error);
+        result = swap_writing_begin(session, file, &error);
     swap_for_each(session, SWAP_HERE, close_memory, NULL);
-    return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
+    return result_of_saving(session, result, error);
+}
+
+bool swap_checkpoint_runs(const struct session *session)
+{
+    return swap_writing_runs(session);
+}
+
+enum suspend_result swap_checkpoint_end(struct session *session)
+{
+    int error;
+    CUresult result = swap_writing_end(session, &error);
+
+    return result_of_saving(session, result, error);
+}
+
+void swap_checkpoint_cancel(struct session *session)
+{
+    swap_writing_cancel(session);
 }
 
 static CUresult withdraw_saved(struct session *session, struct granule *granule, void *context)
@@ -121,7 +143,7 @@ enum suspend_result swap_out_to_file(struct session *session, const struct swap_
         swap_for_each(session, SWAP_MOVING, withdraw_saved, NULL);
     else
         forget_all(session);
-    return error ? result_of_file(session, error) : result_of(session, result, SUSPEND_FAILED);
+    return result_of_saving(session, result, error);
 }
 
 /* ---- what leaves ---- */

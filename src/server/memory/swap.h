@@ -40,8 +40,18 @@ struct swap_saving;
  */
 enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving);
 
-/* Writes the contents to the file. The memory stays. */
-enum suspend_result swap_checkpoint(struct session *session, int file);
+/* Writes the contents to the file, as they are now. The memory stays. The client may go on, while
+ * the rest of the file is written. The descriptor stays the caller's. */
+enum suspend_result swap_checkpoint_begin(struct session *session, int file);
+
+/* Whether the file is still being written. */
+bool swap_checkpoint_runs(const struct session *session);
+
+/* Waits for the end, and says whether the file has all. */
+enum suspend_result swap_checkpoint_end(struct session *session);
+
+/* Or gives the file up. */
+void swap_checkpoint_cancel(struct session *session);
 
 /* Room on each device. What has come back is taken from it. */
 struct swap_room {

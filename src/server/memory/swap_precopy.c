@@ -75,14 +75,14 @@ static CUresult add_granule(struct session *session, struct granule *granule, vo
 
 static bool lay_out(struct session *session, struct swap_precopy *precopy)
 {
-    swap_for_each(session, false, count_granule, precopy);
+    swap_for_each(session, SWAP_HERE, count_granule, precopy);
     precopy->entries += SPARE_ENTRIES;
     precopy->regions = calloc(precopy->count + 1, sizeof(*precopy->regions));
     if (!precopy->regions || !precopy->count ||
         swap_file_begin(precopy->fd, precopy->entries, precopy->end, &precopy->end))
         return false;
     precopy->count = 0;
-    return swap_for_each(session, false, add_granule, precopy) == CUDA_SUCCESS;
+    return swap_for_each(session, SWAP_HERE, add_granule, precopy) == CUDA_SUCCESS;
 }
 
 static void destroy(struct swap_precopy *precopy)

@@ -2,17 +2,20 @@
 #include "swap_transfer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "chunk_hasher.h"
-#include "chunk_team.h"
+#include "chunk_task.h"
 #include "cleanup.h"
 #include "device_granule.h"
+#include "fd.h"
 #include "log.h"
 #include "memory_state.h"
 #include "swap_copy.h"
 #include "swap_precopy.h"
+#include "swap_snapshot.h"
 
 /* The granules that are on their way, in the order of their addresses. */
 struct transfer {
@@ -219,29 +222,37 @@ static void find_changes(struct session *session, struct transfer *transfer)
                 (unsigned long long)(transfer->bytes >> 20));
 }
 
-static CUresult write_contents(struct session *session, struct transfer *transfer)
-{
-    int error = transfer->is_precopied ? swap_file_extend(transfer->fd, transfer->offset) : 0;
-
-    if (error)
-        return fail_file(transfer, error);
-    find_changes(session, transfer);
-    return move_all(session, transfer);
-}
-
-static CUresult save_all(struct session *session, struct transfer *transfer)
+/* All but the contents, with those that have changed. */
+static CUresult prepare(struct session *session, struct transfer *transfer)
 {
     int error = begin_file(session, transfer);
     CUresult result = error ? fail_file(transfer, error) : fill_tables(session, transfer);
 
-    if (result == CUDA_SUCCESS)
-        result = write_contents(session, transfer);
     if (result != CUDA_SUCCESS)
         return result;
+    error = transfer->is_precopied ? swap_file_extend(transfer->fd, transfer->offset) : 0;
+    if (error)
+        return fail_file(transfer, error);
+    find_changes(session, transfer);
+    return CUDA_SUCCESS;
+}
+
+/* Any thread. 0 or -errno. */
+static int complete(void *context)
+{
+    const struct transfer *transfer = context;
+
     for (unsigned i = 0; i < transfer->count; i++)
         transfer->entries[i].hash = hash_of(&transfer->regions[i]);
-    error = swap_file_complete(transfer->fd, transfer->entries, transfer->count);
-    return error ? fail_file(transfer, error) : CUDA_SUCCESS;
+    return swap_file_complete(transfer->fd, transfer->entries, transfer->count);
+}
+
+static CUresult write_now(struct session *session, struct transfer *transfer)
+{
+    CUresult result = move_all(session, transfer);
+    int error = result == CUDA_SUCCESS ? complete(transfer) : 0;
+
+    return error ? fail_file(transfer, error) : result;
 }
 
 /* What the granules get is the next of the entries, and a descriptor. */
@@ -266,26 +277,131 @@ static struct transfer begin_saving(const struct swap_saving *saving)
     return (struct transfer){.fd = saving->writable, .flags = saving->returns ? SWAP_RETURNS : 0};
 }
 
-static CUresult save(struct session *session, struct transfer *transfer)
+/* Tables and the file, up to the contents. */
+static CUresult begin(struct session *session, struct transfer *transfer)
 {
     swap_for_each(session, SWAP_HERE, count_granule, transfer);
     CUresult result = make_tables(transfer);
-    return result == CUDA_SUCCESS ? save_all(session, transfer) : result;
+    if (result == CUDA_SUCCESS)
+        result = prepare(session, transfer);
+    swap_precopy_end(session);
+    return result;
 }
 
 CUresult swap_save(struct session *session, const struct swap_saving *saving, int *ret_error)
 {
     struct transfer transfer = begin_saving(saving);
-    CUresult result = save(session, &transfer);
+    CUresult result = begin(session, &transfer);
 
-    swap_precopy_end(session);
-    if (result == CUDA_SUCCESS && saving->readable >= 0) {
+    if (result == CUDA_SUCCESS)
+        result = write_now(session, &transfer);
+    if (result == CUDA_SUCCESS) {
         struct saved saved = {transfer.entries, saving->readable};
         result = swap_for_each(session, SWAP_HERE, give_copy, &saved);
     }
     end_tables(&transfer);
     *ret_error = transfer.error;
     return result;
+}
+
+/* ---- into a file while the client goes on ---- */
+
+struct swap_writing {
+    struct transfer transfer;
+    struct swap_snapshot *snapshot; /* NULL = all was written at once */
+    struct chunk_task task;
+};
+
+static struct swap_writing *make_writing(int fd)
+{
+    struct swap_writing *writing = calloc(1, sizeof(*writing));
+
+    if (!writing)
+        return NULL;
+    writing->transfer.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (writing->transfer.fd >= 0)
+        return writing;
+    free(writing);
+    return NULL;
+}
+
+static void end_writing(struct session *session, struct swap_writing *writing)
+{
+    if (writing->snapshot)
+        swap_snapshot_end(session, writing->snapshot);
+    end_tables(&writing->transfer);
+    fd_close(&writing->transfer.fd);
+    free(writing);
+    session->memory->writing = NULL;
+}
+
+/* False where all has to be written at once. */
+static bool write_later(struct session *session, struct swap_writing *writing)
+{
+    const struct transfer *transfer = &writing->transfer;
+    const struct chunk_order order = {
+        .session = session, .out = true, .regions = transfer->regions, .count = transfer->count};
+
+    writing->task.ending = complete;
+    writing->task.context = &writing->transfer;
+    if (!transfer->count)
+        return false;
+    writing->snapshot = swap_snapshot_take(session, transfer->regions, transfer->count);
+    if (!writing->snapshot)
+        return false;
+    int error = chunk_task_begin(&writing->task, &order);
+    if (error)
+        session_log_error(session, "no thread for its checkpoint: %s", strerror(-error));
+    return !error;
+}
+
+CUresult swap_writing_begin(struct session *session, int fd, int *ret_error)
+{
+    struct swap_writing *writing = make_writing(fd);
+
+    *ret_error = 0;
+    if (!writing)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = begin(session, &writing->transfer);
+    if (result == CUDA_SUCCESS && write_later(session, writing)) {
+        session->memory->writing = writing;
+        return CUDA_SUCCESS;
+    }
+    if (result == CUDA_SUCCESS)
+        result = write_now(session, &writing->transfer);
+    *ret_error = writing->transfer.error;
+    end_writing(session, writing);
+    return result;
+}
+
+bool swap_writing_runs(const struct session *session)
+{
+    const struct swap_writing *writing = session->memory->writing;
+
+    return writing && !chunk_task_is_done(&writing->task);
+}
+
+CUresult swap_writing_end(struct session *session, int *ret_error)
+{
+    struct swap_writing *writing = session->memory->writing;
+
+    *ret_error = 0;
+    if (!writing)
+        return CUDA_SUCCESS;
+    chunk_task_finish(&writing->task);
+    CUresult result = writing->task.result;
+    *ret_error = writing->task.error;
+    end_writing(session, writing);
+    session_check(session, result);
+    return result;
+}
+
+void swap_writing_cancel(struct session *session)
+{
+    if (!session->memory->writing)
+        return;
+    chunk_task_cancel(&session->memory->writing->task);
+    end_writing(session, session->memory->writing);
 }
 
 /* ---- back from a file ---- */

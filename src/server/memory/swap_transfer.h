@@ -12,14 +12,26 @@
 
 struct swap_saving {
     int writable; /* of the file: the caller's, as the next one */
-    int readable; /* -1: the granules get no copies */
+    int readable;
     bool returns; /* SWAP_RETURNS */
 };
 
-/* Writes the contents of each granule with memory of its device. With a descriptor to read, each
- * granule also gets its copy, with a duplicate of the descriptor. Granules that have got one keep
- * it when that fails for a later one. */
+/* Writes the contents of each granule with memory of its device. Each granule also gets its copy,
+ * with a duplicate of the descriptor to read. Granules that have got one keep it when that fails
+ * for a later one. */
 CUresult swap_save(struct session *session, const struct swap_saving *saving, int *ret_error);
+
+/* Writes the same contents, and the granules get no copies. Where the devices have enough free
+ * memory for a snapshot, the client may go on at once, and the writing runs until its end.
+ * Otherwise all is written when it returns. The descriptor stays the caller's. */
+CUresult swap_writing_begin(struct session *session, int fd, int *ret_error);
+
+/* Whether the file is still being written; the second waits for that. Nothing where none is. */
+bool swap_writing_runs(const struct session *session);
+CUresult swap_writing_end(struct session *session, int *ret_error);
+
+/* The file is of no use then. Waits for a chunk at most. */
+void swap_writing_cancel(struct session *session);
 
 /* Fills the memory of each granule whose copy is in a file. -EBADMSG if the contents are not those
  * that were saved. */

@@ -166,7 +166,7 @@ static enum suspend_result move_out(struct session *session)
 
     if (!suspend->to_file)
         return move_to_pool(session);
-    return is_checkpoint(session) ? swap_checkpoint(session, file->writable)
+    return is_checkpoint(session) ? swap_checkpoint_begin(session, file->writable)
                                   : swap_out_to_file(session, &saving);
 }
 
@@ -215,7 +215,13 @@ static void tell_result(struct session *session, enum suspend_result result)
         eviction_has_refused(session, result);
 }
 
-/* What the order says of the memory. */
+static void leave_file(struct program_suspend *suspend)
+{
+    suspend_file_close(&suspend->file);
+    suspend->leaving = false;
+}
+
+/* What the order says of the memory. A checkpoint has begun only: end_checkpoint(). */
 static enum suspend_result leave_device(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -226,10 +232,11 @@ static enum suspend_result leave_device(struct session *session)
     suspend->leaving = true;
     if (result == SUSPEND_OK)
         result = move_out(session);
-    suspend->leaving = false;
     activity_set_stage(&session->activity, NULL);
     log_leaving(session, result, clock_ns() - began);
-    suspend_file_close(&suspend->file);
+    if (result == SUSPEND_OK && is_checkpoint(session))
+        return result;
+    leave_file(suspend);
     if (result == SUSPEND_OK)
         eviction_note_leaving(session, total_bytes(session) - before);
     if (suspend->for_others)
@@ -242,6 +249,17 @@ static bool is_called(const struct session *session)
     const struct program_suspend *suspend = suspend_of(session);
 
     return suspend->evict && (suspend->is_in_call || channel_server_has_command(session->channel));
+}
+
+/* Waits for the rest of the file. */
+static enum suspend_result end_checkpoint(struct session *session)
+{
+    enum suspend_result result = swap_checkpoint_end(session);
+
+    leave_file(suspend_of(session));
+    if (result != SUSPEND_OK)
+        session_log(session, " is not checkpointed: %s", suspend_result_text(result));
+    return result;
 }
 
 /* An evicted client whose command is there already has found no memory, or was not idle. */
@@ -343,6 +361,8 @@ static void follow_other_order(struct session *session)
     enum suspend_result result =
         kind == SERVER_SUSPEND_LOCK ? move_in(session) : leave_device(session);
 
+    if (result == SUSPEND_OK && is_checkpoint(session))
+        result = end_checkpoint(session);
     suspend->result = result;
     if (result != SUSPEND_OK || is_checkpoint(session))
         suspend->kind = suspend->followed;
@@ -446,6 +466,25 @@ static void end_precopy(struct session *session)
     suspend->leaving = false;
 }
 
+/* The client goes on, and the rest of the file is written beside it. An order that is withdrawn has
+ * no use for the file. */
+static void follow_writing(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+
+    if (program_suspend_is_wanted(session) && swap_checkpoint_runs(session))
+        return;
+    suspend->is_writing = false;
+    if (program_suspend_is_wanted(session)) {
+        suspend->result = end_checkpoint(session);
+        end_order(suspend);
+    } else {
+        swap_checkpoint_cancel(session);
+        leave_file(suspend);
+    }
+    end_precopy(session);
+}
+
 static void begin_precopy(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -481,6 +520,10 @@ void program_suspend_follow(struct session *session)
         stay_out(session);
         return;
     }
+    if (suspend->is_writing) {
+        follow_writing(session);
+        return;
+    }
     if (!program_suspend_is_wanted(session)) {
         end_precopy(session);
         return;
@@ -490,8 +533,11 @@ void program_suspend_follow(struct session *session)
     int kind = suspend->kind;
     enum suspend_result result =
         kind == SERVER_SUSPEND_LOCK ? lock_client(session) : leave_device(session);
+    suspend->is_writing = result == SUSPEND_OK && is_checkpoint(session);
+    if (suspend->is_writing)
+        return;
     end_precopy(session);
-    bool goes_on = result != SUSPEND_OK || is_checkpoint(session);
+    bool goes_on = result != SUSPEND_OK;
     suspend->result = result;
     suspend->followed = kind;
     suspend->out = !goes_on;

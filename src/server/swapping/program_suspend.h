@@ -9,7 +9,7 @@
  *      |                   |    and serves the client for as long in between, since its kernels
  *      |                   |    may wait for a later command.
  *      |                   v
- *      +── checkpoint ─────+   the memory has been written to a file, and stays
+ *      +── checkpoint ─────+   the memory stays, and a copy of it is written to a file
  *      |                   |
  *      |                   v
  *      |                 OUT: the memory is in the pool (swap.h), the thread waits; or it is on
@@ -55,6 +55,7 @@ struct program_suspend {
     uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
     uint64_t copied;              /* bytes, when it left the last time */
     bool is_precopied;            /* a pre-copy has been tried for this order */
+    bool is_writing;              /* the file of a checkpoint is not complete yet */
     bool is_in_call;              /* the client waits for the answer of a command */
 };
 

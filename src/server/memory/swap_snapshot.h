@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A copy of a client's memory in free memory of the same devices. A file gets it from there while
+ * the client changes its own memory again. Copies within a device are a hundred times as fast as a
+ * file, so the client stands still for a moment only.
+ *
+ * Functions are the session thread's. The memory is not charged to the client.
+ */
+#pragma once
+
+#include "chunk_team.h"
+#include "session.h"
+
+struct swap_snapshot;
+
+/* While the client stands still: copies the chunks of all regions, those that the file has already
+ * excepted, and has the regions be read from the copy. NULL, and regions as before, when a device
+ * would have less than half of its free memory left, or the driver refuses. */
+struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_region *regions,
+                                         unsigned count);
+
+/* When nobody reads it any more. */
+void swap_snapshot_end(struct session *session, struct swap_snapshot *snapshot);
