@@ -60,11 +60,12 @@ class Run(harness.TestCase):
         return [line for line in done.stderr.splitlines() if "kernels" in line]
 
     def test_tools_that_need_the_driver(self):
-        tool = os.path.join(self.root, "ncu")
-        os.symlink("/bin/true", tool)
-        note, = self.note_of("--", tool, "--set", "full")
-        self.assertIn("ncu sees none of the program's kernels", note)
-        self.assertIn("funnel run --direct", note)
+        for name in ("nsys", "compute-sanitizer", "cuda-gdb", "ncu"):
+            tool = os.path.join(self.root, name)
+            os.symlink("/bin/true", tool)
+            note, = self.note_of("--", tool, "--set", "full")
+            self.assertIn(f"{name} sees none of the program's kernels", note)
+            self.assertIn("funnel run --direct", note)
         note, = self.note_of("--", "true", CUDA_INJECTION64_PATH="/opt/nsight/libToolsInjection64.so")
         self.assertIn("libToolsInjection64.so sees none", note)
         note, = self.note_of("--", "true", CUDA_INJECTION64_PATH="/opt/tools/libtrace.so")

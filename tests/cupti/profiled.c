@@ -11,6 +11,7 @@
  *     profiled clock      times in a clock of the program
  *     profiled refused    errors
  *     profiled period     buffers that come back without a flush
+ *     profiled lost       no buffer when records come
  *     profiled moved      goes on when a line of input says that its server has ended
  */
 #include <cupti.h>
@@ -449,6 +450,26 @@ static void test_clock(void)
     printf("%u kernels\n", count_kind(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
 
+static void CUPTIAPI give_none(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    *buffer = NULL;
+    *size = *max_records = 0;
+}
+
+static void test_lost(void)
+{
+    size_t dropped = 0;
+
+    begin();
+    MUST(cuptiActivityRegisterCallbacks(give_none, complete));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    launch(small_kernel, 1, 1, 0);
+    MUST(cuCtxSynchronize());
+    MUST(cuptiActivityFlushAll(0));
+    MUST(cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
+    printf("%s\n", dropped && !record_count ? "lost" : "kept");
+}
+
 static void test_moved(void)
 {
     unsigned before;
@@ -502,6 +523,7 @@ static const struct {
     {"work", test_work},       {"graph", test_graph},         {"threads", test_threads},
     {"many", test_many},       {"callbacks", test_callbacks}, {"clock", test_clock},
     {"refused", test_refused}, {"moved", test_moved},         {"period", test_period},
+    {"lost", test_lost},
 };
 
 int main(int argc, char **argv)
@@ -512,6 +534,6 @@ int main(int argc, char **argv)
             return 0;
         }
     fprintf(stderr,
-            "usage: profiled work|graph|threads|many|callbacks|clock|refused|moved|period\n");
+            "usage: profiled work|graph|threads|many|callbacks|clock|refused|moved|period|lost\n");
     return 2;
 }

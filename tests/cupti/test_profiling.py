@@ -161,6 +161,15 @@ for name in ("libcupti.so.12", "libcupti.so.13"):
     assert ctypes.CDLL(name).cuptiGetVersion(ctypes.byref(version)) == 0
     print(version.value)
 """
+KINDS = """
+import ctypes
+cupti = ctypes.CDLL("libcupti.so.13")
+answers = [(cupti.cuptiActivityEnable(kind), kind) for kind in range(1, 64)]
+print(*[kind for answer, kind in answers if answer == 0])
+print(*sorted({answer for answer, kind in answers if answer}))
+"""
+# Those which docs/profiling.md says are there, by their numbers; all others are CUPTI_ERROR_INVALID_KIND.
+ACCEPTED = "1 2 3 4 5 8 9 10 11 12 13 17 22 36 37 38 39 49 50 51\n21\n"
 
 
 class Profiling(harness.TestCase):
@@ -275,6 +284,12 @@ class Profiling(harness.TestCase):
 
     def test_refused(self):
         self.assert_prints(self.profiled("refused"), "21\n31\n1\n18\n1\nCUPTI_ERROR_NOT_SUPPORTED\n")
+
+    def test_kinds_of_records(self):
+        self.assert_prints(self.begin(sys.executable, "-c", KINDS), ACCEPTED)
+
+    def test_program_without_a_buffer(self):
+        self.assert_prints(self.profiled("lost"), "lost\n")
 
     def test_runtime(self):
         program = os.path.join(harness.BUILD, "tests/cupti/profiled_runtime")
