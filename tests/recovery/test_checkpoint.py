@@ -217,6 +217,95 @@ class Checkpoint(test_suspend.MovedMemory):
         self.assertTrue(self.row(probe)["suspended"])
 
 
+    # Checkpoints in chunks.
+
+    def chunks(self, store):
+        return {os.path.relpath(os.path.join(folder, name), store)
+                for folder, _, names in os.walk(store) for name in names}
+
+    def is_packed(self, place):
+        self.assertEqual(sorted(os.listdir(place)), ["chunk-list", "chunks", "manifest"])
+        self.assertEqual(self.manifest(place)["funnel-checkpoint"], "2")
+
+    def read(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def store(self, place):
+        return os.path.dirname(place) + "/store"
+
+    def test_chunks_are_shared(self):
+        """The second checkpoint adds a chunk that has changed, and the one with the table."""
+        probe, first = self.random_probe(), self.place()
+        store, second = self.store(first), first + "2"
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        self.fine("checkpoint", "--store", store, probe.process.pid, first)
+        self.is_packed(first)
+        before = self.chunks(store)
+        self.assertEqual({name[3:] for name in before}, set(os.listdir(first + "/chunks")))
+        self.assertGreaterEqual(len(before), 11)
+        self.assertEqual(probe.ask("change 3 4"), FINE)
+        self.fine("checkpoint", probe.process.pid, second)
+        self.fine("pack", "--zstd", store, second)
+        self.assertEqual(len(self.chunks(store) - before), 2)
+        shutil.rmtree(first)
+        self.fine("pack", "--clean", store)
+        self.assertEqual(len(self.chunks(store)), len(before))
+        shutil.rmtree(second)
+        self.fine("pack", "--clean", store)
+        self.assertEqual(self.chunks(store), set())
+        self.assertEqual(probe.ask("check"), FINE)
+
+    def test_a_packed_checkpoint_is_restored(self):
+        probe, place = self.held(), self.place()
+        store = self.store(place)
+        self.checkpoint(probe, place, "--detach")
+        contents = self.read(place + "/memory")
+        self.refused("is in use", "pack", store, place)
+        self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+        self.fine("pack", "--zstd", store, place)
+        self.is_packed(place)
+        shutil.rmtree(store)
+        for _ in range(2):
+            self.fine("restore", place)
+            self.assertEqual(self.read(place + "/memory"), contents)
+            self.fine("pack", store, place)
+            self.is_packed(place)
+
+    def test_damaged_chunks(self):
+        probe, place = self.held(), self.place()
+        store = self.store(place)
+        for name in (place, place + "2"):  # with the same contents
+            self.fine("checkpoint", "--detach", probe.process.pid, name)
+            self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+        self.fine("pack", store, place)
+        name = sorted(os.listdir(place + "/chunks"))[0]
+        self.damage(f"{place}/chunks/{name}")
+        self.refused(f"{name} is damaged", "restore", place)
+        self.fine("pack", store, place + "2")
+        self.fine("restore", place + "2")
+        os.unlink(f"{place}2/chunks/{name}")
+        self.refused(f"{name} is missing", "restore", place + "2")
+        with open(place + "2/chunk-list", "a") as file:
+            file.write("0\n")
+        self.refused("chunk-list is not as it was written", "restore", place + "2")
+
+    def test_no_room_for_chunks(self):
+        directory, probe = self.small_file_system(), self.random_probe()
+        self.assertEqual(probe.ask("hold 1 7"), FINE)
+        place, store = directory + "/checkpoint", directory + "/store"
+        self.fine("checkpoint", "--detach", probe.process.pid, place)
+        self.assertEqual(probe.ask("check"), FINE, self.logs())
+        contents = self.read(place + "/memory")
+        self.refused("is full", "pack", store, place)
+        self.refused("same file system", "pack", self.store(self.place()), place)
+        self.assertEqual(self.manifest(place)["funnel-checkpoint"], "1")
+        self.fine("restore", place)
+        self.assertEqual(self.read(place + "/memory"), contents)
+        self.fine("pack", "--zstd", store, place)
+        self.is_packed(place)
+
+
 class CudaCheckpoint(test_suspend.MovedMemory):
     """The options of NVIDIA's utility."""
 

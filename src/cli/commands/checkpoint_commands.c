@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "checkpoint_directory.h"
+#include "checkpoint_pack.h"
 #include "cli.h"
 #include "daemon_lines.h"
 #include "fd.h"
@@ -115,26 +116,70 @@ static int make_checkpoint(uint64_t name, const char *path, enum checkpoint_stat
     return status || state != CHECKPOINT_DETACHED ? status : await_end(fd, name);
 }
 
+/* An error leaves the checkpoint as it is without a store. */
+static int make_packed(uint64_t name, const char *path, const char *store_path)
+{
+    struct chunk_store store;
+
+    if (pack_open_store(&store, store_path, false))
+        return 1;
+    int status = make_checkpoint(name, path, CHECKPOINT_RUNNING);
+    if (!status)
+        status = checkpoint_pack(path, &store);
+    chunk_store_close(&store);
+    return status;
+}
+
+struct choice {
+    enum checkpoint_state state;
+    const char *store; /* or NULL */
+};
+
+/* 0, or 2 after an error message. */
+static int take_option(int option, struct choice *choice)
+{
+    if (option == 't') {
+        choice->store = optarg;
+        return 0;
+    }
+    if (option != 's' && option != 'd')
+        return cli_usage("unknown option, or its value is missing");
+    if (choice->state != CHECKPOINT_RUNNING)
+        return cli_usage("either --stop or --detach");
+    choice->state = option == 's' ? CHECKPOINT_SUSPENDED : CHECKPOINT_DETACHED;
+    return 0;
+}
+
+static int take_options(int argc, char **argv, struct choice *choice)
+{
+    static const struct option known[] = {{"stop", no_argument, NULL, 's'},
+                                          {"detach", no_argument, NULL, 'd'},
+                                          {"store", required_argument, NULL, 't'},
+                                          {NULL, 0, NULL, 0}};
+    int option, status = 0;
+
+    while (!status && (option = getopt_long(argc, argv, "", known, NULL)) != -1)
+        status = take_option(option, choice);
+    return status;
+}
+
 static int run_checkpoint(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"stop", no_argument, NULL, 's'}, {"detach", no_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
-    enum checkpoint_state state = CHECKPOINT_RUNNING;
+    struct choice choice = {.state = CHECKPOINT_RUNNING};
+    int status = take_options(argc, argv, &choice);
     uint64_t name;
-    int option;
 
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option != 's' && option != 'd')
-            return cli_usage("unknown option");
-        if (state != CHECKPOINT_RUNNING)
-            return cli_usage("either --stop or --detach");
-        state = option == 's' ? CHECKPOINT_SUSPENDED : CHECKPOINT_DETACHED;
-    }
+    if (status)
+        return status;
     if (argc - optind != 2)
         return cli_usage("which program, and into which directory?");
     if (text_to_u64(argv[optind], &name))
         return cli_usage("%s is not the process id of a program", argv[optind]);
-    return make_checkpoint(name, argv[optind + 1], state);
+    if (choice.store && choice.state != CHECKPOINT_RUNNING)
+        return cli_usage("--store is for programs that go on; funnel pack packs the file of "
+                         "another one when that has come back, or ended");
+    return choice.store ? make_packed(name, argv[optind + 1], choice.store)
+                        : make_checkpoint(name, argv[optind + 1], choice.state);
 }
 
 /* ---- restore ---- */
@@ -143,6 +188,9 @@ static int check_memory(const char *path, const struct checkpoint_manifest *mani
 {
     char name[PATH_MAX];
     struct stat status;
+
+    if (manifest->is_packed)
+        return 0;
 
     if (path_join(path, "memory", name, sizeof(name)) || stat(name, &status))
         return cli_fail("%s has no file \"memory\"", path);
@@ -225,6 +273,8 @@ static int restore(const char *path)
         return cli_fail("%s was made of a program that went on, so nothing waits for it; "
                         "checkpoint --stop or --detach makes one that can be restored",
                         path);
+    if (manifest.is_packed && checkpoint_unpack(path, &manifest))
+        return 1;
     if (manifest.state == CHECKPOINT_DETACHED) {
         printf("%s is whole. The memory returns with the next CUDA call of process %d.\n", path,
                manifest.pid);
@@ -242,7 +292,7 @@ static int run_restore(int argc, char **argv)
 
 const struct subcommand checkpoint_subcommands[] = {
     {"checkpoint", "write the GPU memory of a program to a directory",
-     "Usage: funnel checkpoint [--stop | --detach] PID|ID DIRECTORY\n\n"
+     "Usage: funnel checkpoint [--stop | --detach | --store STORE] PID|ID DIRECTORY\n\n"
      "Writes the memory of the program on the GPU to the new directory, which appears when it is\n"
      "complete. Then waits until the program has no work there, at most 30 seconds. The program\n"
      "stands still while what it has changed meanwhile is written, and goes on. What it has in\n"
@@ -250,14 +300,16 @@ const struct subcommand checkpoint_subcommands[] = {
      "      --stop     the program stays suspended, without memory on the GPU, until funnel\n"
      "                 restore, and outlives its server\n"
      "      --detach   the program leaves the server as well, so that CRIU can dump it. Its next\n"
-     "                 CUDA call attaches it again, and the memory returns\n\n"
+     "                 CUDA call attaches it again, and the memory returns\n"
+     "      --store STORE  put the contents into chunks that checkpoints share, as funnel pack\n\n"
      "Examples:\n  funnel checkpoint 4711 /scratch/4711\n"
      "  funnel checkpoint --stop 4711 /scratch/4711 && funnel restore /scratch/4711\n",
      run_checkpoint},
     {"restore", "give a program its GPU memory back",
      "Usage: funnel restore DIRECTORY\n\n"
      "Resumes the program that funnel checkpoint --stop has suspended, in the server where it\n"
-     "waits, after a look at the directory. For one that was detached it only looks.\n\n"
+     "waits, after a look at the directory. For one that was detached it only looks. The file of\n"
+     "a packed checkpoint (funnel pack) is made again from its chunks first.\n\n"
      "Example:\n  funnel restore /scratch/4711\n",
      run_restore},
     {NULL, NULL, NULL, NULL},

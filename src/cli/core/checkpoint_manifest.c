@@ -62,13 +62,16 @@ void checkpoint_manifest_fill(struct checkpoint_manifest *manifest, const struct
 
 static void write_lines(FILE *out, const struct checkpoint_manifest *manifest)
 {
-    fprintf(out, FIRST_LINE "%u\nrelease=%s\ncreated=%s\nstate=%s\n", CHECKPOINT_FORMAT,
-            manifest->release, manifest->created, states[manifest->state]);
+    fprintf(out, FIRST_LINE "%u\nrelease=%s\ncreated=%s\nstate=%s\n",
+            manifest->is_packed ? CHECKPOINT_FORMAT_PACKED : CHECKPOINT_FORMAT, manifest->release,
+            manifest->created, states[manifest->state]);
     fprintf(out, "pid=%d\nid=%d\nstarted=%" PRIu64 "\ncommand=%s\n", manifest->pid, manifest->id,
             manifest->started, manifest->command);
     for (unsigned i = 0; i < manifest->device_count; i++)
         fprintf(out, "device=%s %s\n", manifest->devices[i].uuid, manifest->devices[i].name);
     fprintf(out, "memory_size=%" PRIu64 "\n", manifest->memory_size);
+    if (manifest->is_packed)
+        fprintf(out, "list_checksum=0x%016" PRIx64 "\n", manifest->list_checksum);
 }
 
 static char *make_text(const struct checkpoint_manifest *manifest)
@@ -86,11 +89,12 @@ static char *make_text(const struct checkpoint_manifest *manifest)
     return text;
 }
 
-int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *manifest)
+static int write_to(int directory, const char *name, int flags,
+                    const struct checkpoint_manifest *manifest)
 {
     _cleanup_free_ char *text = make_text(manifest);
     _cleanup_fd_ int fd =
-        openat(directory, "manifest", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        openat(directory, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 
     if (!text)
         return -ENOMEM;
@@ -98,6 +102,22 @@ int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *m
         return -errno;
     int error = write_all(fd, text, strlen(text));
     return error || !fsync(fd) ? error : -errno;
+}
+
+int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *manifest)
+{
+    return write_to(directory, "manifest", O_EXCL, manifest);
+}
+
+int checkpoint_manifest_replace(int directory, const struct checkpoint_manifest *manifest)
+{
+    int error = write_to(directory, "manifest.new", O_TRUNC, manifest);
+
+    if (!error && renameat(directory, "manifest.new", directory, "manifest"))
+        error = -errno;
+    if (!error && fsync(directory))
+        error = -errno;
+    return error;
 }
 
 /* ---- reading ---- */
@@ -137,10 +157,14 @@ static void take_line(const char *name, const char *value, struct checkpoint_man
         take_device(value, manifest);
     else if (!strcmp(name, "command"))
         text_copy(manifest->command, sizeof(manifest->command), value);
+    else if (!strcmp(name, "release"))
+        text_copy(manifest->release, sizeof(manifest->release), value);
     else if (!strcmp(name, "created"))
         text_copy(manifest->created, sizeof(manifest->created), value);
     else if (!strcmp(name, "started"))
         take_number(value, &manifest->started);
+    else if (!strcmp(name, "list_checksum"))
+        take_number(value, &manifest->list_checksum);
     else if (!strcmp(name, "memory_size"))
         take_number(value, &manifest->memory_size);
     else if (!strcmp(name, "pid") || !strcmp(name, "id")) {
@@ -172,17 +196,18 @@ static bool is_whole(const char *text)
                        hash_bytes(text, (size_t)(last + 1 - text));
 }
 
-static int check_text(const char *path, const char *text)
+static int check_text(const char *path, const char *text, bool *ret_packed)
 {
     uint64_t format;
 
     if (!text_starts_with(text, FIRST_LINE))
         return cli_fail("%s/manifest is not that of a checkpoint", path);
     format = strtoull(text + strlen(FIRST_LINE), NULL, 10);
-    if (format != CHECKPOINT_FORMAT)
-        return cli_fail("%s has format %" PRIu64 ", and this release reads format %u; use the "
-                        "release that has made it",
-                        path, format, CHECKPOINT_FORMAT);
+    *ret_packed = format == CHECKPOINT_FORMAT_PACKED;
+    if (format != CHECKPOINT_FORMAT && !*ret_packed)
+        return cli_fail("%s has format %" PRIu64 ", and this release reads formats %u and %u; use "
+                        "the release that has made it",
+                        path, format, CHECKPOINT_FORMAT, CHECKPOINT_FORMAT_PACKED);
     return is_whole(text) ? 0 : cli_fail("%s/manifest is not as it was written", path);
 }
 
@@ -197,9 +222,9 @@ int checkpoint_manifest_read(const char *path, struct checkpoint_manifest *ret_m
     if (size < 0)
         return cli_fail("%s is no checkpoint: %s: %s", path, name, strerror(errno));
     text[size] = '\0';
-    if (check_text(path, text))
-        return 1;
     memset(ret_manifest, 0, sizeof(*ret_manifest));
+    if (check_text(path, text, &ret_manifest->is_packed))
+        return 1;
     take_lines(text, ret_manifest);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "snapshot.h"
 
 #define CHECKPOINT_FORMAT 1u
+#define CHECKPOINT_FORMAT_PACKED 2u /* the contents are in chunks */
 #define CHECKPOINT_DEVICES_MAX SERVER_MAX_DEVICES
 
 /* What has become of the program. */
@@ -24,6 +25,8 @@ struct checkpoint_manifest {
     int32_t pid, id;
     uint64_t started;     /* in clock ticks after the machine did; 0 = not known */
     uint64_t memory_size; /* bytes of the file "memory" */
+    bool is_packed;       /* that is in chunks: cli/pack */
+    uint64_t list_checksum;
     char release[24], created[32], command[256];
     struct checkpoint_device devices[CHECKPOINT_DEVICES_MAX];
     unsigned device_count;
@@ -35,6 +38,9 @@ void checkpoint_manifest_fill(struct checkpoint_manifest *manifest, const struct
 
 /* Makes the file in the directory and waits until it is on its disk: 0 or -errno. */
 int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *manifest);
+
+/* The same in place of the one that is there. */
+int checkpoint_manifest_replace(int directory, const struct checkpoint_manifest *manifest);
 
 /* 0, or 1 after an error message, in which `path` names the directory. */
 int checkpoint_manifest_read(const char *path, struct checkpoint_manifest *ret_manifest);

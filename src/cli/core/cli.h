@@ -19,6 +19,7 @@ extern const struct subcommand run_subcommands[];    /* run */
 extern const struct subcommand
     limit_subcommands[]; /* limit, provision, terminate, suspend, evict, resume */
 extern const struct subcommand checkpoint_subcommands[]; /* checkpoint, restore */
+extern const struct subcommand pack_subcommands[];       /* pack */
 extern const struct subcommand manage_subcommands[];     /* server, namespace, partition, memory */
 extern const struct subcommand top_subcommands[];        /* top */
 extern const struct subcommand metrics_subcommands[];    /* metrics */
