@@ -254,14 +254,14 @@ static CUresult close_place(struct session *session, struct granule *granule, vo
 
 static CUresult copy_all(struct session *session, struct device_copy *copy)
 {
-    CUresult result = swap_for_each(session, false, open_place, NULL);
+    CUresult result = swap_for_each(session, SWAP_HERE, open_place, NULL);
 
     if (result == CUDA_SUCCESS)
         result = open_way(session, copy);
     if (result == CUDA_SUCCESS)
-        result = swap_for_each(session, false, copy_granule, copy);
+        result = swap_for_each(session, SWAP_HERE, copy_granule, copy);
     close_way(session, copy);
-    swap_for_each(session, false, close_place, NULL);
+    swap_for_each(session, SWAP_HERE, close_place, NULL);
     return result;
 }
 
@@ -306,5 +306,5 @@ static CUresult drop_copy(struct session *session, struct granule *granule, void
 
 void device_copies_drop(struct session *session, const struct device *from)
 {
-    swap_for_each(session, false, drop_copy, (void *)from);
+    swap_for_each(session, SWAP_HERE, drop_copy, (void *)from);
 }
