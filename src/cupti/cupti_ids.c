@@ -90,8 +90,11 @@ CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t per_t
     return CUPTI_SUCCESS;
 }
 
+/* NVIDIA's library does not know the default stream of no context. */
 CUptiResult cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t *ret_id)
 {
+    if (!context && !stream)
+        return CUPTI_ERROR_INVALID_STREAM;
     return cuptiGetStreamIdEx(context, stream, 0, ret_id);
 }
 

@@ -66,8 +66,11 @@ static void node_was_copied(const CUpti_GraphData *graph)
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                  const void *data)
 {
-    const CUpti_GraphData *graph = ((const CUpti_ResourceData *)data)->resourceDescriptor;
+    const CUpti_ResourceData *resource = data;
 
+    if (!resource) /* the callback of cuInit need not have any */
+        return;
+    const CUpti_GraphData *graph = resource->resourceDescriptor;
     if (cbid == CUPTI_CBID_RESOURCE_GRAPH_CREATED)
         graphs++;
     else if (cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED)

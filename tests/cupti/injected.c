@@ -50,7 +50,7 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 {
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
         read_call(data);
-    else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+    else if (domain == CUPTI_CB_DOMAIN_RESOURCE && data) /* that of cuInit need not have any */
         read_resource(cbid, data);
 }
 

@@ -146,6 +146,8 @@ static uint32_t stream_id(CUstream which)
 {
     uint32_t id = 0;
 
+    check(cuptiGetStreamId(NULL, NULL, &id) == CUPTI_ERROR_INVALID_STREAM,
+          "a stream of no context");
     MUST(cuptiGetStreamId(current(), which, &id));
     return id;
 }
