@@ -294,6 +294,12 @@ class Checkpoint(test_suspend.MovedMemory):
         directory, probe = self.small_file_system(), self.random_probe()
         self.assertEqual(probe.ask("hold 1 7"), FINE)
         place, store = directory + "/checkpoint", directory + "/store"
+        self.refused("is full", "checkpoint", "--store", store, probe.process.pid, place)
+        self.assertEqual(os.listdir(directory), ["store"])
+        self.fine("pack", "--clean", store)
+        self.fine("checkpoint", "--store", store, "--zstd", probe.process.pid, place)
+        self.is_packed(place)
+        shutil.rmtree(place)
         self.fine("checkpoint", "--detach", probe.process.pid, place)
         self.assertEqual(probe.ask("check"), FINE, self.logs())
         contents = self.read(place + "/memory")

@@ -74,15 +74,44 @@ static int publish(struct checkpoint_directory *checkpoint, struct checkpoint_ma
     return 1;
 }
 
+struct choice {
+    enum checkpoint_state state;
+    const char *store_path; /* or NULL */
+    bool compress;
+    struct chunk_store store; /* open when there is a path */
+};
+
 static int fill_directory(int fd, uint64_t name, struct checkpoint_directory *checkpoint,
-                          int envelope, struct checkpoint_manifest *manifest)
+                          int envelope, struct choice *choice, struct checkpoint_manifest *manifest)
 {
-    if (describe_client(fd, name, manifest) ||
-        order_contents(fd, name, manifest->state, envelope)) {
+    if (order_contents(fd, name, manifest->state, envelope) ||
+        (choice->store_path && checkpoint_pack_new(checkpoint, &choice->store, manifest))) {
         checkpoint_directory_remove(checkpoint);
         return 1;
     }
     return publish(checkpoint, manifest);
+}
+
+/* Of the host, by the kernel; 0 when that does not say. */
+static uint64_t available_bytes(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    unsigned long long kibibytes = 0;
+    char line[128];
+
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemAvailable: %llu", &kibibytes) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kibibytes << 10;
+}
+
+/* Then only chunks that are new are written to a disk. */
+static bool goes_through_memory(const struct choice *choice,
+                                const struct checkpoint_manifest *manifest)
+{
+    return choice->store_path && manifest->device_bytes < available_bytes() / 2;
 }
 
 /* CRIU can dump a process when its server has closed the last socket to it. */
@@ -103,43 +132,36 @@ static int await_end(int fd, uint64_t name)
     return is_there ? cli_fail("its server has not closed its sockets; server.log may say why") : 0;
 }
 
-static int make_checkpoint(uint64_t name, const char *path, enum checkpoint_state state)
+static int make_checkpoint(uint64_t name, const char *path, struct choice *choice)
 {
-    struct checkpoint_manifest manifest = {.state = state};
+    struct checkpoint_manifest manifest = {.state = choice->state};
     struct checkpoint_directory checkpoint;
     _cleanup_fd_ int fd = -1, envelope = -1;
 
-    if (daemon_connect(&fd) || checkpoint_directory_make(&checkpoint, path, &envelope))
+    if (daemon_connect(&fd) || describe_client(fd, name, &manifest) ||
+        checkpoint_directory_make(&checkpoint, path, goes_through_memory(choice, &manifest),
+                                  &envelope))
         return 1;
-    int status = fill_directory(fd, name, &checkpoint, envelope, &manifest);
+    int status = fill_directory(fd, name, &checkpoint, envelope, choice, &manifest);
     checkpoint_directory_close(&checkpoint);
-    return status || state != CHECKPOINT_DETACHED ? status : await_end(fd, name);
+    return status || choice->state != CHECKPOINT_DETACHED ? status : await_end(fd, name);
 }
 
-/* An error leaves the checkpoint as it is without a store. */
-static int make_packed(uint64_t name, const char *path, const char *store_path)
+static int make_packed(uint64_t name, const char *path, struct choice *choice)
 {
-    struct chunk_store store;
-
-    if (pack_open_store(&store, store_path, false))
+    if (pack_open_store(&choice->store, choice->store_path, choice->compress))
         return 1;
-    int status = make_checkpoint(name, path, CHECKPOINT_RUNNING);
-    if (!status)
-        status = checkpoint_pack(path, &store);
-    chunk_store_close(&store);
+    int status = make_checkpoint(name, path, choice);
+    chunk_store_close(&choice->store);
     return status;
 }
-
-struct choice {
-    enum checkpoint_state state;
-    const char *store; /* or NULL */
-};
 
 /* 0, or 2 after an error message. */
 static int take_option(int option, struct choice *choice)
 {
-    if (option == 't') {
-        choice->store = optarg;
+    if (option == 't' || option == 'z') {
+        choice->compress |= option == 'z';
+        choice->store_path = option == 't' ? optarg : choice->store_path;
         return 0;
     }
     if (option != 's' && option != 'd')
@@ -155,6 +177,7 @@ static int take_options(int argc, char **argv, struct choice *choice)
     static const struct option known[] = {{"stop", no_argument, NULL, 's'},
                                           {"detach", no_argument, NULL, 'd'},
                                           {"store", required_argument, NULL, 't'},
+                                          {"zstd", no_argument, NULL, 'z'},
                                           {NULL, 0, NULL, 0}};
     int option, status = 0;
 
@@ -175,11 +198,13 @@ static int run_checkpoint(int argc, char **argv)
         return cli_usage("which program, and into which directory?");
     if (text_to_u64(argv[optind], &name))
         return cli_usage("%s is not the process id of a program", argv[optind]);
-    if (choice.store && choice.state != CHECKPOINT_RUNNING)
+    if (choice.compress && !choice.store_path)
+        return cli_usage("--zstd is for the chunks of --store");
+    if (choice.store_path && choice.state != CHECKPOINT_RUNNING)
         return cli_usage("--store is for programs that go on; funnel pack packs the file of "
                          "another one when that has come back, or ended");
-    return choice.store ? make_packed(name, argv[optind + 1], choice.store)
-                        : make_checkpoint(name, argv[optind + 1], choice.state);
+    return choice.store_path ? make_packed(name, argv[optind + 1], &choice)
+                             : make_checkpoint(name, argv[optind + 1], &choice);
 }
 
 /* ---- restore ---- */
@@ -292,7 +317,8 @@ static int run_restore(int argc, char **argv)
 
 const struct subcommand checkpoint_subcommands[] = {
     {"checkpoint", "write the GPU memory of a program to a directory",
-     "Usage: funnel checkpoint [--stop | --detach | --store STORE] PID|ID DIRECTORY\n\n"
+     "Usage: funnel checkpoint [--stop | --detach] PID|ID DIRECTORY\n"
+     "       funnel checkpoint --store STORE [--zstd] PID|ID DIRECTORY\n\n"
      "Writes the memory of the program on the GPU to the new directory, which appears when it is\n"
      "complete. Then waits until the program has no work there, at most 30 seconds. The program\n"
      "stands still while what it has changed meanwhile is written, and goes on. What it has in\n"
@@ -301,7 +327,10 @@ const struct subcommand checkpoint_subcommands[] = {
      "                 restore, and outlives its server\n"
      "      --detach   the program leaves the server as well, so that CRIU can dump it. Its next\n"
      "                 CUDA call attaches it again, and the memory returns\n"
-     "      --store STORE  put the contents into chunks that checkpoints share, as funnel pack\n\n"
+     "      --store STORE  put the contents into chunks that checkpoints share, as funnel pack.\n"
+     "                 They go through host memory, if half of what is free suffices, and only\n"
+     "                 chunks that are new to the disk\n"
+     "      --zstd     compress chunks that are new\n\n"
      "Examples:\n  funnel checkpoint 4711 /scratch/4711\n"
      "  funnel checkpoint --stop 4711 /scratch/4711 && funnel restore /scratch/4711\n",
      run_checkpoint},

@@ -2,11 +2,13 @@
 /* See checkpoint_directory.h. */
 #include "checkpoint_directory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,22 +51,29 @@ static bool name_temporary(struct checkpoint_directory *checkpoint)
                        (int)(name - checkpoint->path), checkpoint->path, (int)length, name);
 }
 
+static int open_memory(const struct checkpoint_directory *checkpoint)
+{
+    if (checkpoint->in_host_memory)
+        return memfd_create("funnel-checkpoint", MFD_CLOEXEC);
+    return openat(checkpoint->directory, "memory", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
 static int open_files(struct checkpoint_directory *checkpoint)
 {
     checkpoint->directory = open(checkpoint->temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (checkpoint->directory < 0)
         return -errno;
-    checkpoint->memory =
-        openat(checkpoint->directory, "memory", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    checkpoint->memory = open_memory(checkpoint);
     return checkpoint->memory < 0 ? -errno : 0;
 }
 
 int checkpoint_directory_make(struct checkpoint_directory *checkpoint, const char *path,
-                              int *ret_envelope)
+                              bool in_host_memory, int *ret_envelope)
 {
     struct stat status;
 
-    *checkpoint = (struct checkpoint_directory){.path = path, .directory = -1, .memory = -1};
+    *checkpoint = (struct checkpoint_directory){
+        .path = path, .directory = -1, .memory = -1, .in_host_memory = in_host_memory};
     if (!lstat(path, &status))
         return fail_with(path, EEXIST);
     if (!name_temporary(checkpoint))
@@ -113,11 +122,26 @@ int checkpoint_directory_publish(struct checkpoint_directory *checkpoint,
     return error ? fail_with(checkpoint->path, -error) : 0;
 }
 
+static void remove_chunks(const struct checkpoint_directory *checkpoint)
+{
+    int fd = openat(checkpoint->directory, "chunks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *chunks = fd < 0 ? NULL : fdopendir(fd);
+
+    for (const struct dirent *entry; chunks && (entry = readdir(chunks));)
+        unlinkat(fd, entry->d_name, 0);
+    if (chunks)
+        closedir(chunks);
+    unlinkat(checkpoint->directory, "chunks", AT_REMOVEDIR);
+}
+
 void checkpoint_directory_remove(const struct checkpoint_directory *checkpoint)
 {
+    static const char *const files[] = {"memory", "manifest", "chunk-list", "chunk-list.new"};
+
     if (checkpoint->directory >= 0) {
-        unlinkat(checkpoint->directory, "memory", 0);
-        unlinkat(checkpoint->directory, "manifest", 0);
+        for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+            unlinkat(checkpoint->directory, files[i], 0);
+        remove_chunks(checkpoint);
     }
     rmdir(checkpoint->temporary);
 }

@@ -15,12 +15,14 @@ struct checkpoint_directory {
     const char *path; /* what it becomes */
     char temporary[PATH_MAX];
     int directory, memory; /* descriptors of it, and of its file "memory" */
+    bool in_host_memory;   /* that has no name: the contents will be in chunks */
 };
 
-/* Makes it beside its later place, which must be free. *ret_envelope has descriptors of the file,
+/* Makes it beside its later place, which must be free. The file has a name in it, or is in host
+ * memory. *ret_envelope has descriptors of the file,
  * as SUSPEND_CLIENT takes it; the caller closes it. 0, or 1 after an error message. */
 int checkpoint_directory_make(struct checkpoint_directory *checkpoint, const char *path,
-                              int *ret_envelope);
+                              bool in_host_memory, int *ret_envelope);
 
 /* Writes the manifest, which gets the size of the memory, and gives the directory its name. Until
  * then it can be removed. 0, or 1 after an error message. */

@@ -54,8 +54,10 @@ void checkpoint_manifest_fill(struct checkpoint_manifest *manifest, const struct
     text_copy(manifest->command, sizeof(manifest->command), client->row.identity.command);
     strftime(manifest->created, sizeof(manifest->created), "%Y-%m-%dT%H:%M:%SZ",
              gmtime_r(&now, &parts));
-    for (unsigned i = 0; i < server->device_count && i < CHECKPOINT_DEVICES_MAX; i++)
+    for (unsigned i = 0; i < server->device_count && i < CHECKPOINT_DEVICES_MAX; i++) {
         add_device(manifest, &server->devices[i]);
+        manifest->device_bytes += client->row.memory_used[i];
+    }
 }
 
 /* ---- writing ---- */

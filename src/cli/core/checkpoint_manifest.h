@@ -27,6 +27,7 @@ struct checkpoint_manifest {
     uint64_t memory_size; /* bytes of the file "memory" */
     bool is_packed;       /* that is in chunks: cli/pack */
     uint64_t list_checksum;
+    uint64_t device_bytes; /* on its devices when it was asked; not in the file */
     char release[24], created[32], command[256];
     struct checkpoint_device devices[CHECKPOINT_DEVICES_MAX];
     unsigned device_count;

@@ -119,19 +119,22 @@ static int put_chunks(struct packed *packed, struct chunk_store *store, uint64_t
     return error;
 }
 
-/* From the new manifest on the chunks count. */
-static int change_form(struct packed *packed, struct checkpoint_manifest *manifest)
+static int make_chunks(struct packed *packed, struct chunk_store *store,
+                       struct checkpoint_manifest *manifest)
 {
-    int error = chunk_list_write(&packed->list, packed->directory, &manifest->list_checksum);
+    int error = open_chunks(packed);
 
+    if (!error)
+        error = put_chunks(packed, store, manifest->memory_size);
+    if (!error)
+        error = chunk_list_write(&packed->list, packed->directory, &manifest->list_checksum);
     manifest->is_packed = true;
-    if (!error)
-        error = sync_all(packed);
-    if (!error)
-        error = checkpoint_manifest_replace(packed->directory, manifest);
-    if (error)
-        return error;
-    return unlinkat(packed->directory, "memory", 0) ? -errno : 0;
+    return error ? error : sync_all(packed);
+}
+
+static int remove_memory(const struct packed *packed)
+{
+    return unlinkat(packed->directory, "memory", 0) && errno != ENOENT ? -errno : 0;
 }
 
 static int pack(struct packed *packed, struct chunk_store *store,
@@ -140,10 +143,10 @@ static int pack(struct packed *packed, struct chunk_store *store,
     int error = open_memory(packed, manifest->memory_size);
 
     if (!error)
-        error = open_chunks(packed);
+        error = make_chunks(packed, store, manifest);
     if (!error)
-        error = put_chunks(packed, store, manifest->memory_size);
-    return error ? error : change_form(packed, manifest);
+        error = checkpoint_manifest_replace(packed->directory, manifest);
+    return error ? error : remove_memory(packed);
 }
 
 static int fail_to_pack(const struct packed *packed, const struct chunk_store *store, int error)
@@ -159,9 +162,9 @@ static int fail_to_pack(const struct packed *packed, const struct chunk_store *s
         return cli_fail("%s and %s must be on the same file system", store->path, packed->path);
     case -ENOSPC:
     case -EDQUOT:
-        return cli_fail("%s: the file system is full, or a quota of it is reached. %s is as it "
-                        "was; funnel pack --clean %s frees what was written",
-                        store->path, packed->path, store->path);
+        return cli_fail("%s: the file system is full, or a quota of it is reached; funnel pack "
+                        "--clean %s frees what was written in vain",
+                        store->path, store->path);
     case -EEXIST:
         return cli_fail("%s has other contents with the hash %s; use another store", store->path,
                         packed->name);
@@ -209,6 +212,36 @@ int checkpoint_pack(const char *path, struct chunk_store *store)
     int status = error ? fail_to_pack(&packed, store, error) : 0;
     if (!error)
         print_totals(path, &before, store);
+    close_all(&packed);
+    return status;
+}
+
+static int pack_new(struct packed *packed, struct chunk_store *store,
+                    struct checkpoint_manifest *manifest)
+{
+    struct stat status;
+    int error = fstat(packed->memory, &status) ? -errno : chunk_buffers_init(&packed->buffers);
+
+    manifest->memory_size = error ? 0 : (uint64_t)status.st_size;
+    if (!error)
+        error = make_chunks(packed, store, manifest);
+    return error ? error : remove_memory(packed);
+}
+
+int checkpoint_pack_new(const struct checkpoint_directory *checkpoint, struct chunk_store *store,
+                        struct checkpoint_manifest *manifest)
+{
+    const struct chunk_store before = *store;
+    struct packed packed = {.path = checkpoint->path,
+                            .directory = checkpoint->directory,
+                            .memory = checkpoint->memory,
+                            .chunks = -1};
+    int error = pack_new(&packed, store, manifest);
+    int status = error ? fail_to_pack(&packed, store, error) : 0;
+
+    if (!error)
+        print_totals(checkpoint->path, &before, store);
+    packed.directory = packed.memory = -1; /* they are the caller's */
     close_all(&packed);
     return status;
 }

@@ -8,12 +8,16 @@
  */
 #pragma once
 
-#include "checkpoint_manifest.h"
+#include "checkpoint_directory.h"
 #include "chunk_store.h"
 
 /* Puts the contents into the store. Refuses a checkpoint whose file a process has open, since a
  * program, or CRIU, needs it by its name. */
 int checkpoint_pack(const char *path, struct chunk_store *store);
+
+/* The same with a checkpoint that has no name yet. An error leaves it to be removed. */
+int checkpoint_pack_new(const struct checkpoint_directory *checkpoint, struct chunk_store *store,
+                        struct checkpoint_manifest *manifest);
 
 /* Makes the file "memory" from the chunks again, which stay. */
 int checkpoint_unpack(const char *path, const struct checkpoint_manifest *manifest);
