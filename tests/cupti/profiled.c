@@ -12,6 +12,7 @@
  *     profiled refused    errors
  *     profiled period     buffers that come back without a flush
  *     profiled lost       no buffer when records come
+ *     profiled overhead   that a flush has a record
  *     profiled moved      goes on when a line of input says that its server has ended
  */
 #include <cupti.h>
@@ -470,6 +471,21 @@ static void test_lost(void)
     printf("%s\n", dropped && !record_count ? "lost" : "kept");
 }
 
+/* A flush is recorded when it has ended, so the next one brings it. */
+static void test_overhead(void)
+{
+    begin();
+    MUST(cuptiActivityRegisterCallbacks(request, complete));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD));
+    for (unsigned i = 0; i < 2; i++) {
+        launch(small_kernel, 1, 1, 0);
+        MUST(cuCtxSynchronize());
+        MUST(cuptiActivityFlushAll(0));
+    }
+    printf("%s\n", count_kind(CUPTI_ACTIVITY_KIND_OVERHEAD) ? "some" : "none");
+}
+
 static void test_moved(void)
 {
     unsigned before;
@@ -523,7 +539,7 @@ static const struct {
     {"work", test_work},       {"graph", test_graph},         {"threads", test_threads},
     {"many", test_many},       {"callbacks", test_callbacks}, {"clock", test_clock},
     {"refused", test_refused}, {"moved", test_moved},         {"period", test_period},
-    {"lost", test_lost},
+    {"lost", test_lost},       {"overhead", test_overhead},
 };
 
 int main(int argc, char **argv)
@@ -533,7 +549,7 @@ int main(int argc, char **argv)
             tests[i].run();
             return 0;
         }
-    fprintf(stderr,
-            "usage: profiled work|graph|threads|many|callbacks|clock|refused|moved|period|lost\n");
+    fprintf(stderr, "usage: profiled "
+                    "work|graph|threads|many|callbacks|clock|refused|moved|period|lost|overhead\n");
     return 2;
 }

@@ -105,6 +105,11 @@ GRAPHS = """1 graph, 3 nodes captured
 4 kernels, 1 memsets, 5 nodes
 2 execs, 2 ended
 """
+LOOP = """dropped 0
+0 kernels, 0 graphs
+dropped 0
+0 kernels, 1 graphs
+"""
 PEERS = """dropped 0
 copy kind 10 of 65536 from 0 to 1
 copy kind 10 of 32768 from 1 to 0
@@ -288,6 +293,12 @@ class Profiling(harness.TestCase):
     def test_kinds_of_records(self):
         self.assert_prints(self.begin(sys.executable, "-c", KINDS), ACCEPTED)
 
+    def test_graph_with_conditional_nodes(self):
+        self.assert_prints(self.run_test("looped"), LOOP)
+
+    def test_overhead(self):
+        self.assert_prints(self.profiled("overhead"), "some\n")
+
     def test_program_without_a_buffer(self):
         self.assert_prints(self.profiled("lost"), "lost\n")
 
@@ -319,8 +330,9 @@ class Profiling(harness.TestCase):
         given = process.communicate()[0]
         self.assertIn("cupti13/libcupti.so.13", given)
         self.assertRegex(given, "TRITON_CUPTI_LIB_PATH=.*/cupti12\n")
-        process = self.begin("env", options=())
-        self.assertNotIn("libcupti", process.communicate()[0])
+        for options in ((), ("--profile", "--direct")):
+            process = self.begin("env", options=options)
+            self.assertNotIn("libcupti", process.communicate()[0])
 
 
 if __name__ == "__main__":
