@@ -98,6 +98,7 @@ bool window_claim_exists(struct claims *claims, uint64_t base)
     return false;
 }
 
+/* Another server must find the claim of a living client at any time, so that is never taken. */
 static struct claim *take_free(struct claims *claims)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++)
@@ -106,7 +107,7 @@ static struct claim *take_free(struct claims *claims)
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         struct claim *claim = &claims->claim[i];
 
-        if (!take_place(claim, CLAIM_SET))
+        if (!is_set(claim) || !is_stale(claim) || !take_place(claim, CLAIM_SET))
             continue;
         if (is_stale(claim))
             return claim;

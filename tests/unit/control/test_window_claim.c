@@ -2,6 +2,9 @@
 /* The table of windows: only who has the token gets the window again, also in the next table. */
 #include "window_claim.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "claims.h"
@@ -73,6 +76,42 @@ static void test_no_table(void **state)
     window_claim_drop(NULL, own, BASE);
 }
 
+static void fill_table(struct claims *claims)
+{
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        claims->claim[i].pid = getpid();
+        claims->claim[i].base = BASE;
+        claims->claim[i].token[1] = 1;
+        atomic_store(&claims->claim[i].state, CLAIM_SET);
+    }
+    memcpy(claims->claim[CLAIMS_MAX / 2].token, own, sizeof(own));
+}
+
+static atomic_bool is_searched;
+
+static void *search_room(void *claims)
+{
+    for (unsigned i = 0; i < 100; i++)
+        window_claim_set(claims, other, 2 * BASE, getpid());
+    atomic_store(&is_searched, true);
+    return NULL;
+}
+
+/* Another server looks for a claim that is stale, in a full table. */
+static void test_a_living_client_is_found_at_any_time(void **state)
+{
+    struct claims *claims = make_table();
+    pthread_t searcher;
+
+    fill_table(claims);
+    assert_int_equal(pthread_create(&searcher, NULL, search_room, claims), 0);
+    while (!atomic_load(&is_searched))
+        assert_true(window_claim_is_proven(claims, own, BASE));
+    pthread_join(searcher, NULL);
+    assert_false(window_claim_is_proven(claims, other, 2 * BASE));
+    shm_unmap(claims, sizeof(*claims));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +119,7 @@ int main(void)
         cmocka_unit_test(test_no_token),
         cmocka_unit_test(test_next_table),
         cmocka_unit_test(test_no_table),
+        cmocka_unit_test(test_a_living_client_is_found_at_any_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
