@@ -52,8 +52,10 @@
 /* After that it asks no more for a while: a program may load code a thousand times. */
 #define REFUSED_PAUSE_NS (5 * NS_PER_SEC)
 
-/* It waits so long for an order: another lane may have to start. */
+/* It waits so long for an order: another lane may have to start. A daemon that says nothing until
+ * then, because it is stopped, is not asked again so soon. */
 #define ORDER_TIMEOUT_NS (10 * NS_PER_SEC)
+#define SILENT_PAUSE_NS (60 * NS_PER_SEC)
 
 /* For how long the first planned move waits for the work that the server has read; each further one
  * waits twice as long. Other threads may have to call the library for that work to end, so there is
@@ -296,18 +298,20 @@ static bool ask_for_order(void)
     return is_asked;
 }
 
-/* Whether there is one. The daemon gives it when the other lane is ready. */
-static bool await_order(void)
+/* Whether there is one. The daemon gives it when the other lane is ready. A silent one is given up.
+ */
+static bool await_order(bool *ret_silent)
 {
     const struct timespec interval = {.tv_nsec = LEAVE_POLL_NS};
     struct channel *channel = &client->channel;
     uint64_t until = clock_ns() + ORDER_TIMEOUT_NS;
 
+    *ret_silent = false;
     call_park();
     while (channel_leave(channel) == LEAVE_PENDING && channel_alive(channel) &&
            channel_error(channel) == CUDA_SUCCESS) {
         if (clock_ns() > until)
-            channel_leave_change(channel, LEAVE_PENDING, LEAVE_NONE);
+            *ret_silent = channel_leave_change(channel, LEAVE_PENDING, LEAVE_NONE);
         nanosleep(&interval, NULL);
     }
     call_unpark_when_open();
@@ -319,12 +323,13 @@ static void consider_better_lane(void)
 {
     const struct timespec pause = {.tv_nsec = ASK_PAUSE_NS};
     uint64_t until = clock_ns() + ASK_TIMEOUT_NS;
+    bool is_silent;
 
     if (clock_ns() < recovery.next_wish)
         return;
-    while (ask_for_order() && !await_order()) {
-        if (clock_ns() >= until) {
-            recovery.next_wish = clock_ns() + REFUSED_PAUSE_NS;
+    while (ask_for_order() && !await_order(&is_silent)) {
+        if (is_silent || clock_ns() >= until) {
+            recovery.next_wish = clock_ns() + (is_silent ? SILENT_PAUSE_NS : REFUSED_PAUSE_NS);
             break;
         }
         nanosleep(&pause, NULL);
