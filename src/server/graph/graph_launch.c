@@ -119,13 +119,15 @@ static CUresult launch_graph(const struct graph *graph, struct stream *stream)
     return result != CUDA_SUCCESS ? result : graph_note_launch(graph, stream);
 }
 
-static void announce_all(const struct graph *graph, struct stream *stream)
+static void announce_all(struct session *session, const struct graph *graph, struct stream *stream)
 {
-    stream->session->limits_used[graph->device->ordinal] |= graph->uses;
+    if (graph->uses & FUNCTION_MAY_PRINT)
+        print_checkpoint_open(stream);
+    session->limits_used[graph->device->ordinal] |= graph->uses;
     for (unsigned i = 0; i < graph->formats.count; i++)
-        device_printf_begin(stream, graph->formats.each[i]);
+        device_printf_begin(session, graph->device, graph->formats.each[i]);
     if (graph->formats.has_unknown)
-        device_printf_begin(stream, NULL);
+        device_printf_begin(session, graph->device, NULL);
 }
 
 CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphLaunch *in,
@@ -137,7 +139,7 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
         launch_record(session, graph->kernel_count, graph->last->handle, graph->last->name);
     stream_note_kernel(hStream, graph->widest);
     if (result == CUDA_SUCCESS)
-        announce_all(graph, hStream);
+        announce_all(session, graph, hStream);
     if (result == CUDA_SUCCESS)
         result = launch_graph(graph, hStream);
     return stream_end(hStream, in->seq, result);

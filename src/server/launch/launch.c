@@ -127,22 +127,26 @@ CUresult launch_with(const struct launch *launch, const struct stream *stream,
                                    params_size ? extra : NULL);
 }
 
-static void announce_function(struct stream *stream, const struct function *function)
+static void announce_function(struct session *session, const struct function *function)
 {
-    function_note_uses(stream->session, function);
+    function_note_uses(session, function);
     if (function_may_print(function))
-        device_printf_begin(stream, function_formats(function));
+        device_printf_begin(session, function->module->device, function_formats(function));
 }
 
-CUresult launch_begin(struct stream *stream, const struct launch *launches, unsigned count,
-                      uint32_t uses, CUresult result)
+CUresult launch_begin(struct session *session, struct stream *stream, const struct launch *launches,
+                      unsigned count, uint32_t uses)
 {
     stream_note_kernel(stream, launches[count - 1].shape.grid);
-    if (result == CUDA_SUCCESS)
-        result = stream_begin_work(stream);
-    for (unsigned i = 0; i < count && uses && result == CUDA_SUCCESS; i++)
-        announce_function(stream, launches[i].function);
-    return result;
+    CUresult result = stream_begin_work(stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (uses & FUNCTION_MAY_PRINT)
+        print_checkpoint_open(stream);
+    for (unsigned i = 0; i < count && uses; i++)
+        announce_function(session, launches[i].function);
+    return CUDA_SUCCESS;
 }
 
 CUresult launch_plain(const struct launch *launch, const struct stream *stream)
@@ -168,7 +172,8 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
                                           in->attributes_size, attributes, &count);
     launch_read(&launch, in, f);
     launch_record(session, 1, in->f, f->name);
-    result = launch_begin(hStream, &launch, 1, f->uses, result);
+    if (result == CUDA_SUCCESS)
+        result = launch_begin(session, hStream, &launch, 1, f->uses);
     if (result == CUDA_SUCCESS)
         result = launch_with(&launch, hStream, attributes, count);
     return stream_end(hStream, 0, result);

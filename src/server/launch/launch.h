@@ -66,6 +66,6 @@ CUresult launch_with(const struct launch *launch, const struct stream *stream,
 CUresult launch_plain(const struct launch *launch, const struct stream *stream);
 
 /* Before launches of kernels with `uses` (function.h) together: lets the stream begin its work, and
- * says what the kernels use. A result other than CUDA_SUCCESS is returned. */
-CUresult launch_begin(struct stream *stream, const struct launch *launches, unsigned count,
-                      uint32_t uses, CUresult result);
+ * says what the kernels use. What the driver says. */
+CUresult launch_begin(struct session *session, struct stream *stream, const struct launch *launches,
+                      unsigned count, uint32_t uses);

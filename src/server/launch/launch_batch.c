@@ -161,13 +161,14 @@ static bool fills_device(const struct stream *stream, const struct launch *launc
     return blocks > (uint64_t)sms;
 }
 
-static bool launch_fenced(struct stream *stream, const struct launch *launch, uint32_t seq)
+static bool launch_fenced(struct session *session, struct stream *stream,
+                          const struct launch *launch, uint32_t seq)
 {
     if (stream->launch->fence_path_probe.path != FENCE_BY_KERNEL || !takes_fence_kernel(stream) ||
         fills_device(stream, launch))
         return false;
-    launch_record(stream->session, 0, launch->function->handle, launch->function->name);
-    return launch_begin(stream, launch, 1, launch->function->uses, CUDA_SUCCESS) == CUDA_SUCCESS &&
+    launch_record(session, 0, launch->function->handle, launch->function->name);
+    return launch_begin(session, stream, launch, 1, launch->function->uses) == CUDA_SUCCESS &&
            fence_kernel_behind(stream, launch, seq);
 }
 
@@ -186,7 +187,8 @@ static bool launch_with_fence(struct session *session, struct stream *stream, ui
     stream->launch->fence_path_probe.seq = seq;
     stream->launch->fence_path_probe.since =
         stream->launch->fence_path_probe.path == FENCE_BY_DRIVER ? now : 0;
-    if (batch->count != 1 || batch->stream != stream || !launch_fenced(stream, launch, seq))
+    if (batch->count != 1 || batch->stream != stream ||
+        !launch_fenced(session, stream, launch, seq))
         return false;
     stream->launch->fence_path_probe.since = now;
     batch->count = 0;
@@ -222,8 +224,7 @@ bool launch_batch_flush(struct session *session)
     const struct function *last = batch->launches[count - 1].function;
     launch_record(session, count, last->handle, last->name);
 
-    CUresult result =
-        launch_begin(batch->stream, batch->launches, count, batch->uses, CUDA_SUCCESS);
+    CUresult result = launch_begin(session, batch->stream, batch->launches, count, batch->uses);
     if (result == CUDA_SUCCESS)
         launch_all(session, batch->stream, batch->launches, count);
     else

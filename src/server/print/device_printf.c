@@ -90,15 +90,14 @@ static void add_formats(struct printf_client *client, unsigned context,
 }
 
 /* A client that sees a kernel's fence also sees that its output is pending. */
-void device_printf_begin(struct stream *stream, struct print_formats *formats)
+void device_printf_begin(struct session *session, const struct device *device,
+                         struct print_formats *formats)
 {
-    const unsigned context = stream->device->ordinal;
-    struct printf_client *client = &stream->session->printf->clients[context];
+    struct printf_client *client = &session->printf->clients[device->ordinal];
 
     if (!print_format_set_has(&client->formats, formats))
-        add_formats(client, context, formats);
-    set_pending(stream->session, true);
-    print_checkpoint_open(stream);
+        add_formats(client, device->ordinal, formats);
+    set_pending(session, true);
 }
 
 /* ---- collecting ---- */

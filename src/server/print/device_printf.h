@@ -11,11 +11,11 @@
 #include "server.h"
 #include "session.h"
 
-struct stream;
-
-/* Session thread: before a launch of kernels that may print, after stream_begin_work(). `formats`
- * are those of their library; NULL = unknown. Waits for no other client. */
-void device_printf_begin(struct stream *stream, struct print_formats *formats);
+/* Session thread: before a launch of kernels that may print there, after stream_begin_work().
+ * `formats` are those of their library; NULL = unknown. Waits for no other client. Their stream
+ * is told by print_checkpoint_open(). */
+void device_printf_begin(struct session *session, const struct device *device,
+                         struct print_formats *formats);
 
 /* Session thread: collects the output of the client's kernels. Returns whether they are done in all
  * contexts, so that no more output can come. */

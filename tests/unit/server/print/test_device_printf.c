@@ -129,7 +129,8 @@ static void print_step(const char *step)
 
 static void launch_in(struct stream *stream, struct print_formats *formats)
 {
-    device_printf_begin(stream, formats);
+    device_printf_begin(stream->session, stream->device, formats);
+    print_checkpoint_open(stream);
     fence_expect_work(stream);
 }
 
@@ -419,7 +420,8 @@ static void *print_in_rounds(void *context)
     struct print_formats *formats = print_formats_create(stream == &scene.others ? "o" : "s", 2);
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        device_printf_begin(stream, formats);
+        device_printf_begin(stream->session, stream->device, formats);
+        print_checkpoint_open(stream);
         print_letter(stream == &scene.others ? 'o' : 's');
         if (round % 3 == 0)
             serve_fnPrintfTake(stream->session, &in);
