@@ -11,7 +11,6 @@
 #include "copy_state.h"
 #include "fence.h"
 #include "log.h"
-#include "window.h"
 
 #define NUMBERS 65536u
 
@@ -71,7 +70,6 @@ CUresult copy_fence_write(struct stream *stream, uint32_t seq)
     if (!numbers || !stream->driver || !upper_half_stays(stream, seq))
         return fence_write(stream, seq);
     fence_expect(stream, seq);
-    return driver.cuMemcpyDtoHAsync_v2(window_fence(stream->session->window, stream->word),
-                                       numbers + (seq % NUMBERS) * sizeof(uint16_t),
+    return driver.cuMemcpyDtoHAsync_v2(stream->fence, numbers + (seq % NUMBERS) * sizeof(uint16_t),
                                        sizeof(uint16_t), stream->driver);
 }

@@ -34,7 +34,7 @@ bool shared_copy_stream_usable(const struct stream *stream)
         stream_is_confined(stream))
         return false;
     list_for_each (struct stream, other, session_device_streams(session, stream->device), link) {
-        if (fence_pending(session, other->word) && !(other == stream && follows_shared_copy(other)))
+        if (fence_pending(other) && !(other == stream && follows_shared_copy(other)))
             return false;
     }
     return true;

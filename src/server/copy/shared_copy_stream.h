@@ -15,7 +15,7 @@ void shared_copy_stream_open(struct device *device);
 /* Whether a copy may use the shared stream in place of this one. This stream and the client's other
  * streams of the device must be idle, or wait only for the shared stream. The session's work must
  * not be timed, because events around it are in the client's own stream. Called before
- * stream_begin(), by the session's thread. */
+ * stream_begin_brief(), by the session's thread. */
 bool shared_copy_stream_usable(const struct stream *stream);
 
 /* Copies in the shared stream, and lets `stream` wait for it. The ranges are checked, and the

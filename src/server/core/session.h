@@ -54,7 +54,7 @@ struct session {
     struct list link; /* in server->sessions: the main thread's, under the server's lock */
     _Atomic enum session_phase phase;
     atomic_bool stop;    /* the thread shall end: any thread sets it */
-    atomic_bool at_rest; /* session_is_at_rest() */
+    atomic_bool at_rest; /* session_is_at_rest(): suspend.h */
     struct {
         atomic_uint count;          /* of suspensions, a lingering one included */
         atomic_uint_fast64_t until; /* clock_ns(): by then the session goes on all the same */
@@ -114,19 +114,6 @@ static inline void *session_lookup(const struct session *session, enum wire_hand
 
 /* Takes an object out of the handle table. The object itself stays the caller's. */
 void session_remove(struct session *session, enum wire_handle kind, uint64_t handle);
-
-/* Does the session's thread wait: for a command, for its stream's turn, or because the session is
- * suspended? Whatever the thread did before it came to rest is then visible to the asker. */
-static inline bool session_is_at_rest(const struct session *session)
-{
-    return atomic_load_explicit(&session->at_rest, memory_order_acquire);
-}
-
-/* The session's thread alone calls this. Partner: session_is_at_rest(). */
-static inline void session_set_at_rest(struct session *session, bool at_rest)
-{
-    atomic_store_explicit(&session->at_rest, at_rest, memory_order_release);
-}
 
 /* Makes a device's context the thread's current one. After session_enter() the client counts as a
  * user of the device; session_visit() is for purposes of the server's own. */

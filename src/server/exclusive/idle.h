@@ -20,13 +20,13 @@ struct work_progress {
 
 typedef void idle_visit(void *context, CUstream stream);
 
-/* Both are called on any thread, under the server's lock. */
 struct idle_source {
-    /* Calls `visit` for each stream of the session in the device's context, which is current, that
-     * has work. The streams live meanwhile. */
+    /* On any thread, under the server's lock: calls `visit` for each stream of the session in the
+     * device's context, which is current, that has work. The streams live meanwhile. */
     void (*visit_busy)(const struct session *session, const struct device *device,
                        idle_visit *visit, void *context);
-    struct work_progress (*progress)(const struct session *session);
+    struct work_progress (*progress)(const struct session *session); /* the same */
+    void (*look)(struct session *session); /* on its thread: brings its progress up to date */
 };
 
 /* Before there are sessions. The source stays the caller's. */

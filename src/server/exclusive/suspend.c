@@ -5,10 +5,12 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "idle.h"
 #include "server.h"
 #include "session.h"
 
 #define REST_PAUSE_NS (20 * NS_PER_US)
+#define SUSPENDED_PAUSE_NS (100 * NS_PER_US)
 
 /* An exclusive call takes some milliseconds. */
 #define ADMIT_PAUSE_NS (100 * NS_PER_US)
@@ -41,6 +43,16 @@ void suspend_session(struct exclusive_call *call, struct session *session, uint6
         return;
     call->suspended[call->count++] = (struct suspended_session){session->id, until};
     atomic_fetch_add_explicit(&session->suspended.count, 1, memory_order_release);
+}
+
+bool session_is_at_rest(const struct session *session)
+{
+    return atomic_load_explicit(&session->at_rest, memory_order_acquire);
+}
+
+void session_set_at_rest(struct session *session, bool at_rest)
+{
+    atomic_store_explicit(&session->at_rest, at_rest, memory_order_release);
 }
 
 static bool adds_no_work(const struct session *session)
@@ -141,13 +153,25 @@ void suspend_all_end(struct server *server, struct exclusive_call *call)
 
 bool session_is_suspended(struct session *session)
 {
-    if (!atomic_load_explicit(&session->suspended.count, memory_order_acquire))
+    if (!atomic_load_explicit(&session->suspended.count, memory_order_acquire) || session->stop)
         return false;
     if (clock_ns() < session->suspended.until)
         return true;
     if (atomic_exchange(&session->suspended.lingers, false))
         resume_session(session);
     return false;
+}
+
+void suspend_await_end(struct session *session)
+{
+    const struct timespec pause = {.tv_nsec = SUSPENDED_PAUSE_NS};
+
+    while (session_is_suspended(session)) {
+        session_set_at_rest(session, true);
+        nanosleep(&pause, NULL);
+        session->server->idle.source->look(session);
+    }
+    session_set_at_rest(session, false);
 }
 
 /* ---- admission ---- */

@@ -32,8 +32,19 @@ void suspend_linger(struct server *server, struct exclusive_call *call);
 void suspend_all(struct server *server, struct exclusive_call *call, uint64_t timeout_ns);
 void suspend_all_end(struct server *server, struct exclusive_call *call);
 
-/* On the session's thread. */
+/* Does the session's thread wait: for a command, for its stream's turn, or because the session is
+ * suspended? Whatever the thread did before it came to rest is then visible to the asker. */
+bool session_is_at_rest(const struct session *session);
+
+/* On the session's thread. Partner: session_is_at_rest(). */
+void session_set_at_rest(struct session *session, bool at_rest);
+
+/* On the session's thread: whether it shall run no further command for now. */
 bool session_is_suspended(struct session *session);
+
+/* On the session's thread, at rest or not: waits, at rest, while the session is suspended. The
+ * others see meanwhile how far its work comes. The session is not at rest afterwards. */
+void suspend_await_end(struct session *session);
 
 /* From the first to the second, no client that has just attached begins its work. Its first kernel
  * may be long, and the exclusive call would wait for it. Both take the server's lock. */

@@ -15,7 +15,6 @@
 #include "log.h"
 #include "own_kernel.h"
 #include "stream.h"
-#include "window.h"
 
 #define NAME "funnel_fence"
 
@@ -109,7 +108,7 @@ static struct params next_params(struct stream *stream, uint32_t seq)
     bool counts = stream->launch->fence_counter && stream->launch->fence_counter_value &&
                   stream->launch->fence_counter_value + 1 == seq;
     return (struct params){
-        .word = (uintptr_t)window_fence(stream->session->window, stream->word),
+        .word = (uintptr_t)stream->fence,
         .fence_counter = stream->launch->fence_counter,
         .seq = counts ? 0 : seq,
     };

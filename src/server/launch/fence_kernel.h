@@ -21,5 +21,5 @@ void fence_kernel_load(struct device *device);
 void fence_kernel_unload(struct device *device);
 
 /* Session thread: launches a kernel and its fence with one call. False when that needs two calls.
- * stream_begin() has been called. */
+ * stream_begin_brief() has been called. */
 bool fence_kernel_behind(struct stream *stream, const struct launch *launch, uint32_t seq);

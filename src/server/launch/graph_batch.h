@@ -50,7 +50,7 @@ struct graph_batches {
 };
 
 /* Launches the first of `count` kernels as one batch. Returns how many, or 0 when they have to be
- * launched one by one. The caller has called stream_begin(). */
+ * launched one by one. The caller has called stream_begin_brief(). */
 unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
                               const struct launch *launches, unsigned count);
 

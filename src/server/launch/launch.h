@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Launches by themselves, and what they have in common with those of graphs. Functions are the
- * session thread's; stream_begin() has been called where a stream is given.
+ * session thread's; stream_begin_brief() has been called where a stream is given.
  */
 #pragma once
 

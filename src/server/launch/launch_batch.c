@@ -246,5 +246,5 @@ CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
     if (session->launch->batch.count == 1)
         count_lone(session, -1); /* it has a fence */
     launch_batch_flush(session);
-    return stream_end(hStream, in->seq, stream_begin(hStream));
+    return stream_end(hStream, in->seq, stream_begin_brief(hStream));
 }

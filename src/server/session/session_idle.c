@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "device_printf.h"
 #include "stream.h"
+#include "suspend.h"
 
 #define PAUSE_NS (200 * NS_PER_US)
 

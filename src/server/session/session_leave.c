@@ -15,6 +15,7 @@
 #include "server_life.h"
 #include "session_idle.h"
 #include "session_life.h"
+#include "suspend.h"
 
 #define PAUSE_NS (200 * NS_PER_US)
 

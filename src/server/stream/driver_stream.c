@@ -8,7 +8,6 @@
 #include "lending.h"
 #include "log.h"
 #include "sm_share.h"
-#include "stream_order.h"
 #include "stream_state.h"
 
 /* A client below normal priority gets the lowest one; the others keep one level above it, and

@@ -9,7 +9,6 @@
 #include "driver_stream.h"
 #include "loader.h"
 #include "refused_objects.h"
-#include "stream_order.h"
 #include "stream_state.h"
 
 static bool has_work(const struct stream *stream)

@@ -92,7 +92,7 @@ CUresult serve_cuEventRecordWithFlags(struct session *session,
                                       const struct wire_cuEventRecordWithFlags *in,
                                       struct event *hEvent, struct stream *hStream)
 {
-    CUresult result = stream_begin(hStream);
+    CUresult result = stream_begin_brief(hStream);
 
     if (result == CUDA_SUCCESS)
         result = record(hEvent, hStream);
@@ -103,7 +103,7 @@ CUresult serve_cuStreamWaitEvent(struct session *session, const struct wire_cuSt
                                  struct stream *hStream, struct event *hEvent)
 {
     CUevent awaited = event_driver(hEvent);
-    CUresult result = stream_begin(hStream);
+    CUresult result = stream_begin_brief(hStream);
 
     if (result == CUDA_SUCCESS)
         result = awaited ? driver.cuStreamWaitEvent(hStream->driver, awaited, 0)

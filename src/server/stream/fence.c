@@ -17,53 +17,52 @@
 #include "stream_state.h"
 #include "window.h"
 
-uint32_t fence_value(const struct window *window, uint32_t word)
+uint32_t fence_value(const struct stream *stream)
 {
-    return atomic_load_explicit(window_fence(window, word), memory_order_acquire);
+    return atomic_load_explicit(stream->fence, memory_order_acquire);
 }
 
-void fence_write_now(const struct window *window, uint32_t word, uint32_t seq)
+void fence_write_now(const struct stream *stream, uint32_t seq)
 {
-    _Atomic uint32_t *fence = window_fence(window, word);
-
-    atomic_store_explicit(fence, seq, memory_order_release);
-    futex_wake(fence, INT_MAX);
+    atomic_store_explicit(stream->fence, seq, memory_order_release);
+    futex_wake(stream->fence, INT_MAX);
 }
 
 void fence_expect_work(struct stream *stream)
 {
-    struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
-
-    atomic_store_explicit(&in_flight->unfenced, 1, memory_order_relaxed);
+    atomic_store_explicit(&stream->in_flight->unfenced, 1, memory_order_relaxed);
 }
 
 void fence_expect(struct stream *stream, uint32_t seq)
 {
-    struct in_flight *in_flight = &stream->session->streams->in_flight[stream->word];
-
     print_checkpoint_fence(stream, seq);
-    atomic_store_explicit(&in_flight->promised, seq, memory_order_relaxed);
-    atomic_store_explicit(&in_flight->unfenced, 0, memory_order_relaxed);
+    atomic_store_explicit(&stream->in_flight->promised, seq, memory_order_relaxed);
+    atomic_store_explicit(&stream->in_flight->unfenced, 0, memory_order_relaxed);
 }
 
 uint32_t fence_expected(const struct stream *stream)
 {
-    return stream->session->streams->in_flight[stream->word].promised;
+    return stream->in_flight->promised;
 }
 
-bool fence_pending(const struct session *session, uint32_t word)
+static bool is_pending(const struct in_flight *in_flight, const _Atomic uint32_t *fence)
 {
-    const struct in_flight *in_flight = &session->streams->in_flight[word];
     uint32_t promised = atomic_load_explicit(&in_flight->promised, memory_order_relaxed);
 
     return atomic_load_explicit(&in_flight->unfenced, memory_order_relaxed) ||
-           (promised && (int32_t)(fence_value(session->window, word) - promised) < 0);
+           (promised &&
+            (int32_t)(atomic_load_explicit(fence, memory_order_acquire) - promised) < 0);
+}
+
+bool fence_pending(const struct stream *stream)
+{
+    return is_pending(stream->in_flight, stream->fence);
 }
 
 bool fence_any_pending(const struct session *session)
 {
     for (uint32_t word = 0; word < GPU_REGION_FENCES; word++) {
-        if (fence_pending(session, word))
+        if (is_pending(&session->streams->in_flight[word], window_fence(session->window, word)))
             return true;
     }
     return false;
@@ -71,22 +70,19 @@ bool fence_any_pending(const struct session *session)
 
 CUresult fence_write(struct stream *stream, uint32_t seq)
 {
-    const struct window *window = stream->session->window;
-
     fence_expect(stream, seq);
     if (!stream->driver && stream->session->server->faulted)
         return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!stream->driver) {
-        fence_write_now(window, stream->word, seq);
+        fence_write_now(stream, seq);
         return CUDA_SUCCESS;
     }
-    return driver.cuStreamWriteValue32_v2(stream->driver,
-                                          (uintptr_t)window_fence(window, stream->word), seq, 0);
+    return driver.cuStreamWriteValue32_v2(stream->driver, (uintptr_t)stream->fence, seq, 0);
 }
 
 bool fence_reached(const struct stream *stream, uint32_t seq)
 {
-    return (int32_t)(fence_value(stream->session->window, stream->word) - seq) >= 0;
+    return (int32_t)(fence_value(stream) - seq) >= 0;
 }
 
 /* On a thread of the driver. The word stays mapped as long as the window, which is never
@@ -98,14 +94,12 @@ static void CUDA_CB wake_sleepers(void *word)
 
 CUresult serve_fnWake(struct session *session, const struct wire_fnWake *in, struct stream *hStream)
 {
-    _Atomic uint32_t *word = window_fence(session->window, hStream->word);
-
     if (fence_reached(hStream, in->seq)) {
-        futex_wake(word, INT_MAX);
+        futex_wake(hStream->fence, INT_MAX);
         return CUDA_SUCCESS;
     }
     CUresult result = session_enter(session, hStream->device);
     if (result == CUDA_SUCCESS)
-        result = driver.cuLaunchHostFunc(hStream->driver, wake_sleepers, word);
+        result = driver.cuLaunchHostFunc(hStream->driver, wake_sleepers, hStream->fence);
     return result;
 }

@@ -23,17 +23,18 @@ uint32_t fence_expected(const struct stream *stream);
  * driver's after a fault. */
 CUresult fence_write(struct stream *stream, uint32_t seq);
 
-/* From any thread: what the word holds now. Partner: the GPU's write, or fence_write_now(). */
-uint32_t fence_value(const struct window *window, uint32_t word);
+/* From any thread: what the stream's word holds now. Partner: the GPU's write, or
+ * fence_write_now(). */
+uint32_t fence_value(const struct stream *stream);
 
 /* From any thread: writes `seq` by the CPU and wakes the threads that sleep on the word. Partner:
  * the client's loads, and fence_value(). */
-void fence_write_now(const struct window *window, uint32_t word, uint32_t seq);
+void fence_write_now(const struct stream *stream, uint32_t seq);
 
 /* From any thread: whether `seq` or a later number has been written to the stream's word. */
 bool fence_reached(const struct stream *stream, uint32_t seq);
 
-/* From any thread: whether a stream with this word, or any stream of the client, may have work on
- * the GPU that is not done. */
-bool fence_pending(const struct session *session, uint32_t word);
+/* From any thread: whether a stream, or any stream of the client, may have work on the GPU that is
+ * not done. */
+bool fence_pending(const struct stream *stream);
 bool fence_any_pending(const struct session *session);

@@ -40,6 +40,7 @@ static void set_limit(struct flow_control *flow, uint64_t limit)
 void flow_control_init(struct flow_control *flow, bool is_unlimited)
 {
     set_limit(flow, is_unlimited ? FLOW_SUBMISSIONS_MAX : LIMIT_FIRST);
+    flow->step = is_unlimited ? FLOW_SUBMISSIONS_MAX : 0;
     flow->burst = LIMIT_MAX;
     flow->in_flight_ns = FLOW_IN_FLIGHT_NS;
 }
@@ -54,13 +55,7 @@ void flow_control_set_time(struct flow_control *flow, uint64_t in_flight_ns)
     flow->left = 0;
 }
 
-void flow_control_clear(struct flow_control *flow)
-{
-    flow->in_flight = 0;
-    flow->passed_at = 0;
-}
-
-void flow_control_count_burst(struct flow_control *flow, int32_t count, bool is_new)
+static void count_burst(struct flow_control *flow, int32_t count, bool is_new)
 {
     if (is_new) {
         flow->last_burst = flow->burst;
@@ -91,7 +86,9 @@ static void learn_between(struct flow_control *flow, int32_t count, uint64_t bef
         learn_time(flow, most);
 }
 
-void flow_control_done(struct flow_control *flow, int32_t count, uint64_t before, uint64_t now)
+/* `count` submissions were found done. The first of them was not yet at `before`, or that is 0. The
+ * thread may have slept for long before it looked, so it knows only these bounds. */
+static void count_done(struct flow_control *flow, int32_t count, uint64_t before, uint64_t now)
 {
     flow->in_flight -= count;
     if (before && flow->passed_at)
@@ -100,7 +97,8 @@ void flow_control_done(struct flow_control *flow, int32_t count, uint64_t before
     flow->passed_at = before ? now : 0;
 }
 
-void flow_control_done_since_step(struct flow_control *flow, int32_t count, uint64_t now)
+/* The stream has done `count` submissions since the last step, and may have been idle meanwhile. */
+static void learn_step(struct flow_control *flow, int32_t count, uint64_t now)
 {
     uint64_t took = now - flow->stepped_at;
 
@@ -119,7 +117,10 @@ static void learn_wait(struct flow_control *flow, int32_t count, uint64_t waited
     set_limit(flow, flow->in_flight_ns / least);
 }
 
-bool flow_control_waited(struct flow_control *flow, int32_t count, uint64_t waited)
+/* The next checkpoint, behind `count` submissions, has been awaited for this long. Other work on
+ * the GPU may be the cause; then later checkpoints tell better. True when twice as much may be in
+ * flight now, because the work there may wait for the client's next launch. */
+static bool has_waited(struct flow_control *flow, int32_t count, uint64_t waited)
 {
     learn_wait(flow, count, waited);
     if (waited < EXTEND_NS)
@@ -144,26 +145,56 @@ static int32_t limit_of_several(const struct flow_control *flow)
     return wanted < flow->limit * SEVERAL_TIMES ? wanted : flow->limit * SEVERAL_TIMES;
 }
 
-bool flow_control_has_capacity(const struct flow_control *flow, bool is_strict)
+static int32_t capacity_by(const struct flow_control *flow, enum flow_rule rule)
 {
-    return flow->in_flight < (is_strict ? flow->limit : limit_of_several(flow));
+    if (rule == FLOW_BY_COUNT)
+        return FLOW_SUBMISSIONS_MAX;
+    return rule == FLOW_BY_LIMIT ? flow->limit : limit_of_several(flow);
 }
 
-uint64_t flow_control_poll_ns(const struct flow_control *flow, int32_t count)
+static uint64_t poll_ns(const struct flow_control *flow, int32_t awaited)
 {
-    uint64_t pause = (uint64_t)count * flow->submission_ns / POLLS_AT_CHECKPOINT;
+    uint64_t pause = (uint64_t)awaited * flow->submission_ns / POLLS_AT_CHECKPOINT;
 
     return pause < POLL_NS_MIN ? POLL_NS_MIN : pause > POLL_NS_MAX ? POLL_NS_MAX : pause;
 }
 
+static void learn_given(struct flow_control *flow, const struct flow_look *look)
+{
+    if (look->given)
+        count_burst(flow, look->given, look->is_new_burst);
+    if (!look->awaited)
+        learn_step(flow, look->given, look->now);
+    if (look->is_idle) {
+        flow->in_flight = 0;
+        flow->passed_at = 0;
+    }
+}
+
 /* The first checkpoint of a stream that was idle comes later: the others follow before it is
  * awaited. */
-void flow_control_step(struct flow_control *flow, bool was_idle)
+static void begin_step(struct flow_control *flow, const struct flow_look *look)
 {
     int32_t step = flow->limit / CHECKPOINTS_WANTED;
     int32_t first = flow->submission_ns || flow->limit > LIMIT_FIRST ? STEP_FIRST : STEP_UNKNOWN;
-    int32_t least = !was_idle ? 1 : flow->limit < first ? flow->limit : first;
+    int32_t least = !look->is_idle ? 1 : flow->limit < first ? flow->limit : first;
 
+    flow->stepped_at = look->now;
     flow->step = more_of(step, least);
     flow->left = flow->step;
+}
+
+uint64_t flow_control_look(struct flow_control *flow, struct flow_look *look)
+{
+    if (look->done)
+        count_done(flow, look->done, look->before, look->now);
+    learn_given(flow, look);
+    if (look->done || !look->before ||
+        has_waited(flow, look->awaited, look->now - look->awaits_since))
+        look->awaits_since = look->now;
+    if (look->begins_step)
+        begin_step(flow, look);
+    look->before = look->now;
+    look->given = 0;
+    return flow->in_flight < capacity_by(flow, look->rule) ? 0 : poll_ns(flow, look->awaited);
 }

@@ -35,34 +35,29 @@ struct flow_control {
     uint64_t submission_ns;           /* the time of a submission, an average; 0 = unknown */
 };
 
+/* What bounds how much a stream has in flight: FLOW_SUBMISSIONS_MAX, the limit, or its bursts. */
+enum flow_rule { FLOW_BY_COUNT, FLOW_BY_LIMIT, FLOW_BY_BURST };
+
+/* What the stream's thread finds when it looks at a stream. In one wait it looks several times, and
+ * passes the same variable each time. */
+struct flow_look {
+    uint64_t now;
+    bool begins_step;      /* what the stream is given next is a step */
+    int32_t given;         /* submissions since the last step; 0 after the first look */
+    bool is_idle;          /* at the first look the stream had done all that it was given */
+    bool is_new_burst;     /* the client gave another stream some before */
+    int32_t done;          /* submissions that were found done now */
+    int32_t awaited;       /* submissions before the next checkpoint; 0 = there is none */
+    enum flow_rule rule;   /* for what it is given next */
+    uint64_t before;       /* the look before; 0 = this is the first. Written by flow_control.c */
+    uint64_t awaits_since; /* the next checkpoint. Written by flow_control.c */
+};
+
 void flow_control_init(struct flow_control *flow, bool is_unlimited);
 
 /* Submissions in flight may take `in_flight_ns` from now on. */
 void flow_control_set_time(struct flow_control *flow, uint64_t in_flight_ns);
 
-/* The stream has done all that it was given. */
-void flow_control_clear(struct flow_control *flow);
-
-/* `count` submissions were given since the last step, in a new burst or in the same. */
-void flow_control_count_burst(struct flow_control *flow, int32_t count, bool is_new);
-
-/* `count` submissions were found done `now`. The first of them was not yet at `before`, or that is
- * 0. The thread may have slept for long before it looked, so it knows only these bounds. */
-void flow_control_done(struct flow_control *flow, int32_t count, uint64_t before, uint64_t now);
-
-/* The stream has done `count` submissions since the last step, and may have been idle meanwhile. */
-void flow_control_done_since_step(struct flow_control *flow, int32_t count, uint64_t now);
-
-/* The next checkpoint, behind `count` submissions, has been awaited for this long. Other work on
- * the GPU may be the cause; then later checkpoints tell better. True when twice as much may be in
- * flight now, because the work there may wait for the client's next launch. */
-bool flow_control_waited(struct flow_control *flow, int32_t count, uint64_t waited);
-
-/* Whether the stream may have more in flight; `is_strict` allows no more than the limit. */
-bool flow_control_has_capacity(const struct flow_control *flow, bool is_strict);
-
-/* How long to pause between two polls of a checkpoint behind `count` submissions. */
-uint64_t flow_control_poll_ns(const struct flow_control *flow, int32_t count);
-
-/* Begins the next step. */
-void flow_control_step(struct flow_control *flow, bool was_idle);
+/* Learns from a look. Returns how long to pause until the next look; 0 = the stream may be given
+ * more. */
+uint64_t flow_control_look(struct flow_control *flow, struct flow_look *look);

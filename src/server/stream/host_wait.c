@@ -96,6 +96,7 @@ static CUresult wait_for_host(struct stream *stream, const struct wire_cuLaunchH
 
     if (result != CUDA_SUCCESS)
         return result;
+    fence_expect_work(stream); /* the wait is behind the fence */
     stream->waits_for_host = true;
     stream->host_wait_word = in->host_wait_word;
     stream->host_wait_seq = in->host_wait_seq;
@@ -115,7 +116,7 @@ CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLau
         return stream_end(hStream, in->seq, CUDA_ERROR_INVALID_VALUE);
     }
     throttle(hStream);
-    CUresult result = stream_begin(hStream);
+    CUresult result = stream_begin_brief(hStream);
     if (result == CUDA_SUCCESS)
         result = wait_for_host(hStream, in);
     return stream_end(hStream, result == CUDA_SUCCESS ? 0 : in->seq, result);
@@ -137,7 +138,7 @@ CUresult serve_cuStreamWriteValue32_v2(struct session *session,
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_word(session, "cuStreamWriteValue32", in->addr, 4))
-        result = stream_begin(hStream);
+        result = stream_begin_brief(hStream);
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWriteValue32_v2(hStream->driver, in->addr, in->value, in->flags);
     return stream_end(hStream, in->seq, result);
@@ -150,7 +151,7 @@ CUresult serve_cuStreamWriteValue64_v2(struct session *session,
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_word(session, "cuStreamWriteValue64", in->addr, 8))
-        result = stream_begin(hStream);
+        result = stream_begin_brief(hStream);
     if (result == CUDA_SUCCESS && !driver.cuStreamWriteValue64_v2)
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
@@ -166,7 +167,7 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_word(session, "cuStreamWaitValue32", in->addr, 4))
-        result = stream_begin(hStream);
+        result = stream_begin_brief(hStream);
     if (result == CUDA_SUCCESS)
         result = host_wait_record(hStream, in->addr, in->value, in->flags, false, &wait);
     if (result == CUDA_SUCCESS)
@@ -196,7 +197,7 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
     CUresult result = CUDA_ERROR_INVALID_VALUE;
 
     if (check_word(session, "cuStreamWaitValue64", in->addr, 8))
-        result = stream_begin(hStream);
+        result = stream_begin_brief(hStream);
     if (result == CUDA_SUCCESS &&
         (!driver.cuStreamWaitValue64_v2 || !driver.cuStreamWriteValue64_v2))
         result = CUDA_ERROR_NOT_SUPPORTED;

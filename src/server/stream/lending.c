@@ -9,6 +9,7 @@
 #include "driver_stream.h"
 #include "sm_share.h"
 #include "stream_state.h"
+#include "suspend.h"
 
 static struct lending *lending_of(const struct session *session)
 {

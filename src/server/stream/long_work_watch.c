@@ -31,7 +31,7 @@ static bool makes_progress(const struct stream *stream)
 
 static bool has_long_work(struct stream *stream)
 {
-    uint32_t fence = fence_value(stream->session->window, stream->word);
+    uint32_t fence = fence_value(stream);
 
     if (!stream_is_busy(stream) || fence != stream->watched_fence || makes_progress(stream))
         stream->watched_rounds = 0;

@@ -13,26 +13,14 @@
 #include "refused_objects.h"
 #include "server_dispatch.h"
 #include "sm_share.h"
-#include "stream_order.h"
-
-CUresult stream_begin(struct stream *stream)
-{
-    if (!stream->driver)
-        return CUDA_ERROR_INVALID_HANDLE;
-    fence_expect_work(stream); /* a fault may be noticed before stream_end() */
-    CUresult result = session_enter(stream->session, stream->device);
-
-    return result == CUDA_SUCCESS ? stream_order_begin(stream) : result;
-}
+#include "window.h"
 
 CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fence_writer *write)
 {
     stream->work++;
-    stream_count_more(stream, 1);
-    if (!seq) {
-        fence_expect_work(stream);
+    stream->flow.control.left -= result == CUDA_SUCCESS;
+    if (!seq)
         return result;
-    }
     CUresult fenced = write(stream, seq);
     return result != CUDA_SUCCESS ? result : fenced;
 }
@@ -79,6 +67,8 @@ static struct stream *stream_create(struct session *session, const struct device
     stream->sm_share = sm_share_find(session, device, in->share);
     stream->priority = in->priority;
     stream->word = in->word;
+    stream->fence = window_fence(session->window, in->word);
+    stream->in_flight = &session->streams->in_flight[in->word];
     stream->legacy = in->flags & WIRE_STREAM_LEGACY;
     stream->blocking = !stream->legacy && !(in->flags & CU_STREAM_NON_BLOCKING);
     list_init(&stream->link);
@@ -253,6 +243,6 @@ void streams_destroy_all(struct session *session)
 
 bool stream_is_busy(const struct stream *stream)
 {
-    return stream->driver && fence_pending(stream->session, stream->word) &&
+    return stream->driver && fence_pending(stream) &&
            driver.cuStreamQuery(stream->driver) == CUDA_ERROR_NOT_READY;
 }

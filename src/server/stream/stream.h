@@ -13,7 +13,9 @@
 #include "server.h"
 #include "session.h"
 #include "stream_flow.h"
+#include "stream_order.h"
 
+struct in_flight;
 struct sm_share;
 struct stream_launch;
 
@@ -29,8 +31,10 @@ struct stream {
     CUstream other; /* the driver's stream in the other part, where it has run: driver_stream.h */
     bool is_away;   /* `driver` is in the lent part */
     uint32_t word;  /* index of its fence word */
-    bool legacy;    /* the client's legacy default stream */
-    bool blocking;  /* keeps order with the legacy stream */
+    _Atomic uint32_t *fence;     /* that word */
+    struct in_flight *in_flight; /* what other threads may know about it: fence.c */
+    bool legacy;                 /* the client's legacy default stream */
+    bool blocking;               /* keeps order with the legacy stream */
 
     /* Once the stream has reached the fence host_wait_fence, it waits for the last callback that it
      * was given: for host_wait_seq in the word host_wait_word. */
@@ -51,20 +55,6 @@ struct stream {
 
     uint32_t watched_fence, watched_rounds; /* the watchdog's: long_work_watch.c */
 };
-
-/* Before work is put into a stream: makes its context current and orders it against the legacy
- * stream. CUDA_ERROR_INVALID_HANDLE where the driver refused the stream, or what the driver says.
- */
-CUresult stream_begin(struct stream *stream);
-
-/* The same for work that takes time. It waits while the client is far ahead of the GPU, so the
- * caller holds no lock. */
-static inline CUresult stream_begin_work(struct stream *stream)
-{
-    if (stream->flow.control.left <= 0)
-        stream_flow_step(stream);
-    return stream_begin(stream);
-}
 
 /* Beyond the one submission that stream_end() counts, `count` more were given. */
 static inline void stream_count_more(struct stream *stream, unsigned count)

@@ -2,7 +2,9 @@
 /* See stream_order.h. */
 #include "stream_order.h"
 
+#include "fence.h"
 #include "sm_share.h"
+#include "stream_state.h"
 
 CUresult stream_order_record(struct stream *stream)
 {
@@ -42,8 +44,9 @@ static CUresult legacy_follow_blocking(const struct stream *legacy, struct strea
 
 static CUresult legacy_follow_all(const struct stream *legacy)
 {
-    list_for_each (struct stream, stream, session_device_streams(legacy->session, legacy->device),
-                   link) {
+    const struct list *beside = &legacy->session->streams->of_device[legacy->device->ordinal];
+
+    list_for_each (struct stream, stream, beside, link) {
         if (stream->sm_share != legacy->sm_share)
             continue;
         CUresult result = legacy_follow_blocking(legacy, stream);
@@ -66,11 +69,40 @@ static CUresult blocking_follow_legacy(struct stream *stream)
     return result;
 }
 
-CUresult stream_order_begin(struct stream *stream)
+static CUresult follow_others(struct stream *stream)
 {
     if (stream->legacy)
         return legacy_follow_all(stream);
     return stream->blocking ? blocking_follow_legacy(stream) : CUDA_SUCCESS;
+}
+
+static CUresult enter_context(const struct stream *stream)
+{
+    return stream->driver ? session_enter(stream->session, stream->device)
+                          : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* A fault may be noticed before stream_end(), so the work is announced here. */
+CUresult stream_begin_brief(struct stream *stream)
+{
+    CUresult result = enter_context(stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    fence_expect_work(stream);
+    return follow_others(stream);
+}
+
+CUresult stream_begin_work(struct stream *stream)
+{
+    CUresult result = enter_context(stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (stream->flow.control.left <= 0)
+        stream_flow_step(stream);
+    fence_expect_work(stream);
+    return follow_others(stream);
 }
 
 CUresult stream_order_end(struct stream *stream)

@@ -10,8 +10,7 @@
 /* Partner: fence_expect_work(). */
 static bool is_unfenced(const struct stream *stream)
 {
-    return atomic_load_explicit(&stream->session->streams->in_flight[stream->word].unfenced,
-                                memory_order_relaxed);
+    return atomic_load_explicit(&stream->in_flight->unfenced, memory_order_relaxed);
 }
 
 static bool is_idle(const struct stream *stream)
@@ -24,7 +23,7 @@ static void add_stream(const struct stream *stream, bool ask, struct streams_sam
 {
     unsigned device = (unsigned)stream->device->ordinal;
 
-    if (!stream->driver || !fence_pending(stream->session, stream->word))
+    if (!stream->driver || !fence_pending(stream))
         return;
     bool unfenced = is_unfenced(stream);
     if (unfenced && ask && is_idle(stream))

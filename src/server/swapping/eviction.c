@@ -14,6 +14,7 @@
 #include "quota.h"
 #include "server_life.h"
 #include "session_life.h"
+#include "suspend.h"
 #include "suspend_order.h"
 #include "suspend_result.h"
 #include "swap.h"

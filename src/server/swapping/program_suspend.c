@@ -14,6 +14,7 @@
 #include "session_idle.h"
 #include "session_life.h"
 #include "stream.h"
+#include "suspend.h"
 #include "suspend_result.h"
 #include "swap.h"
 #include "swap_precopy.h"

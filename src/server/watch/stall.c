@@ -21,6 +21,7 @@
 #include "long_work_watch.h"
 #include "server_life.h"
 #include "session_life.h"
+#include "suspend.h"
 #include "text.h"
 #include "trace.h"
 

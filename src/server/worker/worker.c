@@ -16,6 +16,7 @@
 #include "session_leave.h"
 #include "session_life.h"
 #include "stream.h"
+#include "suspend.h"
 #include "trace.h"
 #include "worker_pool.h"
 
@@ -45,10 +46,10 @@ static void wait_for_command(struct session *session)
 static void stay_suspended(struct session *session)
 {
     if (!atomic_load_explicit(&session->suspended.count, memory_order_relaxed) ||
-        !streams_are_suspended(session))
+        !session_is_suspended(session))
         return;
     launch_batch_flush(session);
-    streams_await_resume(session);
+    suspend_await_end(session);
 }
 
 /* Commands for the trace itself are no part of it. */

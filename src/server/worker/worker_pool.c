@@ -18,6 +18,7 @@
 #include "server_life.h"
 #include "slice.h"
 #include "stream.h"
+#include "suspend.h"
 
 /* A session that has not sent a command for this time goes back to its thread. The time grows by so
  * much with each session of its worker. A wake-up of that thread takes some 10 us of a CPU, and its

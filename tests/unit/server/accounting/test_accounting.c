@@ -51,7 +51,7 @@ static void busy_until_the_fence_is_written(void **state)
     fence_expect(stream, 1);
     look(fixture, 3); /* half of the first interval counts, as it was idle at its begin */
     assert_int_equal(gpu_ms(fixture), 50);
-    fence_write_now(&fixture->window, stream->word, 1);
+    fence_write_now(stream, 1);
     look(fixture, 3);
     assert_int_equal(gpu_ms(fixture), 60);
 }
@@ -94,7 +94,7 @@ static void share_of_the_time_with_kernels(void **state)
     assert_int_equal(counter_get(&server->accounting->kernels_ns[0]), 3 * LOOK_NS);
     server->accounting->seen_at = clock_ns() - 3 * LOOK_NS;
     assert_in_range(accounting_kernels_percent(server), 1, 100);
-    fence_write_now(&fixture->window, stream->word, 1);
+    fence_write_now(stream, 1);
     look(fixture, 3);
     assert_int_equal(accounting_kernels_percent(server), 0);
 }

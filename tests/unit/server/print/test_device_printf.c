@@ -17,6 +17,7 @@
 #include "fake_driver.h"
 #include "fence.h"
 #include "session_life.h"
+#include "stream_state.h"
 
 #define PARTS_MAX 16u
 
@@ -78,7 +79,9 @@ static int setup(void **state)
     list_append(&scene.fixture->server.sessions, &scene.session->link);
     scene.stream = fixture_stream(scene.fixture, 1, CU_STREAM_NON_BLOCKING);
     scene.other = session_create(&scene.fixture->server, &who, 2);
-    scene.others = (struct stream){.session = scene.other, .device = scene.stream->device};
+    scene.others = (struct stream){.session = scene.other,
+                                   .device = scene.stream->device,
+                                   .in_flight = &scene.other->streams->in_flight[1]};
     error = channel_server_create(&scene.other->channel);
     fake_trace();
     scene.formats = print_formats_create(FORMATS, sizeof(FORMATS));
@@ -245,7 +248,7 @@ static void later_work_is_not_waited_for(void **state)
     gpu.is_busy = true;
     fence_expect(scene.stream, 5);
     assert_false(device_printf_settle(scene.session));
-    fence_write_now(scene.session->window, scene.stream->word, 5);
+    fence_write_now(scene.stream, 5);
     assert_true(device_printf_settle(scene.session));
     assert_string_equal(fake_trace(), "");
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "fake_driver.h"
+#include "suspend.h"
 
 /* How often the stream says that it has work, and what the pauses after that show. */
 static struct {

@@ -12,6 +12,14 @@ static int begin(void **state)
     return 0;
 }
 
+/* A later look, at which a submission is found done that was not done at `before`. */
+static void find_done(uint64_t before, uint64_t now)
+{
+    struct flow_look look = {.done = 1, .awaited = 1, .before = before, .now = now};
+
+    flow_control_look(&flow, &look);
+}
+
 /* Submissions that take so long each or 1 ns longer, a checkpoint behind each: equal times would
  * teach nothing new. */
 static void run_timed(uint64_t each_ns, int32_t count)
@@ -22,8 +30,32 @@ static void run_timed(uint64_t each_ns, int32_t count)
     for (int32_t i = 0; i < count; i++) {
         flow.in_flight++;
         now += each_ns + i % 2;
-        flow_control_done(&flow, 1, now, now);
+        find_done(now, now);
     }
+}
+
+/* A look in vain after so long. Returns whether the wait counts as a new one from then on. */
+static bool wait_for(int32_t awaited, uint64_t ns)
+{
+    struct flow_look look = {
+        .awaited = awaited, .before = 1, .awaits_since = NS_PER_SEC, .now = NS_PER_SEC + ns};
+
+    flow_control_look(&flow, &look);
+    return look.awaits_since == look.now;
+}
+
+static uint64_t pause_by(enum flow_rule rule, int32_t awaited)
+{
+    struct flow_look look = {.awaited = awaited, .now = NS_PER_SEC, .rule = rule};
+
+    return flow_control_look(&flow, &look);
+}
+
+static void begin_step(bool is_idle)
+{
+    struct flow_look look = {.begins_step = true, .is_idle = is_idle};
+
+    flow_control_look(&flow, &look);
 }
 
 static void the_limit_is_forty_milliseconds_of_work(void **state)
@@ -39,7 +71,7 @@ static void the_time_in_flight_changes(void **state)
 {
     run_timed(100 * NS_PER_US, 40);
     assert_in_range(flow.limit, 395, 400);
-    flow_control_step(&flow, false);
+    begin_step(false);
     flow.left -= 3;
     flow_control_set_time(&flow, FLOW_LENT_NS);
     assert_in_range(flow.limit, 9, 10);
@@ -75,35 +107,43 @@ static void bounds_around_the_average_teach_nothing(void **state)
     run_timed(4 * NS_PER_MS, 10);
     uint64_t known = flow.submission_ns, now = flow.passed_at;
 
-    flow_control_done(&flow, 1, now + NS_PER_MS, now + 20 * NS_PER_MS);
+    find_done(now + NS_PER_MS, now + 20 * NS_PER_MS);
     assert_int_equal(flow.submission_ns, known);
 }
 
 static void a_wait_teaches_that_submissions_are_long(void **state)
 {
-    assert_false(flow_control_waited(&flow, 2, 10 * NS_PER_MS));
+    assert_false(wait_for(2, 10 * NS_PER_MS));
     assert_int_equal(flow.submission_ns, 0);
-    assert_false(flow_control_waited(&flow, 2, 20 * NS_PER_MS));
+    assert_false(wait_for(2, 20 * NS_PER_MS));
     assert_int_equal(flow.submission_ns, 10 * NS_PER_MS);
     assert_int_equal(flow.limit, 4);
-    assert_false(flow_control_waited(&flow, 0, NS_PER_SEC));
+    assert_false(wait_for(0, NS_PER_SEC));
     assert_int_equal(flow.submission_ns, 10 * NS_PER_MS);
 }
 
 static void after_a_timeout_the_limit_doubles(void **state)
 {
     run_timed(NS_PER_SEC, 3);
-    assert_true(flow_control_waited(&flow, 1, 2 * NS_PER_SEC));
+    assert_true(wait_for(1, 2 * NS_PER_SEC));
     assert_int_equal(flow.limit, 4);
     assert_int_equal(flow.passed_at, 0);
+}
+
+static void find_idle(int32_t given, uint64_t now)
+{
+    struct flow_look look = {.given = given, .is_idle = true, .now = now};
+
+    assert_int_equal(flow_control_look(&flow, &look), 0);
+    assert_int_equal(look.given, 0);
 }
 
 static void work_that_took_little_time_in_all_gets_more(void **state)
 {
     flow.stepped_at = NS_PER_SEC;
-    flow_control_done_since_step(&flow, 2, 2 * NS_PER_SEC);
+    find_idle(2, 2 * NS_PER_SEC);
     assert_int_equal(flow.limit, 4);
-    flow_control_done_since_step(&flow, 2, NS_PER_SEC + NS_PER_MS);
+    find_idle(2, NS_PER_SEC + NS_PER_MS);
     assert_int_equal(flow.limit, 64);
 }
 
@@ -111,44 +151,52 @@ static void work_that_took_little_time_in_all_gets_more(void **state)
 static void a_burst_is_allowed_up_to_four_times_the_limit(void **state)
 {
     flow.in_flight = 15;
-    assert_false(flow_control_has_capacity(&flow, true));
-    assert_true(flow_control_has_capacity(&flow, false));
+    assert_true(pause_by(FLOW_BY_LIMIT, 1) > 0);
+    assert_int_equal(pause_by(FLOW_BY_BURST, 1), 0);
     flow.in_flight = 16;
-    assert_false(flow_control_has_capacity(&flow, false));
+    assert_true(pause_by(FLOW_BY_BURST, 1) > 0);
+}
+
+static void give_burst(int32_t given, bool is_new)
+{
+    struct flow_look look = {.given = given, .is_new_burst = is_new, .awaited = given};
+
+    flow_control_look(&flow, &look);
 }
 
 static void short_bursts_keep_to_their_length(void **state)
 {
     for (unsigned i = 0; i < 2; i++)
-        flow_control_count_burst(&flow, 6, true);
+        give_burst(6, true);
     flow.in_flight = 6;
-    assert_true(flow_control_has_capacity(&flow, false));
+    assert_int_equal(pause_by(FLOW_BY_BURST, 1), 0);
     flow.in_flight = 7;
-    assert_false(flow_control_has_capacity(&flow, false));
-    flow_control_count_burst(&flow, 1, false);
-    assert_true(flow_control_has_capacity(&flow, false));
+    assert_true(pause_by(FLOW_BY_BURST, 1) > 0);
+    give_burst(1, false);
+    assert_int_equal(pause_by(FLOW_BY_BURST, 1), 0);
 }
 
 static void polls_are_apart_by_a_part_of_the_work(void **state)
 {
-    assert_int_equal(flow_control_poll_ns(&flow, 0), 20 * NS_PER_US);
+    flow.in_flight = FLOW_SUBMISSIONS_MAX;
+    assert_int_equal(pause_by(FLOW_BY_LIMIT, 0), 20 * NS_PER_US);
     flow.submission_ns = 400 * NS_PER_US;
-    assert_int_equal(flow_control_poll_ns(&flow, 2), 200 * NS_PER_US);
-    assert_int_equal(flow_control_poll_ns(&flow, 200), NS_PER_MS);
+    assert_int_equal(pause_by(FLOW_BY_LIMIT, 2), 200 * NS_PER_US);
+    assert_int_equal(pause_by(FLOW_BY_COUNT, 200), NS_PER_MS);
 }
 
 static void steps_are_a_quarter_of_the_limit_and_longer_while_idle(void **state)
 {
-    flow_control_step(&flow, true);
+    begin_step(true);
     assert_int_equal(flow.step, 2);
     run_timed(NS_PER_MS, 40);
-    flow_control_step(&flow, false);
+    begin_step(false);
     assert_int_equal(flow.step, flow.limit / 4);
     assert_int_equal(flow.left, flow.step);
     run_timed(NS_PER_SEC, 9);
-    flow_control_step(&flow, false);
+    begin_step(false);
     assert_int_equal(flow.step, 1);
-    flow_control_step(&flow, true);
+    begin_step(true);
     assert_int_equal(flow.step, 2);
 }
 

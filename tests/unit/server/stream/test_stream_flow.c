@@ -4,6 +4,7 @@
 #include "fake_driver.h"
 #include "idle.h"
 #include "stream_state.h"
+#include "suspend.h"
 
 #define EVENTS 64
 
@@ -12,6 +13,7 @@ static struct {
     unsigned looks_wanted;
     unsigned looks[EVENTS]; /* at each event since it was recorded */
     unsigned events;
+    struct session *suspended; /* until its thread looks at an event, at rest */
 } gpu;
 
 static CUresult create_event(CUevent *ret_event, unsigned flags)
@@ -29,6 +31,8 @@ static CUresult record_event(CUevent event, CUstream stream)
 
 static CUresult query_event(CUevent event)
 {
+    if (gpu.suspended && session_is_at_rest(gpu.suspended))
+        gpu.suspended->suspended.until = 0;
     return ++gpu.looks[(uintptr_t)event] <= gpu.looks_wanted ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
@@ -83,7 +87,6 @@ static void waiting_tells_that_submissions_take_long(void **state)
     gpu.looks_wanted = 1100;
     give(stream, 5);
     assert_true(stream->flow.control.submission_ns >= 20 * NS_PER_MS / 4);
-    assert_true(stream->flow.control.limit <= 4);
     stream_flow_end(stream);
 }
 
@@ -146,6 +149,35 @@ static void nor_one_that_waits_for_its_client(void **state)
     stream_flow_end(stream);
 }
 
+static void a_suspended_session_shows_how_far_it_comes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct stream *stream = make_stream(state, 1, VERY_LONG, 2);
+
+    give(stream, 4);
+    assert_int_equal(stream->flow.count, 1);
+    gpu.looks_wanted = 0;
+    gpu.suspended = fixture->session;
+    fixture->session->suspended.until = UINT64_MAX;
+    fixture->session->suspended.count = 1;
+    suspend_await_end(fixture->session);
+    assert_int_equal(stream->flow.count, 0);
+    assert_true(streams_progress(fixture->session).at > 0);
+    assert_false(session_is_at_rest(fixture->session));
+    gpu.suspended = NULL;
+    stream_flow_end(stream);
+}
+
+/* The checkpoints of a stream use the same events again. */
+static void a_stream_keeps_its_events(void **state)
+{
+    struct stream *stream = make_stream(state, 1, VERY_LONG, 2);
+
+    give(stream, 4 * FLOW_CHECKPOINTS_MAX);
+    assert_in_range(gpu.events, 1, FLOW_CHECKPOINTS_MAX);
+    stream_flow_end(stream);
+}
+
 /* The submissions of a program that waits for each are never waited for, nor do they get an event.
  */
 static void a_stream_that_is_idle_each_time_costs_nothing(void **state)
@@ -173,6 +205,8 @@ int main(void)
         CASE(streams_that_are_filled_in_turn_get_a_whole_burst),
         CASE(unless_another_client_waits_for_an_idle_point),
         CASE(nor_one_that_waits_for_its_client),
+        CASE(a_suspended_session_shows_how_far_it_comes),
+        CASE(a_stream_keeps_its_events),
         CASE(a_stream_that_is_idle_each_time_costs_nothing),
     };
 

@@ -15,6 +15,7 @@
 #include "session_life.h"
 #include "sock.h"
 #include "stream_state.h"
+#include "suspend.h"
 #include "worker.h"
 
 #define LAUNCHES 3000u
