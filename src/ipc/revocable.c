@@ -3,7 +3,9 @@
 #include "revocable.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "fd.h"
 #include "sock.h"
@@ -66,6 +68,19 @@ int revocable_take(int inbox, int *ret_fd)
         return -ENODATA;
     *ret_fd = fd;
     return 0;
+}
+
+int revocable_put_back(int inbox, int fd)
+{
+    struct revocable own = REVOCABLE_NONE;
+    int error = revocable_init(&own);
+
+    if (!error)
+        error = revocable_fill(&own, fd);
+    if (!error && dup3(own.inbox, inbox, O_CLOEXEC) < 0)
+        error = -errno;
+    revocable_fini(&own);
+    return error;
 }
 
 int revocable_take_last(int inbox, int *ret_fd)

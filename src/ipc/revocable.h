@@ -40,3 +40,7 @@ int revocable_take(int inbox, int *ret_fd);
 
 /* The peer: takes all descriptors out, and closes all but the last. */
 int revocable_take_last(int inbox, int *ret_fd);
+
+/* The peer: what it has taken out lies in an inbox of its own from now on, under the same number. 0
+ * or -errno. */
+int revocable_put_back(int inbox, int fd);

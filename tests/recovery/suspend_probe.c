@@ -434,6 +434,17 @@ static CUresult count_up(uint64_t chunk, unsigned unused)
                                                        : cuStreamSynchronize(program.streams[0]);
 }
 
+/* So many calls that leave nothing behind: each is an idle point. */
+static CUresult rest(uint64_t calls, unsigned unused)
+{
+    CUresult result = CUDA_SUCCESS;
+    size_t available, total;
+
+    while (calls-- && !result)
+        result = cuMemGetInfo_v2(&available, &total);
+    return result;
+}
+
 static CUresult share(uint64_t unused, unsigned also_unused)
 {
     CUipcMemHandle handle;
@@ -448,7 +459,7 @@ static const struct {
             {"check", check_held},   {"share", share},      {"array", hold_array},
             {"handle", hold_handle}, {"rush", rush},        {"finish", check_held_after},
             {"places", hold_places}, {"parts", hold_parts}, {"seen", check_places},
-            {"change", change_held}, {"count", count_up}};
+            {"change", change_held}, {"count", count_up},   {"rest", rest}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

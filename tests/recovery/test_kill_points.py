@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs, servers, daemons and front ends are killed at random points while the memory of a program
-is suspended, checkpointed or restored. Afterwards the program goes on with its data, or has ended
+is suspended, checkpointed or restored, or while the program moves to another device. Afterwards the program goes on with its data, or has ended
 with a clear error. Run as: test_kill_points.py BUILD [--kills N] [--seed N] [--device cuda]."""
 import os
 import random
@@ -13,7 +13,8 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_recovery  # noqa: E402  (found through the path above)
+import test_migrate  # noqa: E402  (found through the path above)
+import test_recovery  # noqa: E402
 import test_suspend  # noqa: E402
 from harness import TIMEOUT, alive, wait_until  # noqa: E402
 from test_recovery import FINE, GONE  # noqa: E402
@@ -26,12 +27,57 @@ IN_POOL = ("suspend", "evict")
 LONGEST = 0.4  # seconds from an order to the kill
 
 
-class KillPoints(test_suspend.MovedMemory):
+class KillPointsTestCase:
+    """What both kinds of kills share."""
+
     def setUp(self):
         super().setUp()
         self.dice = random.Random(SEED)
-        self.place = self.directory()
         self.lost = 0
+
+    def why(self):
+        return f"{self.round}\n{self.program.said()}{self.logs()}"
+
+    def new_program(self):
+        probe = self.random_probe()
+        self.assertEqual(probe.ask("work 5 30"), FINE)
+        self.assertEqual(probe.ask(f"hold {self.dice.randrange(1, 40)} 7"), FINE)
+        return probe
+
+    def replace_program(self):
+        self.lost += 1
+        self.program.end()
+        self.program = self.new_program()
+
+    def await_point(self, process):
+        """The random point, or the end of the front end before."""
+        try:
+            process.wait(self.dice.random() ** 2 * LONGEST)
+        except subprocess.TimeoutExpired:
+            pass
+
+    def kill(self, victim, process):
+        if victim == "program":
+            self.program.process.kill()
+        elif victim == "server":
+            self.kill_server()
+        elif victim == "daemon":
+            self.kill_daemon()
+        elif victim == "front end":
+            process.kill()
+
+    def kill_daemon(self):
+        daemon = self.daemon_pid()
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon), "the end of the daemon")
+        self.fine("start", "--device", test_recovery.DEVICE)
+        wait_until(lambda: self.row(self.other) is not None, "the clients in the new daemon")
+
+
+class KillPoints(KillPointsTestCase, test_suspend.MovedMemory):
+    def setUp(self):
+        super().setUp()
+        self.place = self.directory()
 
     def test_random_points(self):
         self.other = self.random_probe()
@@ -44,15 +90,6 @@ class KillPoints(test_suspend.MovedMemory):
             self.check_program()
             self.check_directories()
         print(f"{KILLS} kills, {self.lost} programs have ended", file=sys.stderr)
-
-    def why(self):
-        return f"{self.round}\n{self.program.said()}{self.logs()}"
-
-    def new_program(self):
-        probe = self.random_probe()
-        self.assertEqual(probe.ask("work 5 30"), FINE)
-        self.assertEqual(probe.ask(f"hold {self.dice.randrange(1, 40)} 7"), FINE)
-        return probe
 
     # ---- an order, and a kill in the middle
 
@@ -78,29 +115,9 @@ class KillPoints(test_suspend.MovedMemory):
         if self.dice.random() < 0.5:
             process.wait(TIMEOUT)
             process = self.front_end("resume", str(self.program.process.pid))
-        try:
-            process.wait(self.dice.random() ** 2 * LONGEST)
-        except subprocess.TimeoutExpired:
-            pass
+        self.await_point(process)
         self.kill(victim, process)
         process.wait(TIMEOUT)
-
-    def kill(self, victim, process):
-        if victim == "program":
-            self.program.process.kill()
-        elif victim == "server":
-            self.kill_server()
-        elif victim == "daemon":
-            self.kill_daemon()
-        elif victim == "front end":
-            process.kill()
-
-    def kill_daemon(self):
-        daemon = self.daemon_pid()
-        os.kill(daemon, signal.SIGKILL)
-        wait_until(lambda: not alive(daemon), "the end of the daemon")
-        self.fine("start", "--device", test_recovery.DEVICE)
-        wait_until(lambda: self.row(self.other) is not None, "the clients in the new daemon")
 
     # ---- what has become of it
 
@@ -119,9 +136,7 @@ class KillPoints(test_suspend.MovedMemory):
             self.assertEqual(answer, FINE, self.why())
             self.assertEqual(self.program.ask("work 6 10"), FINE, self.why())
             return
-        self.lost += 1
-        self.program.end()
-        self.program = self.new_program()
+        self.replace_program()
 
     def answer(self):
         """An order that goes on may suspend it at any time."""
@@ -142,6 +157,52 @@ class KillPoints(test_suspend.MovedMemory):
                 for word in ("not as it was written", "is no checkpoint", "its manifest says"):
                     self.assertNotIn(word, said, self.why())
             shutil.rmtree(path)
+
+
+class MigrationKillPoints(KillPointsTestCase, test_migrate.MigrateTestCase):
+    """The program has no work in flight, so it outlives all kills but its own."""
+
+    def test_random_points(self):
+        self.other = self.random_probe()
+        self.program = self.new_program()
+        moved = 0
+        for number in range(max(1, KILLS // 4)):
+            signal.alarm(3 * TIMEOUT)  # a round, not all of them
+            self.round = (number, self.dice.randrange(2), self.dice.choice(VICTIMS))
+            moved += self.kill_in_move(*self.round[1:])
+            self.assertEqual(self.other.ask("work 1 3"), FINE, self.why())
+            self.check_program()
+        print(f"{number + 1} kills, {moved} moves, {self.lost} programs have ended", file=sys.stderr)
+
+    def kill_in_move(self, device, victim):
+        """Whether the order had been carried out before."""
+        with self.start_order(self.program, device) as order:
+            at_rest = threading.Thread(target=self.rest_until, args=(order,))
+            at_rest.start()
+            self.await_point(order)
+            self.kill(victim, order)
+            order.wait(TIMEOUT)
+            at_rest.join()
+            return "is on device" in order.stdout.read()
+
+    def rest_until(self, order):
+        """A killed program answers nothing any more."""
+        self.answers = set()
+        while order.poll() is None and self.program.process.poll() is None:
+            try:
+                self.answers.add(self.program.ask("rest 20"))
+            except (AssertionError, OSError):
+                self.answers.add(GONE)
+                break
+
+    def check_program(self):
+        if self.round[2] == "program":
+            self.program.process.wait()
+            self.replace_program()
+            return
+        self.assertLessEqual(self.answers, {FINE}, self.why())
+        for word in ("check", "work 6 10", "check"):
+            self.assertEqual((word, self.program.ask(word)), (word, FINE), self.why())
 
 
 def take_number(arguments, name, number):

@@ -145,19 +145,41 @@ CUresult granule_receive_inbox(uint64_t address, int fd)
     return result;
 }
 
+/* The first descriptor of an inbox, or the last. */
+static int take_descriptor(int fd, int *ret_memory)
+{
+    return granules.copies ? revocable_take_last(fd, ret_memory) : revocable_take(fd, ret_memory);
+}
+
+CUresult granule_hand_on(int fd, granule_adopt *adopt, const void *context)
+{
+    _cleanup_fd_ int memory = -1;
+
+    if (take_descriptor(fd, &memory))
+        return CUDA_ERROR_NOT_FOUND;
+    CUresult result = adopt(context, memory, fd);
+    if (result != CUDA_SUCCESS)
+        revocable_put_back(fd, memory);
+    return result;
+}
+
+static CUresult adopt_memory(const void *context, int memory, int inbox)
+{
+    struct wire_fnGranuleAdopt in = *(const struct wire_fnGranuleAdopt *)context;
+    CUresult result = client_send_descriptor(memory, in.size, &in.blob);
+
+    if (result == CUDA_SUCCESS)
+        result = wire_fnGranuleAdopt(&client->channel, &in);
+    return result == CUDA_SUCCESS ? granule_receive_inbox(in.address, inbox) : result;
+}
+
 static CUresult replay_in_device_part(const struct heap *heap, bool host, uint64_t address,
                                       uint64_t size, int fd)
 {
-    struct wire_fnGranuleAdopt in = {
+    const struct wire_fnGranuleAdopt in = {
         .device = device_index_of(heap->part), .host = host, .address = address, .size = size};
-    _cleanup_fd_ int memory = -1;
 
-    if (granule_take(fd, &memory))
-        return CUDA_ERROR_NOT_FOUND;
-    CUresult result = client_send_descriptor(memory, size, &in.blob);
-    if (result == CUDA_SUCCESS)
-        result = wire_fnGranuleAdopt(&client->channel, &in);
-    return result == CUDA_SUCCESS ? granule_receive_inbox(address, fd) : result;
+    return granule_hand_on(fd, adopt_memory, &in);
 }
 
 CUresult granule_replay_device(const struct heap *heap, uint64_t address, uint64_t size, int fd)
@@ -187,11 +209,6 @@ static CUresult host_granule_replay(const struct heap *heap, uint64_t address, u
 void granules_take_copies(bool copies)
 {
     granules.copies = copies;
-}
-
-int granule_take(int fd, int *ret_memory)
-{
-    return granules.copies ? revocable_take_last(fd, ret_memory) : revocable_take(fd, ret_memory);
 }
 
 bool granule_is_kept(int fd)

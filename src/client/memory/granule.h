@@ -33,9 +33,14 @@ uint64_t granule_releases(void);
 /* Whether the inbox of a granule of device memory, which may be -1, has a descriptor of it. */
 bool granule_is_kept(int fd);
 
-/* Takes a descriptor out of such an inbox: 0 or -ENODATA. While the client moves to another device
- * these are the copies there (attach.h). */
-int granule_take(int fd, int *ret_memory);
+/* Takes the descriptor out of an inbox, and hands it to a new server by `adopt`, which gets the
+ * inbox of that one. If that fails, the descriptor is in the inbox again, for the server after
+ * that. CUDA_ERROR_NOT_FOUND when there is none. */
+typedef CUresult granule_adopt(const void *context, int memory, int inbox);
+CUresult granule_hand_on(int fd, granule_adopt *adopt, const void *context);
+
+/* While the client moves to another device, such descriptors are those of the copies there
+ * (attach.h). */
 void granules_take_copies(bool copies);
 
 /* Whether the client has a descriptor of each granule in the heaps of all devices: else some memory

@@ -3,7 +3,6 @@
 #include "vmm_replay.h"
 
 #include "client_socket.h"
-#include "fd.h"
 #include "granule.h"
 #include "vmm_tables.h"
 #include "wire_calls.h"
@@ -49,20 +48,24 @@ static CUresult import_again(const struct physical *physical)
                                   : result;
 }
 
-static CUresult adopt(const struct physical *physical)
+static CUresult adopt_memory(const void *context, int memory, int inbox)
 {
-    struct wire_fnAllocationAdopt in = {.handle = physical->handle,
-                                        .device = physical->device->index,
-                                        .shared = physical->shared,
-                                        .size = physical->size};
-    _cleanup_fd_ int memory = -1;
+    struct wire_fnAllocationAdopt in = *(const struct wire_fnAllocationAdopt *)context;
+    CUresult result = client_send_descriptor(memory, in.size, &in.blob);
 
-    if (granule_take(physical->fd, &memory))
-        return CUDA_ERROR_NOT_FOUND;
-    CUresult result = client_send_descriptor(memory, physical->size, &in.blob);
     if (result == CUDA_SUCCESS)
         result = wire_fnAllocationAdopt(&client->channel, &in);
-    return result == CUDA_SUCCESS ? granule_receive_inbox(physical->handle, physical->fd) : result;
+    return result == CUDA_SUCCESS ? granule_receive_inbox(in.handle, inbox) : result;
+}
+
+static CUresult adopt(const struct physical *physical)
+{
+    const struct wire_fnAllocationAdopt in = {.handle = physical->handle,
+                                              .device = physical->device->index,
+                                              .shared = physical->shared,
+                                              .size = physical->size};
+
+    return granule_hand_on(physical->fd, adopt_memory, &in);
 }
 
 static void replay_physical(void *context, uint64_t handle, void *object)

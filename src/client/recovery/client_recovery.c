@@ -65,6 +65,11 @@
 #define LEAVE_POLL_NS (500 * NS_PER_US)
 #define LEAVE_PAUSE_NS (50 * NS_PER_MS)
 
+/* For so long a client that has left for another device looks for a server, with such pauses. A
+ * daemon that was killed may be started again meanwhile. */
+#define RETURN_TIMEOUT_NS (30 * NS_PER_SEC)
+#define RETURN_PAUSE_NS (50 * NS_PER_MS)
+
 static struct recovery {
     pthread_mutex_t lock;
     pthread_t mover;    /* valid while moving */
@@ -132,9 +137,8 @@ static bool attach_to_next(const struct recovery_snapshot *snapshot)
 /* That server may end as well, while a suspended client waits there. */
 static bool has_lost_next(void)
 {
-    return channel_error(&client->channel) == CUDA_ERROR_MPS_RPC_FAILURE &&
-           !channel_sticky_error(&client->channel) && has_ended() && replay_has_memory() &&
-           vmm_is_whole();
+    return !channel_alive(&client->channel) && !channel_sticky_error(&client->channel) &&
+           replay_has_memory() && vmm_is_whole();
 }
 
 /* The client has attached to another server. That one may end before the client is there. */
@@ -148,6 +152,9 @@ static CUresult settle(const struct recovery_snapshot *snapshot,
             return result;
         result = replay_and_resend(snapshot, variables);
     }
+    /* Of what failed meanwhile no call of the program has told. */
+    if (result == CUDA_SUCCESS)
+        channel_mend(&client->channel);
     return result;
 }
 
@@ -252,6 +259,14 @@ static CUresult find_another_server(void)
     return error;
 }
 
+/* A wait for the server may have found that it has ended. The caller's call goes on with the next.
+ */
+static void follow_end(void)
+{
+    if (channel_error(&client->channel) != CUDA_SUCCESS)
+        find_another_server();
+}
+
 /* ---- away from long kernels ---- */
 
 /* The server asks the daemon if others have long kernels. */
@@ -335,9 +350,7 @@ static void consider_better_lane(void)
         nanosleep(&pause, NULL);
     }
     recovery_consider_leaving();
-    /* It may have found that the server has ended. */
-    if (channel_error(&client->channel) != CUDA_SUCCESS)
-        find_another_server();
+    follow_end();
 }
 
 /* ---- to another server, as the daemon has ordered it ---- */
@@ -394,6 +407,20 @@ static bool attach_while_leaving(void)
     return true;
 }
 
+/* Daemon and server may end at any time, and there is no way back. */
+static bool attach_in_time(const struct recovery_snapshot *snapshot)
+{
+    const struct timespec interval = {.tv_nsec = RETURN_PAUSE_NS};
+    uint64_t until = clock_ns() + RETURN_TIMEOUT_NS;
+
+    while (!attach_to_next(snapshot)) {
+        if (clock_ns() > until)
+            return false;
+        nanosleep(&interval, NULL);
+    }
+    return true;
+}
+
 /* The next session may be the same server's, and needs the addresses of this one, which ends when
  * the client hangs up. From here on only the copies on the other device count. */
 static CUresult settle_on_device(const struct recovery_snapshot *snapshot,
@@ -405,7 +432,7 @@ static CUresult settle_on_device(const struct recovery_snapshot *snapshot,
     shutdown(client->socket, SHUT_RDWR);
     devices_exchange(DEVICE_CHANGE_FROM(change), DEVICE_CHANGE_TO(change));
     granules_take_copies(true);
-    if (attach_to_next(snapshot))
+    if (attach_in_time(snapshot))
         result = settle(snapshot, variables);
     granules_take_copies(false);
     return result;
@@ -497,6 +524,7 @@ static void consider_leaving(void)
         try_to_leave();
     call_unpark();
     pthread_mutex_unlock(&recovery.lock);
+    follow_end();
 }
 
 static bool revive(void)
