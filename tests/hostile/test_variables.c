@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files of fnVariablesSet, which a client brings along from another server: saved_variables.h. Any
- * client may write one. What is wrong with a file is an error of the command, and nothing more.
+ * client may write one. What is wrong with a file is an error of the command, and nothing more. The
+ * same goes for copies of variables to memory of the client (fnVariableCopy).
  */
 #include <fcntl.h>
 #include <string.h>
@@ -388,6 +389,39 @@ static void files_that_are_spoiled(void **state)
     peer_leave(&owner.peer);
 }
 
+/* ---- copies ---- */
+
+static CUresult copy_to(struct owner *owner, const char *name, uint64_t to)
+{
+    const struct wire_fnVariableCopy in = {.library = owner->module, .name = name, .to = to};
+
+    return wire_fnVariableCopy(&owner->peer.channel, &in);
+}
+
+static void copies_of_variables(void **state)
+{
+    struct owner owner, other;
+    uint32_t value;
+
+    (void)state;
+    start(&owner);
+    start(&other);
+    assert_int_equal(counter_of(&owner, owner.module), 5);
+    const uint64_t own = owner.peer.offer.staging_address;
+    assert_int_equal(copy_to(&owner, "counter", own + 64), CUDA_SUCCESS);
+    memcpy(&value, peer_staging(&owner.peer, 64), sizeof(value));
+    assert_int_equal(value, 5);
+    assert_int_equal(copy_to(&owner, "counter", 0), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(copy_to(&owner, "counter", UINT64_MAX - 1), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(copy_to(&owner, "counter", other.peer.offer.staging_address),
+                     CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(copy_to(&owner, "nothing", own), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(copy_to(&owner, "", own), CUDA_ERROR_NOT_FOUND);
+    assert_int_equal(counter_of(&other, other.module), 5);
+    peer_leave(&other.peer);
+    peer_leave(&owner.peer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +436,7 @@ int main(void)
         HOSTILE_CASE(sizes_that_the_file_does_not_have),
         HOSTILE_CASE(files_that_are_too_large),
         HOSTILE_CASE(files_that_are_spoiled),
+        HOSTILE_CASE(copies_of_variables),
     };
 
     return HOSTILE_MAIN(tests);

@@ -242,6 +242,17 @@ class Variables(MoveTestCase):
                 self.stays(probe, "it has asked for the address of a variable")
                 self.check(probe, "count", "symbol_address", "symbol_to")
 
+    def test_a_module_without_kernels(self):
+        """Addresses of its variables, as cuBLAS keeps them, do not keep the program from a move."""
+        probe = self.enter("main")
+        self.check(probe, "lonely", "lonely")
+        for program_class, lane in (("batch", "batch"), ("normal", "main")):
+            self.follow(probe, program_class, lane)
+            self.check(probe, "lonely", "count", "lonely")
+        self.check(probe, "end_lonely", "lonely", "end_lonely", "lonely")
+        self.follow(probe, "batch", "batch")
+        self.check(probe, "lonely", "count", "round")
+
     def test_symbols_whose_addresses_stay(self):
         """With the program, or in a graph."""
         for word in ("symbol_address", "symbol_struct", "symbol_captured"):

@@ -42,6 +42,8 @@ static const char text[] =
     "st.global.u64 [link], %d1;\nret;\n}\n"
     ".visible .entry put_link(.param .align 8 .b8 s[8])\n{\n.reg .b64 %d<3>;\n"
     "ld.param.u64 %d1, [s];\nmov.u64 %d2, 77;\nst.global.u64 [%d1], %d2;\nret;\n}\n"
+    ".visible .entry raise(.param .u64 at)\n{\n.reg .b64 %d<3>;\nld.param.u64 %d1, [at];\n"
+    "ld.global.u64 %d2, [%d1];\nadd.u64 %d2, %d2, 1;\nst.global.u64 [%d1], %d2;\nret;\n}\n"
     ".visible .entry set_pair()\n{\n.reg .b64 %d<2>;\nmov.u64 %d1, 8;\n"
     "st.global.u64 [pair], %d1;\nret;\n}\n";
 
@@ -269,6 +271,77 @@ static CUresult do_constant(void)
     return result ? result : check_constant();
 }
 
+/* ---- a module without kernels, whose variables others use by their address ---- */
+
+static const char lonely_text[] = ".version 8.0\n.target sm_75\n.address_size 64\n"
+                                  ".visible .global .align 8 .u64 padding = 9;\n"
+                                  ".visible .global .align 8 .u64 numbers[3] = {5, 6, 7};\n";
+
+static struct {
+    CUmodule module;
+    CUdeviceptr address; /* as the program keeps it */
+    uint64_t expected[3];
+} lonely;
+
+static CUresult check_lonely(void)
+{
+    uint64_t seen[3] = {0};
+    CUdeviceptr address = 0, base = 0;
+    size_t size = 0, there = 0;
+    CUresult result = cuModuleGetGlobal_v2(&address, &size, lonely.module, "numbers");
+
+    if (!result)
+        result = cuMemGetAddressRange_v2(&base, &there, address + 8);
+    if (!result)
+        result = cuMemcpyDtoH_v2(seen, lonely.address, sizeof(seen));
+    if (result)
+        return result;
+    return address == lonely.address && size == sizeof(seen) && base == address && there == size &&
+                   !memcmp(seen, lonely.expected, sizeof(seen)) && cuMemFree_v2(address)
+               ? CUDA_SUCCESS
+               : CUDA_ERROR_UNKNOWN;
+}
+
+static CUresult open_lonely(void)
+{
+    static const uint64_t first[3] = {5, 6, 7};
+    CUresult result = cuModuleLoadData(&lonely.module, lonely_text);
+
+    memcpy(lonely.expected, first, sizeof(first));
+    if (!result)
+        result = cuModuleGetGlobal_v2(&lonely.address, NULL, lonely.module, "numbers");
+    return result ? result : check_lonely();
+}
+
+/* A kernel of another module, and a copy by symbol. The address is in memory as well. */
+static CUresult do_lonely(void)
+{
+    CUresult result = lonely.module ? check_lonely() : open_lonely();
+
+    if (!result)
+        result = launch("raise", (void *)(uintptr_t)(lonely.address + 8));
+    lonely.expected[1]++;
+    if (!result)
+        result = cuMemcpyHtoD_v2(variables.memory, &lonely.address, sizeof(lonely.address));
+    if (!result)
+        result = check_lonely();
+    lonely.expected[0] += 10;
+    if (!result)
+        result = symbol_copy_to(lonely.module, "numbers", lonely.expected, 8, NULL);
+    return result ? result : check_lonely();
+}
+
+/* Its memory ends with the module. */
+static CUresult do_end_lonely(void)
+{
+    CUresult result = cuModuleUnload(lonely.module);
+
+    lonely.module = NULL;
+    symbols_forget();
+    return result || cuMemGetAddressRange_v2(NULL, NULL, lonely.address) ? result
+                                                                         : CUDA_ERROR_UNKNOWN;
+}
+
 static const struct {
     const char *word;
     CUresult (*act)(void);
@@ -288,6 +361,8 @@ static const struct {
     {"symbol_struct", do_symbol_struct},
     {"symbol_captured", do_symbol_captured},
     {"constant", do_constant},
+    {"lonely", do_lonely},
+    {"end_lonely", do_end_lonely},
 };
 
 CUresult variable_act(const char *word)

@@ -106,6 +106,10 @@ static bool show(struct symbol *symbol)
 
 CUresult symbol_give(struct symbol *symbol, CUdeviceptr *ret_address)
 {
+    if (symbol->owned) {
+        *ret_address = symbol->variable.address;
+        return CUDA_SUCCESS;
+    }
     if (is_for_copy(symbol_call.use)) {
         *ret_address = symbol->given;
         return CUDA_SUCCESS;

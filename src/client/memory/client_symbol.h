@@ -25,6 +25,7 @@ struct symbol {
     struct allocation variable; /* where it is now */
     uint64_t given;             /* the address that libcudart may keep */
     bool seen;                  /* the program may keep its address: it cannot be elsewhere */
+    bool owned;                 /* it is memory of the client: module_global() */
     struct list link;           /* of all of them, under client->lock, as the rest */
     struct list module_link;    /* the module's */
     char name[];

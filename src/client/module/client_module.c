@@ -9,6 +9,7 @@
 #include "client_library.h"
 #include "client_log.h"
 #include "client_managed.h"
+#include "client_memory.h"
 #include "client_profile.h"
 #include "client_socket.h"
 #include "client_symbol.h"
@@ -209,12 +210,15 @@ CUresult module_join(struct context *context, const struct module *twin, struct 
     return settle_module(module, wire_fnLibraryJoin(&client->channel, &in), ret_module);
 }
 
+/* Memory of the client is where it was. */
 static CUresult replay_symbol(const struct module *module, struct symbol *symbol)
 {
     const struct wire_cuLibraryGetGlobal in = {.library = module->handle, .name = symbol->name};
     struct wire_cuLibraryGetGlobal_reply out;
-    CUresult result = wire_cuLibraryGetGlobal(&client->channel, &in, &out);
 
+    if (symbol->owned)
+        return CUDA_SUCCESS;
+    CUresult result = wire_cuLibraryGetGlobal(&client->channel, &in, &out);
     if (result != CUDA_SUCCESS)
         return result;
     if (out.size != symbol->variable.size)
@@ -249,14 +253,26 @@ static void forget_functions(struct module *module)
     module_forget_prefetched(module);
 }
 
+static struct heap *heap_of(const struct module *module)
+{
+    return memory_device_heap(module->context->device);
+}
+
+static void forget_symbol(const struct module *module, struct symbol *symbol)
+{
+    if (symbol->owned)
+        memory_give(heap_of(module), symbol->variable.address);
+    else
+        symbol_remove(symbol);
+    free(symbol);
+}
+
 static void forget_contents(struct module *module)
 {
     forget_functions(module);
     references_free(&module->references);
-    list_for_each_safe (struct symbol, symbol, &module->symbols, module_link) {
-        symbol_remove(symbol);
-        free(symbol);
-    }
+    list_for_each_safe (struct symbol, symbol, &module->symbols, module_link)
+        forget_symbol(module, symbol);
 }
 
 /* The server waits for work of the module that still runs. Nothing is sent to variables that are
@@ -292,11 +308,17 @@ static bool is_managed(const struct symbol *symbol)
     return symbol->variable.kind == &kind_managed_variable;
 }
 
+/* Whether it ends, or another context gets it, with the module's. */
+static bool is_in_module(const struct symbol *symbol)
+{
+    return !is_managed(symbol) && !symbol->owned;
+}
+
 /* Without a context no address of theirs is known. */
 static void hide_variables(struct module *module)
 {
     list_for_each (struct symbol, symbol, &module->symbols, module_link) {
-        if (!is_managed(symbol))
+        if (is_in_module(symbol))
             variable_remove(symbol->variable.address);
     }
 }
@@ -304,7 +326,7 @@ static void hide_variables(struct module *module)
 static void show_variables(struct module *module)
 {
     list_for_each (struct symbol, symbol, &module->symbols, module_link) {
-        if (is_managed(symbol))
+        if (!is_in_module(symbol))
             continue;
         symbol->variable.context = module->context;
         variable_add(&symbol->variable);
@@ -356,16 +378,28 @@ CUresult module_wake(struct module *module, struct context *context)
 
 /* ---- variables ---- */
 
-/* So that copies find that it is device memory. */
-static CUresult remember_symbol(struct module *module, const char *name,
-                                const struct wire_cuLibraryGetGlobal_reply *found,
-                                struct symbol **ret_symbol)
+static struct symbol *find_symbol_locked(const struct module *module, const char *name)
+{
+    list_for_each (struct symbol, symbol, &module->symbols, module_link)
+        if (!strcmp(symbol->name, name))
+            return symbol;
+    return NULL;
+}
+
+static struct symbol *find_symbol(const struct module *module, const char *name)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    return find_symbol_locked(module, name);
+}
+
+static struct symbol *make_symbol(const struct module *module, const char *name,
+                                  const struct wire_cuLibraryGetGlobal_reply *found)
 {
     struct symbol *symbol = calloc(1, sizeof(*symbol) + strlen(name) + 1);
-    CUresult result;
 
     if (!symbol)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return NULL;
     strcpy(symbol->name, name);
     symbol->seen = !found->carried;
     symbol->variable = (struct allocation){
@@ -375,15 +409,58 @@ static CUresult remember_symbol(struct module *module, const char *name,
         .kind = found->managed ? &kind_managed_variable : &kind_variable,
         .context = module->context,
     };
-    result = symbol_enter(symbol);
+    return symbol;
+}
+
+/* No kernel can name the variable of a module without kernels: all use it by the address that the
+ * program gets here. So memory of the program can stand for it, and stays at that address when the
+ * program moves to another server. cuBLAS keeps its constants in such a module. False where there
+ * is no memory for it. */
+static bool own_variable(const struct module *module, struct symbol *symbol)
+{
+    struct wire_fnVariableCopy in = {.library = module->handle, .name = symbol->name};
+    struct heap *heap = heap_of(module);
+
+    if (memory_take(heap, &kind_variable, module->context, symbol->variable.size, &in.to))
+        return false;
+    if (wire_fnVariableCopy(&client->channel, &in)) {
+        memory_give(heap, in.to);
+        return false;
+    }
+    symbol->variable.address = in.to;
+    symbol->owned = true;
+    return true;
+}
+
+/* Another thread may have been faster, and then its memory counts. */
+static struct symbol *keep_symbol(struct module *module, struct symbol *symbol)
+{
+    pthread_mutex_lock(&client->lock);
+    struct symbol *other = symbol->owned ? find_symbol_locked(module, symbol->name) : NULL;
+    if (!other)
+        list_append(&module->symbols, &symbol->module_link);
+    pthread_mutex_unlock(&client->lock);
+    if (other)
+        forget_symbol(module, symbol);
+    return other ? other : symbol;
+}
+
+/* So that copies find that it is device memory. */
+static CUresult remember_symbol(struct module *module, const char *name,
+                                const struct wire_cuLibraryGetGlobal_reply *found,
+                                struct symbol **ret_symbol)
+{
+    struct symbol *symbol = make_symbol(module, name, found);
+
+    if (!symbol)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result =
+        found->unreached && own_variable(module, symbol) ? CUDA_SUCCESS : symbol_enter(symbol);
     if (result != CUDA_SUCCESS) {
         free(symbol);
         return result;
     }
-    pthread_mutex_lock(&client->lock);
-    list_append(&module->symbols, &symbol->module_link);
-    pthread_mutex_unlock(&client->lock);
-    *ret_symbol = symbol;
+    *ret_symbol = keep_symbol(module, symbol);
     return CUDA_SUCCESS;
 }
 
@@ -393,16 +470,6 @@ static CUresult enter_managed(struct module *module, uint64_t address, uint64_t 
         return managed_enter(&module->managed, module->context, address, size);
     client_log("a __managed__ variable was asked for when its library was in use in two contexts");
     return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static struct symbol *find_symbol(const struct module *module, const char *name)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
-
-    list_for_each (struct symbol, symbol, &module->symbols, module_link)
-        if (!strcmp(symbol->name, name))
-            return symbol;
-    return NULL;
 }
 
 static CUresult ask_for_symbol(struct module *module, const char *name, bool managed_only,

@@ -17,6 +17,7 @@
 #include "memory.h"
 #include "server_dispatch.h"
 #include "sock.h"
+#include "variables.h"
 
 static CUresult receive_image(struct session *session, const struct wire_cuLibraryLoadData *in,
                               struct stored_image **ret_image)
@@ -315,6 +316,14 @@ static CUresult allow_global(struct session *session, struct module *module,
     return memory_allow(session, &granule);
 }
 
+static bool has_no_kernels(const struct module *module)
+{
+    unsigned count;
+
+    return driver.cuLibraryGetKernelCount(&count, module_library(module)->driver) == CUDA_SUCCESS &&
+           !count;
+}
+
 CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuLibraryGetGlobal *in,
                                   struct module *library,
                                   struct wire_cuLibraryGetGlobal_reply *ret_out)
@@ -340,7 +349,27 @@ CUresult serve_cuLibraryGetGlobal(struct session *session, const struct wire_cuL
     ret_out->size = global.size;
     ret_out->managed = global.managed;
     ret_out->carried = !global.managed && cached_carries(library->cached, in->name);
+    ret_out->unreached = ret_out->carried && has_no_kernels(library);
     return CUDA_SUCCESS;
+}
+
+CUresult serve_fnVariableCopy(struct session *session, const struct wire_fnVariableCopy *in,
+                              struct module *library)
+{
+    const struct variables *variables = cached_variables(library->cached);
+    const struct variable *variable = variables && cached_carries(library->cached, in->name)
+                                          ? variables_find(variables, in->name)
+                                          : NULL;
+
+    if (!variable)
+        return CUDA_ERROR_NOT_FOUND;
+    if (!memory_covers(session, in->to, variable->size))
+        return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = session_enter(session, library->device);
+    if (result == CUDA_SUCCESS)
+        result = variable_copy_initial(variable, in->to, library->device->gate);
+    session_check(session, result);
+    return result;
 }
 
 static CUresult list_kernels(CUlibrary library, CUkernel **ret_kernels, unsigned *ret_count)

@@ -128,6 +128,14 @@ CUresult variables_restore(const struct variables *variables, struct gate *gate)
 
 /* ---- single variables ---- */
 
+CUresult variable_copy_initial(const struct variable *variable, CUdeviceptr to, struct gate *gate)
+{
+    struct variable copy = {to, variable->size, variable->initial};
+    const struct variables only = {.names = {.count = 1}, .each = &copy};
+
+    return variables_restore(&only, gate);
+}
+
 typedef CUresult copy_variable(const struct variable_copy *copy, CUstream stream);
 
 static CUresult read_variable(const struct variable_copy *copy, CUstream stream)

@@ -34,6 +34,10 @@ CUresult variables_remember(struct variables *variables, CUlibrary library);
  * context is current. After an error they may have any value. */
 CUresult variables_restore(const struct variables *variables, struct gate *gate);
 
+/* Copies what the load has made of a recorded variable to other memory of the same size, with the
+ * device's context current. The driver's result. */
+CUresult variable_copy_initial(const struct variable *variable, CUdeviceptr to, struct gate *gate);
+
 /* The contents that a variable gets, or a buffer of its size for those that it has. */
 struct variable_copy {
     const struct variable *variable;
