@@ -2,7 +2,7 @@
 /* See kernel_query.h. */
 #include "kernel_query.h"
 
-#include "cached.h"
+#include "cached_state.h"
 #include "function.h"
 #include "memory.h"
 

@@ -7,80 +7,13 @@
  */
 #include "module_cache.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cached.h"
+#include "cached_state.h"
 #include "cleanup.h"
-#include "device.h"
-#include "feature.h"
 #include "image_reader.h"
 #include "log.h"
-#include "memory.h"
-#include "session.h"
-
-const struct library *cached_library(const struct cached *cached)
-{
-    return cached->library;
-}
-
-struct kernel_table *cached_kernels(struct cached *cached)
-{
-    return &cached->kernels;
-}
-
-bool cached_is_shared(const struct cached *cached)
-{
-    return cached->sharing != FOR_ONE;
-}
-
-bool cached_has_variables(const struct cached *cached)
-{
-    return cached->sharing != FOR_ALL;
-}
-
-uint64_t cached_variable_bytes(const struct cached *cached)
-{
-    return cached->variable_bytes;
-}
-
-bool cached_has_state(const struct cached *cached)
-{
-    return cached->has_state || cached->library->may_allocate;
-}
-
-static bool is_carried(const struct cached *cached)
-{
-    return cached->variables.names.count && !cached->library->may_allocate &&
-           !feature_is_off_once(FEATURE_VARIABLE_MOVES);
-}
-
-uint32_t cached_state(const struct cached *cached)
-{
-    if (!cached_has_state(cached))
-        return WIRE_STATE_NONE;
-    return is_carried(cached) ? WIRE_STATE_CARRIED : WIRE_STATE_LOST;
-}
-
-bool cached_carries(const struct cached *cached, const char *name)
-{
-    const struct variables *variables = is_carried(cached) ? cached_variables(cached) : NULL;
-    const struct variable *variable = variables ? variables_find(variables, name) : NULL;
-
-    return variable && !variable_is_relocated(variables, variable);
-}
-
-const struct variables *cached_variables(const struct cached *cached)
-{
-    return cached->variables.each ? &cached->variables : NULL;
-}
-
-bool cached_is_loaded(const struct cached *cached)
-{
-    return cached->is_loaded;
-}
 
 void module_cache_init(struct module_cache *cache, struct gate *gate, bool enabled)
 {
@@ -114,33 +47,6 @@ static uint64_t kept_bytes(const struct cached *cached)
         cached->variable_bytes < DEVICE_BYTES_MAX ? cached->variable_bytes : DEVICE_BYTES_MAX;
 
     return cached->size + cached->variables.bytes + on_device;
-}
-
-CUresult variables_charge(struct session *session, const struct device *device, uint64_t bytes,
-                          uint64_t *ret_charged)
-{
-    unsigned ordinal = (unsigned)device->ordinal;
-
-    if (bytes == IMAGE_BYTES_UNKNOWN) {
-        bytes = session->limits.memory[ordinal];
-        if (bytes)
-            session_log_error(session, "cuLibraryLoadData: how large the variables are cannot be "
-                                       "told from the image, so they count as the whole memory "
-                                       "limit");
-    }
-    if (!bytes)
-        return CUDA_SUCCESS;
-    if (!memory_charge(session, ordinal, bytes))
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *ret_charged = bytes;
-    return CUDA_SUCCESS;
-}
-
-static CUresult charge_variables(const struct image_request *request, uint64_t bytes)
-{
-    return request->charged
-               ? variables_charge(request->session, request->device, bytes, request->charged)
-               : CUDA_SUCCESS;
 }
 
 /* The library goes to the unload queue, because cuLibraryUnload waits for all streams. */
@@ -246,63 +152,6 @@ static struct cached *use_locked(struct module_cache *cache, const struct image_
     return cached;
 }
 
-static void keep_log(const char *text, size_t most, struct image_log *ret_log)
-{
-    uint32_t size = (uint32_t)strnlen(text, most);
-
-    ret_log->size = size < ret_log->capacity ? size : ret_log->capacity;
-    if (ret_log->size)
-        memcpy(ret_log->text, text, ret_log->size);
-}
-
-static void report_failure(struct session *session, const char *what)
-{
-    if (session)
-        session_log_error(session, "cuLibraryLoadData: %s", what);
-    else
-        log_line("Code that was used before is not loaded: %s", what);
-}
-
-static void report_compiler(struct session *session, CUresult result)
-{
-    if (result == CUDA_ERROR_INVALID_IMAGE)
-        report_failure(session,
-                       "the process that compiled the image crashed, or needed too much time; the "
-                       "image is refused");
-    if (result == CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
-        report_failure(session, "the process that compiles PTX is gone; a new server has one");
-}
-
-/* Logs the first message of the driver's compiler; the client gets all. */
-static void report_driver(struct session *session, const char *log)
-{
-    char line[256];
-
-    snprintf(line, sizeof(line), "%.*s", (int)strcspn(log, "\n"), log);
-    if (*line)
-        report_failure(session, line);
-}
-
-static CUresult load_library(const struct module_cache *cache, struct cached *cached,
-                             struct session *session, struct image_log *ret_log)
-{
-    struct library *library = cached->library;
-    CUresult result =
-        compiled_image_make(cache->compiler, library, library->image,
-                            device_compute_capability(cached->device), &library->code);
-
-    if (result == CUDA_SUCCESS) {
-        result = library_load(library);
-        keep_log(library->log, LIBRARY_LOG_SIZE, ret_log);
-        if (result != CUDA_SUCCESS)
-            report_driver(session, library->log);
-    } else {
-        report_compiler(session, result);
-        keep_log(library->code.compiled.log, LIBRARY_LOG_SIZE, ret_log);
-    }
-    return result;
-}
-
 /* ---- loading ---- */
 
 /* The cached entry, or else a new one. Other clients with the same image wait for it. If the
@@ -323,51 +172,6 @@ static struct cached *find_or_announce(struct module_cache *cache,
         list_append(&cache->entries, &cached->link);
     }
     return cached;
-}
-
-static CUresult looked_into(int error, struct session *session)
-{
-    if (!error)
-        return CUDA_SUCCESS;
-    report_failure(session,
-                   error == -EBADMSG
-                       ? "the process that looked into the image crashed, or needed too much "
-                         "time; the image is refused"
-                       : "too little memory to look into the image");
-    return error == -EBADMSG ? CUDA_ERROR_INVALID_IMAGE : CUDA_ERROR_OUT_OF_MEMORY;
-}
-
-static CUresult compile_image(const struct cached *cached, struct session *session,
-                              struct image_log *ret_log)
-{
-    CUresult result = library_compile(cached->library, session, cached->device);
-
-    keep_log(cached->library->log, LIBRARY_LOG_SIZE, ret_log);
-    return result;
-}
-
-/* Another process reads the image (image_reader.h) while the driver loads it: both expand it, which
- * takes most of the time. The client is charged before the driver allocates device memory. */
-static CUresult load_and_look(const struct module_cache *cache, struct cached *cached,
-                              const struct image_request *request, struct image_log *ret_log,
-                              struct image_facts *ret_facts)
-{
-    struct session *session = request->session;
-    const struct stored_image *image = cached->image;
-    const struct image_source source = {image->fd, image->bytes, image->size};
-    struct image_question question;
-
-    image_reader_begin(cache->reader, &source, device_compute_capability(cached->device),
-                       &question);
-    CUresult result = load_library(cache, cached, session, ret_log);
-    CUresult looked = looked_into(image_reader_end(cache->reader, &question, ret_facts), session);
-    if (looked != CUDA_SUCCESS)
-        image_facts_assume(ret_facts);
-    if (result == CUDA_SUCCESS)
-        result = looked;
-    if (result == CUDA_SUCCESS)
-        result = charge_variables(request, ret_facts->variable_bytes);
-    return result == CUDA_SUCCESS ? compile_image(cached, session, ret_log) : result;
 }
 
 /* Strings and tables that compilers add are the same for all clients. */
@@ -435,7 +239,7 @@ static CUresult load_new(struct module_cache *cache, struct cached *cached, bool
                          const struct image_request *request, struct image_log *ret_log)
 {
     struct image_facts facts;
-    CUresult result = load_and_look(cache, cached, request, ret_log, &facts);
+    CUresult result = image_load(cache, cached, request, ret_log, &facts);
 
     settle_load(cache, cached, &facts, for_others, result);
     image_facts_fini(&facts);
@@ -447,7 +251,7 @@ static CUresult load_new(struct module_cache *cache, struct cached *cached, bool
 static CUresult take_found(struct module_cache *cache, const struct image_request *request,
                            struct cached *cached, struct cached **ret_cached)
 {
-    CUresult result = charge_variables(request, cached->variable_bytes);
+    CUresult result = image_load_charge(request, cached->variable_bytes);
 
     log_debug("Module of %llu bytes is cached", (unsigned long long)cached->size);
     if (result != CUDA_SUCCESS)
@@ -645,41 +449,4 @@ void module_cache_put_parked(struct module_cache *cache, struct list *parked)
         list_remove(&cached->link);
         module_cache_put(cache, cached);
     }
-}
-
-/* For the next client, or for a move of this one to another server. */
-static bool is_worth_recording(const struct cached *cached)
-{
-    return cached->sharing == IN_TURN || (cached->sharing == FOR_ONE && is_carried(cached));
-}
-
-/* If its variables cannot be recorded, the library serves this client alone, which stays. */
-static void remember_variables(struct cached *cached)
-{
-    if (cached->variables.each || !is_worth_recording(cached))
-        return;
-    if (variables_remember(&cached->variables, cached->library->driver) == CUDA_SUCCESS)
-        return;
-    cached->sharing = FOR_ONE;
-    image_names_fini(&cached->variables.names);
-}
-
-CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
-                            struct exclusive_call *call)
-{
-    CUresult result = cached->is_loaded || !session
-                          ? exclusive_begin_now(cached->device, what, call)
-                          : exclusive_begin(session, cached->device, what, call);
-
-    if (result == CUDA_SUCCESS)
-        remember_variables(cached);
-    return result;
-}
-
-void cached_query_end(struct cached *cached, struct session *session, CUresult result,
-                      struct exclusive_call *call)
-{
-    if (result == CUDA_SUCCESS)
-        cached->is_loaded = true;
-    exclusive_end(session, cached->device, call);
 }

@@ -11,10 +11,9 @@
 
 #include <pthread.h>
 
-#include "exclusive.h"
+#include "cached.h"
+#include "image_load.h"
 #include "image_store.h"
-#include "kernel_table.h"
-#include "library.h"
 #include "list.h"
 #include "unload_queue.h"
 
@@ -33,9 +32,7 @@
  * clients that start together. */
 #define MODULE_CACHE_COPIES_KEPT 8u
 
-struct cached;
 struct image_reader;
-struct variables;
 struct ptx_compiler;
 
 struct module_cache {
@@ -50,22 +47,6 @@ struct module_cache {
     bool enabled;
     unsigned preloads_used; /* libraries of the code cache that clients have used */
     struct unload_queue unload_queue;
-};
-
-/* A request to load an image. */
-struct image_request {
-    struct session *session; /* its thread loads the image; NULL: no client is busy */
-    const struct device *device;
-    struct stored_image *image;
-    const void *options;
-    uint32_t options_size;
-    uint64_t *charged; /* the session's charge for variables; NULL: none */
-};
-
-/* A buffer for the compiler's messages; `size` is their size. */
-struct image_log {
-    char *text;
-    uint32_t capacity, size;
 };
 
 /* Before any other thread uses it. With `enabled` false each client loads its libraries itself. */
@@ -115,51 +96,3 @@ bool module_cache_give_way(struct module_cache *cache);
 /* There are no clients: keeps some copies of each library with variables on a device, and drops the
  * others. The device's context is current. */
 void module_cache_trim(struct module_cache *cache, const struct device *device);
-
-/* The library of an entry in use by the caller. */
-const struct library *cached_library(const struct cached *cached);
-
-/* The facts about its kernels. */
-struct kernel_table *cached_kernels(struct cached *cached);
-
-/* Whether other clients may use it, now or later. */
-bool cached_is_shared(const struct cached *cached);
-
-/* Whether it may have variables of the program. Clients do not write those of the compiler. */
-bool cached_has_variables(const struct cached *cached);
-
-/* Charges the session for variables of a library on a device. With IMAGE_BYTES_UNKNOWN it charges
- * the whole limit of the client. CUDA_ERROR_OUT_OF_MEMORY beyond the limit. */
-CUresult variables_charge(struct session *session, const struct device *device, uint64_t bytes,
-                          uint64_t *ret_charged);
-
-/* Bytes of its variables on the device, or IMAGE_BYTES_UNKNOWN. */
-uint64_t cached_variable_bytes(const struct cached *cached);
-
-/* Whether its kernels may keep state between launches, so that the library serves one client. */
-bool cached_has_state(const struct cached *cached);
-
-/* The same for a client that may move: a WIRE_STATE_... */
-uint32_t cached_state(const struct cached *cached);
-
-/* Whether a variable that the client copies to goes with it in a planned move. Its addresses are
- * looked up, and the load has written none into it, which the client could copy out. */
-bool cached_carries(const struct cached *cached, const char *name);
-
-/* Its variables, with addresses and first values: NULL when they are not known. The caller uses the
- * library. */
-const struct variables *cached_variables(const struct cached *cached);
-
-/* Whether the driver may have loaded it, so that its variables may have changed. */
-bool cached_is_loaded(const struct cached *cached);
-
-/* Around a call `what` that looks a kernel or a variable of the library up in the driver. On the
- * session's thread, in the device's context. For the first such call the driver loads the library
- * and waits for all streams. The result is that of exclusive_begin() (exclusive.h); after an error
- * cached_query_end() must not be called. `session` may be NULL, on another thread, while no client
- * is busy. */
-CUresult cached_query_begin(struct cached *cached, struct session *session, const char *what,
-                            struct exclusive_call *call);
-/* `result` is the call's. */
-void cached_query_end(struct cached *cached, struct session *session, CUresult result,
-                      struct exclusive_call *call);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cached.h"
+#include "cached_state.h"
 #include "cleanup.h"
 #include "device.h"
 

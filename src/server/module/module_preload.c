@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "cached.h"
+#include "cached_state.h"
 #include "cleanup.h"
 #include "image_check.h"
 #include "kernel_query.h"
