@@ -28,7 +28,7 @@ class Monitors(harness.TestCase):
 
     def begin(self, *options, command=None, **more):
         """A program without an end, once it has launched kernels."""
-        body = [os.path.join(harness.BUILD, "examples/n_body"), "-n", "256", "-r", "100000000"]
+        body = [os.path.join(harness.BUILD, "tests/control/at_work"), "2000", "2"]
         process = subprocess.Popen(
             [os.path.join(self.root, "bin/funnel"), "run", "-q", "--device", "soft", *options, "--", *body],
             env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
@@ -100,7 +100,7 @@ class Monitors(harness.TestCase):
         self.assertGreaterEqual(seen["memory"]["used"], sum(memory.values()))
         self.assertEqual(set(seen["accounted"]), programs)
         for pid in map(str, programs):
-            self.assertIn("n_body", seen["names"][pid])
+            self.assertIn("at_work", seen["names"][pid])
             self.assertEqual(seen["stats"][pid]["running"], 1)
             self.assertGreaterEqual(seen["stats"][pid]["peak"], memory[int(pid)])
         self.assertEqual(seen["accounting"], 1)
@@ -149,7 +149,7 @@ class Monitors(harness.TestCase):
         """A monitor in a container sees the programs there, by their numbers there."""
         outside = self.begin()
         script = """
-            "$F" run -q --device soft -- "$P" -n 256 -r 100000000 >/dev/null 2>&1 &
+            "$F" run -q --device soft -- "$P" 2000 2 >/dev/null 2>&1 &
             echo $!
             read unused
             "$F" run -q --nvml --device soft -- "$@"
@@ -157,7 +157,7 @@ class Monitors(harness.TestCase):
         inside = subprocess.Popen(
             ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, "sh", *MONITOR],
             env={**self.environment, "F": os.path.join(self.root, "bin/funnel"),
-                 "P": os.path.join(harness.BUILD, "examples/n_body")},
+                 "P": os.path.join(harness.BUILD, "tests/control/at_work")},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.processes.append(inside)
         number = inside.stdout.readline()
@@ -168,7 +168,7 @@ class Monitors(harness.TestCase):
         seen = json.loads(out)["device"]
         self.assertEqual([p["pid"] for p in seen["Compute_v3"]], [int(number)])
         self.assertEqual([s["pid"] for s in seen["samples"]], [int(number)])
-        self.assertIn("n_body", seen["names"][str(int(number))])
+        self.assertIn("at_work", seen["names"][str(int(number))])
         self.assertNotEqual(int(number), outside.pid)
 
     def test_before_init(self):
@@ -197,7 +197,7 @@ class Monitors(harness.TestCase):
         self.assertEqual([p["pid"] for p in seen["Graphics_v3"]], [1])
         self.assertEqual({s["pid"] for s in seen["samples"]}, {1, process.pid})
         self.assertEqual([s["enc"] for s in seen["samples"] if s["pid"] == 1], [2])
-        self.assertIn("n_body", seen["names"][str(process.pid)])
+        self.assertIn("at_work", seen["names"][str(process.pid)])
 
     def test_the_table_of_nvidia_smi(self):
         process = self.begin()
@@ -207,7 +207,7 @@ class Monitors(harness.TestCase):
         (other, client), *rest = seen["lists"]
         self.assertEqual((other, rest, seen["other"]), ([1, 100 << 20, "a program"], [[], []], 7))
         self.assertEqual(client[:2], [process.pid, self.clients()[0]["memory_used"]])
-        self.assertIn("n_body", client[2])
+        self.assertIn("at_work", client[2])
         seen = self.monitor("--smi", FAKE_NVML_DRIVER="999.1", **environment)  # may have another table
         self.assertEqual([p[0] for p in seen["lists"][0]], [server["pid"], 1])
 

@@ -16,14 +16,14 @@ class Top(harness.TestCase):
     def setUp(self):
         super().setUp()
         self.start("--device", "soft")
-        self.slow = self.program("slow", "-n", "4096", "-r", "100000000")
-        self.busy = self.program("worker", "-n", "256", "-r", "100000000")
+        self.slow = self.program("slow", "50000", "32")
+        self.busy = self.program("worker", "2000", "2")
 
     def program(self, group, *arguments):
-        """n_body forever: with many bodies it makes fewer launches."""
+        """One with longer kernels makes fewer launches."""
         process = subprocess.Popen(
             [os.path.join(self.root, "bin/funnel"), "run", "-q", "--group", group, "--",
-             os.path.join(harness.BUILD, "examples/n_body"), *arguments],
+             os.path.join(harness.BUILD, "tests/control/at_work"), *arguments],
             env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.processes.append(process)
         wait_until(lambda: any(row.startswith(f"{process.pid} ") and int(row.split()[1]) > 2
@@ -46,8 +46,8 @@ class Top(harness.TestCase):
                          sorted([self.slow, self.busy], reverse=True))
         self.assertEqual(self.pids("--filter", "group=worker"), [self.busy])
         self.assertEqual(self.pids("--filter", "group=work"), [])
-        self.assertEqual(self.pids("--filter", "ORKER n_body"), [self.busy])
-        self.assertEqual(self.pids("--filter", "n_body", "--filter", "group=slow"), [self.slow])
+        self.assertEqual(self.pids("--filter", "ORKER at_work"), [self.busy])
+        self.assertEqual(self.pids("--filter", "at_work", "--filter", "group=slow"), [self.slow])
         client, = self.funnel_json("ps", "--filter", f"pid={self.busy}")
         self.assertEqual((client["pid"], client["group"]), (self.busy, "worker"))
         for wrong in (["--columns", "pid,color"], ["--sort", "color"], ["--filter", "color=1"]):
@@ -147,7 +147,7 @@ class Top(harness.TestCase):
 
         wait_until(is_sorted, "the faster program first")
         self.assertIn("worker: 1 program", rows[0])
-        self.assertIn("  " + os.path.join(harness.BUILD, "examples/n_body"), rows[1])
+        self.assertIn("  " + os.path.join(harness.BUILD, "tests/control/at_work"), rows[1])
         self.assertEqual(rows[2].split()[:2], rows[3].split()[:2])  # the sum of one
 
     def test_group_has_the_time_of_its_busiest_program(self):
@@ -239,7 +239,7 @@ class Top(harness.TestCase):
             for title in ("MEMORY", "SM%", "LAUNCH/S", "SMS"):
                 self.assert_aligned(terminal, title)
             text = "\n".join(lines)
-            for command in ("n_body -n 4096 -r 100000000", "n_body -n 256 -r 100000000"):
+            for command in ("at_work 50000 32", "at_work 2000 2"):
                 self.assertIn(command[:22], text)  # the folder is left out before it is cut
             self.assertEqual("SINCE" in text, columns == 200)
             self.assertEqual("MEM BAR" in text, columns > 80)

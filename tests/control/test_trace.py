@@ -25,6 +25,10 @@ class Trace(harness.TestCase):
     def begin(self, name, *arguments):
         return self.begin_program("examples/" + name, *arguments, "-r", "100000000")
 
+    def begin_work(self):
+        """Kernels of 5 ms, of which some are always queued."""
+        return self.begin_program("tests/control/at_work", "5000", "2")
+
     def begin_pauses(self):
         """Kernels that leave the CPU to others."""
         return self.begin_program("tests/stress/scene", "flood", "1000")
@@ -66,7 +70,7 @@ class Trace(harness.TestCase):
                 pid in (None, e["pid"])]
 
     def test_kernels_of_one_program(self):
-        pid = self.begin("n_body", "-n", "256")
+        pid = self.begin_work()
         before = self.launches(pid)
         events = self.trace_kernels(pid)
         launched = self.launches(pid) - before
@@ -74,7 +78,7 @@ class Trace(harness.TestCase):
         self.assertGreater(len(kernels), 3)
         self.assertLessEqual(len(kernels), launched)
         for kernel in kernels:
-            self.assertEqual((kernel["name"], kernel["pid"]), ("n_body", pid))
+            self.assertEqual((kernel["name"], kernel["pid"]), ("work", pid))
             self.assertEqual(kernel["args"]["grid"], [2, 1, 1])
             self.assertEqual(kernel["args"]["block"], [128, 1, 1])
             self.assertGreater(kernel["dur"], 0)
@@ -89,11 +93,11 @@ class Trace(harness.TestCase):
         self.assertGreaterEqual(len(commands), len(kernels))
 
     def test_names_and_arrows(self):
-        pid = self.begin("n_body", "-n", "256")
+        pid = self.begin_work()
         events = self.trace_kernels(pid)
         names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
         self.assertEqual(list(names), [pid])
-        self.assertIn("examples/n_body -n 256", names[pid])
+        self.assertIn("control/at_work 5000 2", names[pid])
         lines = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
         self.assertIn("commands in the server", lines.values())
         self.assertTrue(any(name.startswith("device 0, stream ") for name in lines.values()), lines)
@@ -104,7 +108,7 @@ class Trace(harness.TestCase):
         self.assertEqual(set(starts), set(ends))
 
     def test_copies_and_who_waited_for_whom(self):
-        one, other = self.begin("histogram", "-n", "100000"), self.begin("n_body", "-n", "512")
+        one, other = self.begin("histogram", "-n", "100000"), self.begin_work()
         events = self.trace_kernels(one, other)
         copies = self.slices(events, "copy", one) + self.slices(events, "memset", one)
         self.assertTrue(copies)

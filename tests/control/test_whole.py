@@ -122,7 +122,7 @@ class Whole(harness.TestCase):
 
     def endless(self):
         """A program that runs until the test ends it, attached and at work."""
-        process = self.in_background(*self.program("n_body", "-n", "256", "-r", "100000000"))
+        process = self.in_background(os.path.join(harness.BUILD, "tests/control/at_work"), "2000", "2")
 
         def works():
             return any(c["pid"] == process.pid and c["launches"] for c in self.status()["clients"])
@@ -188,7 +188,7 @@ class Whole(harness.TestCase):
         client, = self.status()["clients"]
         self.assertEqual(client["devices"][0]["ordinal"], 0)
         self.assertGreater(client["memory_used"], 0)
-        self.assertIn("n_body", client["command"])
+        self.assertIn("at_work", client["command"])
         row = self.mps("ps\n")[1].split()
         self.assertEqual(row[0], str(process.pid))
         self.assertTrue(row[3].startswith("GPU-"))
