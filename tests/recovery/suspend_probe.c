@@ -16,7 +16,7 @@
 
 #define BLOCKS 24
 #define STREAMS 3
-#define LARGEST (6u << 20)
+#define LARGEST (3u << 20)
 #define THREADS 128u
 #define PIECE (2u << 20) /* of memory by cuMemCreate */
 
@@ -231,7 +231,7 @@ static CUresult hold_more(uint64_t mebibytes, unsigned seed)
 
 /* In allocations that are large enough for granules of their own, so each can leave alone. */
 #define PARTS 16
-#define PART 16u /* MiB */
+#define PART 8u /* MiB */
 
 static struct block parts[PARTS];
 

@@ -20,7 +20,7 @@ FULL = "CUDA_ERROR_OUT_OF_MEMORY"
 
 
 class Oversubscribe(test_recovery.TestCase):
-    devices = "1:sms=24,mem=256M"
+    devices = "1:sms=24,mem=128M"
     more = {"FUNNEL_OVERSUBSCRIBE": "1", "FUNNEL_QUOTAS": "stay-seconds=1"}
     hashing = ("test_random", "test_both_at_work_at_a_time")  # the software GPU takes 2 ms a chunk
 
@@ -60,38 +60,38 @@ class Oversubscribe(test_recovery.TestCase):
 
     def test_two_programs_take_turns(self):
         first, second = self.programs(2)
-        self.fine(first, "hold 150 1")
-        self.fine(second, "hold 150 2")
-        self.assertGreaterEqual(self.memory(first)[1], 150)
+        self.fine(first, "hold 66 1")
+        self.fine(second, "hold 66 2")
+        self.assertGreaterEqual(self.memory(first)[1], 66)
         for _ in range(5):
             self.fine(first, "check")
-            self.assertGreaterEqual(self.memory(first)[0], 150)
-            self.assertGreaterEqual(self.memory(second)[1], 150)
+            self.assertGreaterEqual(self.memory(first)[0], 66)
+            self.assertGreaterEqual(self.memory(second)[1], 66)
             self.fine(second, "check")
 
     def test_both_at_work_at_a_time(self):
         """They never rest, and each goes on after the other's quantum."""
         probes = self.programs(2)
-        self.at_once(probes, lambda probe, number: self.fine(probe, f"hold 150 {number}"))
+        self.at_once(probes, lambda probe, number: self.fine(probe, f"hold 50 {number}"))
         self.at_once(probes, lambda probe, number: self.fine(
             probe, *["check", f"work {number} 60"] * 4))
 
     def holders_of_parts(self):
-        """Two programs with 128 MiB each. The first one has just returned."""
+        """Two programs with 64 MiB each. The first one has just returned."""
         probes = self.programs(2)
         for number, probe in enumerate(probes):
-            self.fine(probe, f"parts 128 {number}")
+            self.fine(probe, f"parts 64 {number}")
         self.fine(probes[0], "check")
         return probes
 
     def is_here(self, probe):
-        self.assertGreaterEqual(self.memory(probe)[0], 128)
+        self.assertGreaterEqual(self.memory(probe)[0], 64)
 
     def is_away_in_part(self, probe):
         used, swapped = self.memory(probe)
-        self.assertGreaterEqual(used, 16)
-        self.assertGreaterEqual(swapped, 16)
-        self.assertGreaterEqual(used + swapped, 128)
+        self.assertGreaterEqual(used, 8)
+        self.assertGreaterEqual(swapped, 8)
+        self.assertGreaterEqual(used + swapped, 64)
 
     def test_a_program_leaves_in_part(self):
         probes = self.holders_of_parts()
@@ -104,8 +104,8 @@ class Oversubscribe(test_recovery.TestCase):
     def test_what_has_stayed_leaves_for_a_third_program(self):
         first, second = self.holders_of_parts()
         third = self.program()
-        self.fine(third, "parts 176 7")
-        self.assertGreaterEqual(self.memory(second)[1], 128)
+        self.fine(third, "parts 88 7")
+        self.assertGreaterEqual(self.memory(second)[1], 64)
         for probe in (second, third, first):
             self.fine(probe, "check")
 
@@ -114,7 +114,7 @@ class Oversubscribe(test_recovery.TestCase):
         for _ in range(2):
             self.is_away_in_part(second)
             self.assertEqual(self.funnel("suspend", str(second.process.pid)).returncode, 0)
-            self.assertGreaterEqual(self.memory(second)[1], 128)
+            self.assertGreaterEqual(self.memory(second)[1], 64)
             self.assertEqual(self.funnel("evict", str(second.process.pid)).returncode, 0)
             self.fine(second, "check")
             self.is_here(second)
@@ -123,13 +123,13 @@ class Oversubscribe(test_recovery.TestCase):
     def test_a_program_that_has_left_in_part_ends(self):
         first, second = self.holders_of_parts()
         os.kill(second.process.pid, signal.SIGKILL)
-        self.fine(first, "more 60 3", "check")
+        self.fine(first, "more 30 3", "check")
 
     def test_both_want_more_at_a_time(self):
         probes = self.programs(2)
-        self.at_once(probes, lambda probe, number: self.fine(probe, f"hold 100 {number}"))
+        self.at_once(probes, lambda probe, number: self.fine(probe, f"hold 40 {number}"))
         self.at_once(probes, lambda probe, number: self.fine(
-            probe, f"more 60 {number}", "check", f"work {number} 40", "check"))
+            probe, f"more 25 {number}", "check", f"work {number} 40", "check"))
 
     def refused(self, probe, order):
         self.assertEqual((order, probe.ask(order)), (order, FULL), self.logs())
@@ -137,13 +137,13 @@ class Oversubscribe(test_recovery.TestCase):
     def test_programs_that_take_no_part(self):
         first, second = self.programs(2)
         self.limit("--client", first.process.pid, "--oversubscribe", "false")
-        self.fine(first, "hold 150 1")
-        self.refused(second, "hold 150 2")
+        self.fine(first, "hold 66 1")
+        self.refused(second, "hold 66 2")
         self.limit("--client", first.process.pid, "--oversubscribe", "true")
         self.limit("--client", second.process.pid, "--oversubscribe", "false")
-        self.refused(second, "hold 150 2")
+        self.refused(second, "hold 66 2")
         self.limit("--client", second.process.pid, "--oversubscribe", "true")
-        self.fine(second, "hold 150 2")
+        self.fine(second, "hold 66 2")
         self.fine(first, "check")
         self.fine(second, "check")
 
@@ -152,71 +152,71 @@ class Oversubscribe(test_recovery.TestCase):
         first, second = self.program(FUNNEL_GROUP="quiet"), self.program()
         self.assertFalse(self.row(first)["oversubscribes"])
         self.assertTrue(self.row(second)["oversubscribes"])
-        self.fine(first, "hold 150 1")
-        self.refused(second, "hold 150 2")
+        self.fine(first, "hold 66 1")
+        self.refused(second, "hold 66 2")
 
     def test_critical_programs_make_no_room(self):
         first, second = self.program(FUNNEL_CLASS="critical"), self.program()
-        self.fine(first, "hold 150 1")
-        self.refused(second, "hold 150 2")
-        self.fine(second, "hold 90 2")
-        self.fine(first, "more 60 3")
-        self.assertGreaterEqual(self.memory(second)[1], 90)
+        self.fine(first, "hold 66 1")
+        self.refused(second, "hold 66 2")
+        self.fine(second, "hold 36 2")
+        self.fine(first, "more 30 3")
+        self.assertGreaterEqual(self.memory(second)[1], 36)
         self.fine(first, "check")
 
     def test_what_no_eviction_can_help(self):
         first, second = self.programs(2)
-        self.fine(first, "hold 100 1")
-        self.refused(second, "hold 300 2")
-        self.fine(second, "hold 100 2")
-        self.refused(second, "more 200 3")
+        self.fine(first, "hold 50 1")
+        self.refused(second, "hold 150 2")
+        self.fine(second, "hold 50 2")
+        self.refused(second, "more 100 3")
         self.assertEqual(self.memory(first)[1], 0)
         self.limit("--quota", "stay-seconds=3600,room-seconds=0")
-        self.refused(second, "more 100 3")
+        self.refused(second, "more 50 3")
         self.fine(first, "check")
         self.fine(second, "check")
 
     def test_what_keeps_a_program_on_the_device(self):
         keeper, other = self.programs(2)
-        self.fine(keeper, "hold 150 1", "share")
-        self.refused(other, "hold 150 2")
+        self.fine(keeper, "hold 66 1", "share")
+        self.refused(other, "hold 66 2")
         row = self.row(keeper)
         self.assertIn("CUDA IPC", row["obstacle"])
         self.assertIn("makes no room", self.funnel("why", str(keeper.process.pid)).stdout)
         self.fine(keeper, "check")
-        self.fine(other, "hold 60 2", "check")
+        self.fine(other, "hold 30 2", "check")
 
     def test_arrays_and_handles_get_room(self):
         for word in ("array", "handle"):
             first, second = self.programs(2)
-            self.fine(first, "hold 150 1")
-            self.fine(second, f"{word} 130")
-            self.assertGreaterEqual(self.memory(first)[1], 150)
+            self.fine(first, "hold 66 1")
+            self.fine(second, f"{word} 66")
+            self.assertGreaterEqual(self.memory(first)[1], 66)
             second.end()
             self.fine(first, "check")
             first.end()
 
     def test_limits_hold(self):
         first, second = self.programs(2)
-        self.limit("--client", first.process.pid, "--memory", "160M")
-        self.fine(first, "hold 150 1")
-        self.refused(first, "more 20 1")
-        self.fine(second, "hold 150 2")
+        self.limit("--client", first.process.pid, "--memory", "70M")
+        self.fine(first, "hold 66 1")
+        self.refused(first, "more 10 1")
+        self.fine(second, "hold 66 2")
         self.fine(first, "check")
-        self.refused(first, "more 20 1")
+        self.refused(first, "more 10 1")
 
     def test_what_is_shown(self):
         first, second = self.programs(2)
-        self.fine(first, "hold 150 1")
-        self.fine(second, "hold 150 2")
+        self.fine(first, "hold 66 1")
+        self.fine(second, "hold 66 2")
         self.assertIn("SWAPPED", self.funnel("ps").stdout)
         used = self.row(first)["usage"]
         self.assertGreaterEqual(used["evictions"], 1)
-        self.assertGreaterEqual(used["swapped_out_bytes"], 150 << 20)
+        self.assertGreaterEqual(used["swapped_out_bytes"], 66 << 20)
         self.assertTrue(self.row(first)["evicted"])
         self.assertIn("evicted", self.funnel("why", str(first.process.pid)).stdout)
         self.fine(first, "check")
-        self.assertGreaterEqual(self.row(first)["usage"]["swapped_in_bytes"], 150 << 20)
+        self.assertGreaterEqual(self.row(first)["usage"]["swapped_in_bytes"], 66 << 20)
         metrics = self.funnel("metrics").stdout
         self.assertRegex(metrics, r"funnel_evictions_total\{[^}]*\} [2-9]\n")
         self.assertRegex(metrics, r"funnel_swapped_bytes_total\{[^}]*\} [1-9]")
@@ -231,23 +231,23 @@ class Oversubscribe(test_recovery.TestCase):
 
     def test_host_memory_is_locked_ahead(self):
         first, second = self.programs(2)
-        self.limit("--quota", "swap-ahead=128M")
-        self.fine(first, "hold 110 1")
+        self.limit("--quota", "swap-ahead=64M")
+        self.fine(first, "hold 55 1")
         self.assertEqual(self.swap_pool(), (0, 0))
-        self.fine(second, "hold 110 2")
-        wait_until(lambda: self.swap_pool() == (128 << 20, 0), "locked memory")
+        self.fine(second, "hold 55 2")
+        wait_until(lambda: self.swap_pool() == (64 << 20, 0), "locked memory")
         self.assertIn("swap pool", self.funnel("status").stdout)
-        self.fine(second, "more 100 3")
-        self.assertGreaterEqual(self.swap_pool()[1], 110 << 20)
+        self.fine(second, "more 50 3")
+        self.assertGreaterEqual(self.swap_pool()[1], 55 << 20)
         self.fine(first, "check")
         self.fine(second, "check")
 
     def test_a_victim_ends_on_its_way(self):
         for seed in range(6):
             first, second = self.programs(2)
-            self.fine(first, "hold 150 1")
-            second.tell("hold 150 2")
-            threading.Event().wait(random.Random(seed).random() / 4)
+            self.fine(first, "hold 66 1")
+            second.tell("hold 66 2")
+            threading.Event().wait(random.Random(seed).random() / 8)
             os.kill(first.process.pid, signal.SIGKILL)
             self.assertEqual(second.receive("hold"), FINE, self.logs())
             self.fine(second, "check")
@@ -255,11 +255,11 @@ class Oversubscribe(test_recovery.TestCase):
 
     def test_the_one_that_waits_ends(self):
         first = self.program()
-        self.fine(first, "hold 150 1")
+        self.fine(first, "hold 66 1")
         for seed in range(6):
             second = self.program()
-            second.tell("hold 150 2")
-            threading.Event().wait(random.Random(seed).random() / 4)
+            second.tell("hold 66 2")
+            threading.Event().wait(random.Random(seed).random() / 8)
             os.kill(second.process.pid, signal.SIGKILL)
             self.fine(first, "check")
             second.end()
@@ -293,8 +293,8 @@ class Oversubscribe(test_recovery.TestCase):
 
     def work(self, probe, seed, answers):
         try:
-            for order in ("more 70 1", f"work {seed} 25", "check"):
-                if order != "more 70 1" or not hasattr(probe, "has_more"):
+            for order in ("more 35 1", f"work {seed} 25", "check"):
+                if order != "more 35 1" or not hasattr(probe, "has_more"):
                     probe.has_more = True
                     answers[probe] = probe.ask(order)
                     if answers[probe] != FINE:
