@@ -10,9 +10,9 @@
 #include "client_context.h"
 #include "client_event.h"
 #include "client_memory.h"
-#include "client_pool.h"
 #include "exec_plan.h"
 #include "graph_memory.h"
+#include "pool_pending.h"
 
 /* The lock is held, so frees that are still to come are not waited for. */
 CUresult graph_memory_take(CUcontext given, struct graph_memory *memory)

@@ -12,25 +12,14 @@
 
 #include "cleanup.h"
 #include "client_capture.h"
-#include "client_ipc.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
-#include "cuda_pointer.h"
 #include "cuda_pool.h"
+#include "pool_pending.h"
 #include "pool_places.h"
 #include "stream_commands.h"
 #include "stream_wait.h"
-
-/* A block that was freed on a stream, and that earlier work may use until the fence has passed. */
-struct pending {
-    struct heap *heap;
-    uint64_t address, size;
-    uint64_t pool, stream;
-    uint64_t waits; /* stream_waits() when it was freed */
-    struct fence fence;
-    struct list link;
-};
 
 struct pool {
     struct device *device; /* NULL = of the host */
@@ -42,7 +31,6 @@ struct pool {
 
 static struct pools {
     pthread_mutex_t lock;
-    struct list pending; /* of all devices, oldest first */
     uint64_t defaults[ATTACH_DEVICES_MAX];
     uint64_t current[ATTACH_DEVICES_MAX]; /* of cuMemAllocAsync */
 } pools;
@@ -71,7 +59,7 @@ uint64_t pool_create(struct device *device, uint64_t most)
 int pool_init(void)
 {
     pthread_mutex_init(&pools.lock, NULL);
-    list_init(&pools.pending);
+    pool_pending_init();
     pool_places_init();
     for (int i = 0; i < client->device_count; i++) {
         pools.defaults[i] = pools.current[i] = pool_create(&client->devices[i], 0);
@@ -165,7 +153,7 @@ static void refund_pool(uint64_t handle, uint64_t size, uint64_t waits)
     settle_locked(pool, waits);
 }
 
-static void end_allocation(struct allocation *allocation, uint64_t waits)
+void pool_end_since(struct allocation *allocation, uint64_t waits)
 {
     if (allocation && allocation->pool)
         refund_pool(allocation->pool, allocation->size, waits);
@@ -176,68 +164,7 @@ static void end_allocation(struct allocation *allocation, uint64_t waits)
 
 void pool_end(struct allocation *allocation)
 {
-    end_allocation(allocation, stream_waits());
-}
-
-/* ---- blocks that wait for their fence ---- */
-
-static struct pending *pop_ready(const struct heap *heap)
-{
-    POOLS_LOCKED;
-
-    list_for_each (struct pending, pending, &pools.pending, link) {
-        if (pending->heap == heap && fence_passed(pending->fence)) {
-            list_remove(&pending->link);
-            return pending;
-        }
-    }
-    return NULL;
-}
-
-static bool oldest_fence(const struct heap *heap, struct fence *ret_fence, uint64_t *ret_stream)
-{
-    POOLS_LOCKED;
-
-    list_for_each (struct pending, pending, &pools.pending, link) {
-        if (pending->heap == heap) {
-            *ret_fence = pending->fence;
-            *ret_stream = pending->stream;
-            return true;
-        }
-    }
-    return false;
-}
-
-void memory_reclaim(struct heap *heap, bool wait)
-{
-    struct pending *pending;
-    struct fence fence;
-    uint64_t stream;
-
-    do {
-        while ((pending = pop_ready(heap)) != NULL) {
-            ipc_withdraw(pending->address);
-            end_allocation(heap_give(heap, pending->address), pending->waits);
-            free(pending);
-        }
-    } while (wait && oldest_fence(heap, &fence, &stream) &&
-             fence_wait(fence, 0, FENCE_SPIN) == CUDA_SUCCESS);
-}
-
-/* A block of the same pool, stream and size: ready without any fence. */
-static bool take_from_stream(uint64_t pool, uint64_t stream, uint64_t size, uint64_t *ret_address)
-{
-    POOLS_LOCKED;
-
-    list_for_each (struct pending, pending, &pools.pending, link) {
-        if (pending->pool == pool && pending->stream == stream && pending->size == size) {
-            *ret_address = pending->address;
-            list_remove(&pending->link);
-            free(pending);
-            return true;
-        }
-    }
-    return false;
+    pool_end_since(allocation, stream_waits());
 }
 
 /* The context owns the memory, or the primary one of the pool's device. */
@@ -338,7 +265,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t handle, CU
     }
     if (capture_takes(stream, &pool, bytesize, dptr, &result))
         return result;
-    if (take_from_stream(handle, stream->handle, bytesize, &address)) {
+    if (pool_pending_take(handle, stream->handle, bytesize, &address)) {
         *dptr = address;
         return CUDA_SUCCESS;
     }
@@ -356,70 +283,6 @@ CUresult client_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
     return pool ? allocate(dptr, bytesize, (uint64_t)pool, hStream) : CUDA_ERROR_INVALID_VALUE;
 }
 
-static bool already_pending_locked(uint64_t address)
-{
-    list_for_each (struct pending, pending, &pools.pending, link) {
-        if (pending->address == address)
-            return true;
-    }
-    return false;
-}
-
-static CUresult put_off(struct pending what)
-{
-    POOLS_LOCKED;
-    struct pending *pending;
-
-    if (already_pending_locked(what.address))
-        return CUDA_ERROR_INVALID_VALUE;
-    pending = malloc(sizeof(*pending));
-    if (!pending)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    *pending = what;
-    pending->waits = stream_waits();
-    list_append(&pools.pending, &pending->link);
-    return CUDA_SUCCESS;
-}
-
-static struct heap *heap_of(const struct allocation *allocation)
-{
-    return allocation->kind == &kind_host_pool ? memory_host_heap()
-                                               : memory_device_heap(allocation->context->device);
-}
-
-void pool_give(const struct allocation *allocation, struct fence fence)
-{
-    put_off((struct pending){
-        .heap = heap_of(allocation),
-        .address = allocation->address,
-        .size = allocation->size,
-        .fence = fence,
-    });
-}
-
-bool pool_is_pending(uint64_t address)
-{
-    POOLS_LOCKED;
-
-    return already_pending_locked(address);
-}
-
-CUresult pool_give_async(const struct allocation *allocation, struct stream *stream)
-{
-    struct fence fence;
-    CUresult result = stream_fence(stream, &fence);
-
-    return result != CUDA_SUCCESS ? result
-                                  : put_off((struct pending){
-                                        .heap = heap_of(allocation),
-                                        .address = allocation->address,
-                                        .size = allocation->size,
-                                        .pool = allocation->pool,
-                                        .stream = stream->handle,
-                                        .fence = fence,
-                                    });
-}
-
 CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     struct allocation allocation;
@@ -433,45 +296,6 @@ CUresult client_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
         return CUDA_ERROR_INVALID_VALUE;
     return allocation.kind->free_async(&allocation, stream);
 }
-
-/* ---- memory of pools ---- */
-
-/* Memory that is only kept until work has passed its free is unknown to the program. */
-static void describe_pool_memory(const struct allocation *allocation, struct cuda_pointer *pointer)
-{
-    POOLS_LOCKED;
-
-    if (already_pending_locked(allocation->address)) {
-        *pointer = (struct cuda_pointer){.address = pointer->address};
-        return;
-    }
-    pointer->context = NULL;
-    pointer->pool = (CUmemoryPool)(uintptr_t)allocation->pool;
-}
-
-static CUresult give_pool_memory(const struct allocation *allocation)
-{
-    if (pool_is_pending(allocation->address))
-        return CUDA_ERROR_INVALID_VALUE;
-    memory_give(heap_of(allocation), allocation->address);
-    return CUDA_SUCCESS;
-}
-
-const struct memory_kind kind_pool = {
-    .place = PLACE_DEVICE,
-    .movable = true, /* to another allocation of the pool */
-    .free = give_pool_memory,
-    .free_async = pool_give_async,
-    .describe = describe_pool_memory,
-};
-
-const struct memory_kind kind_host_pool = {
-    .place = PLACE_PINNED,
-    .movable = true,
-    .free = give_pool_memory,
-    .free_async = pool_give_async,
-    .describe = describe_pool_memory,
-};
 
 /* ---- pools ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stream-ordered allocation: pools, and blocks that wait for their fence. */
+/* Stream-ordered allocation from pools. */
 #pragma once
 
 #include "client_stream.h"
@@ -31,17 +31,9 @@ CUmemoryPool pool_import(struct device *device, const struct pool_token *token);
 /* Called once while attaching: 0, or -1 when there is no memory for it. */
 int pool_init(void);
 
-/* Whether cuMemFreeAsync() has put off the free of the memory at an address. */
-bool pool_is_pending(uint64_t address);
-
-/* cuMemFreeAsync() for memory of a device's heap: it is given back behind the work on the stream.
- * CUDA_ERROR_INVALID_VALUE when that is pending already. */
-CUresult pool_give_async(const struct allocation *allocation, struct stream *stream);
-
-/* Gives a block of the device's heap, which is of no pool, back behind a fence. The block stays
- * taken without memory for the record. */
-void pool_give(const struct allocation *allocation, struct fence fence);
-
 /* Frees an allocation that heap_give() returned, and subtracts it from its pool. NULL is allowed.
  */
 void pool_end(struct allocation *allocation);
+
+/* The same for one that was freed when stream_waits() was `waits`. */
+void pool_end_since(struct allocation *allocation, uint64_t waits);

@@ -5,10 +5,10 @@
 #include "client_capture.h"
 #include "client_ipc.h"
 #include "client_memory.h"
-#include "client_pool.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "managed_hooks.h"
+#include "pool_pending.h"
 #include "stream_wait.h"
 #include "wire_calls.h"
 
