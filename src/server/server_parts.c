@@ -83,6 +83,7 @@ static int init_launch(struct server *server)
 {
     const struct launch_options options = {
         .no_batching = feature_is_off(FEATURE_LAUNCH_BATCHING),
+        .no_kept_graphs = feature_is_off(FEATURE_KEPT_GRAPHS),
         .no_fence_kernel = feature_is_off(FEATURE_FENCE_KERNEL),
         .no_fence_counter = feature_is_off(FEATURE_FENCE_COUNTER),
     };

@@ -15,6 +15,9 @@
 #define UNCOUNTED 16u
 #define LOW (RESERVED / 2)
 
+/* For what cannot do without, until more is reserved. */
+#define NEEDED (LOW / 2)
+
 struct capacity {
     atomic_int small; /* slots for what takes one */
     atomic_int large; /* slots that large graphs had */
@@ -60,16 +63,25 @@ static atomic_int *slots_left(const struct device *device, unsigned slots)
 }
 
 /* Numbers that order nothing: relaxed, here and below. */
-bool capacity_take(const struct device *device, unsigned slots)
+static bool take(atomic_int *left, unsigned slots, unsigned rest)
 {
-    atomic_int *left = slots_left(device, slots);
     int there = atomic_load_explicit(left, memory_order_relaxed);
 
-    while (there >= (int)slots)
+    while (there >= (int)(slots + rest))
         if (atomic_compare_exchange_weak_explicit(left, &there, there - (int)slots,
                                                   memory_order_relaxed, memory_order_relaxed))
             return true;
     return false;
+}
+
+bool capacity_take(const struct device *device, unsigned slots)
+{
+    return take(slots_left(device, slots), slots, 0);
+}
+
+bool capacity_take_surplus(const struct device *device, unsigned slots)
+{
+    return take(slots_left(device, slots), slots, NEEDED);
 }
 
 void capacity_give(const struct device *device, unsigned slots)

@@ -2,7 +2,7 @@
 /*
  * Graph batches: graphs of the driver in which one kernel follows the other. To set the kernels and
  * parameters of an existing batch and to launch it costs about a third of launching the kernels one
- * by one. All functions are the session thread's.
+ * by one, and less the fewer nodes are set. All functions are the session thread's.
  */
 #pragma once
 
@@ -11,14 +11,6 @@
 
 #include "driver_table.h"
 
-#define GRAPH_BATCH_MAX 16u
-
-/* Batches of 16, 8 and 4 launches, and last a kernel with the fence behind it. */
-#define GRAPH_BATCH_QUEUED_KINDS 3u
-#define GRAPH_BATCH_FENCED GRAPH_BATCH_QUEUED_KINDS
-#define GRAPH_BATCH_KINDS (GRAPH_BATCH_QUEUED_KINDS + 1)
-
-struct device;
 struct graph_batch;
 struct function;
 struct module;
@@ -38,30 +30,23 @@ struct launch {
     bool urgent;        /* before all other work that waits for space on the GPU */
 };
 
-/* The graph batches of one stream. A batch is created when its length is wanted again and again,
- * because that takes as long as a hundred launches. */
-struct graph_batches {
-    const struct device *device;
-    struct graph_batch *batch[GRAPH_BATCH_KINDS];
-    unsigned wanted[GRAPH_BATCH_KINDS];
-    /* Of their nodes, because a node does not get those of the stream that it is launched into. */
-    int priority, urgent_priority;
-    bool unavailable; /* the driver has no graph batches for this stream */
+/* Of nodes, because a node does not get that of the stream that it is launched into. */
+struct node_priorities {
+    int usual, urgent;
 };
 
-/* Launches the first of `count` kernels as one batch. Returns how many, or 0 when they have to be
- * launched one by one. The caller has called stream_begin_brief(). */
-unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
-                              const struct launch *launches, unsigned count);
+/* Created with `length` launches. NULL when the driver refuses. */
+struct graph_batch *graph_batch_create(const struct node_priorities *priorities,
+                                       const struct launch *launches, unsigned length);
 
-/* Launches a kernel, and behind it the one that writes its fence, by one call of the driver. False
- * when that needs two calls. */
-bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
-                                 const struct launch launches[2]);
+/* Those that still run go when they are done. */
+void graph_batch_destroy(struct graph_batch *batch);
 
-/* A module is about to end: destroys the batches that use its functions. */
-void graph_batches_forget_module(struct graph_batches *batches, const struct module *module);
+/* Sets those nodes that differ from the launches, as many as the batch has. False when the driver
+ * refuses one. */
+bool graph_batch_set(struct graph_batch *batch, const struct launch *launches);
 
-/* Destroys all batches; those that still run go when they are done. New ones may be created
- * afterwards. */
-void graph_batches_fini(struct graph_batches *batches);
+/* Whether the driver has taken it. */
+bool graph_batch_launch(const struct graph_batch *batch, CUstream stream);
+
+bool graph_batch_uses(const struct graph_batch *batch, const struct module *module);

@@ -34,6 +34,7 @@ static inline void launch_read(struct launch *launch, const struct wire_cuLaunch
 /* What FUNNEL_OFF switches off. */
 struct launch_options {
     bool no_batching;      /* FUNNEL_OFF=launch-batching */
+    bool no_kept_graphs;   /* FUNNEL_OFF=kept-graphs */
     bool no_fence_kernel;  /* FUNNEL_OFF=fence-kernel */
     bool no_fence_counter; /* FUNNEL_OFF=fence-counter */
 };

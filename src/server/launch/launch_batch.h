@@ -11,6 +11,10 @@
  * in the ring, and the two go to the driver together. Where that was so before, the worker waits a
  * microsecond for the fence.
  *
+ * While CPUs are short, launches of a program that makes many in a row are gathered, until there
+ * are as many as a graph takes, or the program pauses. A step of a training then begins graphs at
+ * the same launches as the step before, so that those are kept (kept_batches.h).
+ *
  * All functions are the session thread's.
  */
 #pragma once
@@ -18,12 +22,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "graph_batch.h"
+#include "graph_batches.h"
 
 /* Launches with more bytes of parameters are made by themselves. */
 #define LAUNCH_BATCH_PARAMS_MAX 1024u
 
 struct function;
+struct server;
 struct session;
 struct stream;
 struct wire_cuLaunchKernelEx;
@@ -34,6 +39,10 @@ struct launch_batch {
     unsigned count, most; /* how many of them there may be: stream_flow.h */
     uint32_t uses;        /* of all of their functions */
     uint64_t since;       /* clock_ns() at which the wait for a fence began; 0 = it did not */
+    unsigned place;       /* launches that the driver got since the last other command */
+    unsigned in_a_row;    /* so many, about, came between other commands; less after short rows */
+    unsigned gathered;    /* `count` when it was last looked at, and clock_ns() */
+    uint64_t gathered_at; /* when it had become that */
     struct launch launches[GRAPH_BATCH_MAX];
     _Alignas(16) unsigned char params[GRAPH_BATCH_MAX][LAUNCH_BATCH_PARAMS_MAX];
 };
@@ -50,6 +59,16 @@ bool launch_batch_awaits_fence(struct session *session);
 /* Whether there are launches that were set aside. */
 bool launch_batch_is_pending(const struct session *session);
 
-/* Makes the launches that were set aside: false when there were none. Called before every other
- * command of the client. Errors are logged and deferred to the client. */
+/* From any thread: whether launches may be gathered. */
+bool launch_batches_are_kept(const struct server *server);
+
+/* While CPUs are short: whether more launches are to join those that were set aside. `now` is
+ * clock_ns(). */
+bool launch_batch_gathers(struct session *session, uint64_t now);
+
+/* Makes the launches that were set aside: false when there were none. Errors are logged and
+ * deferred to the client. */
+bool launch_batch_submit(struct session *session);
+
+/* The same before every other command of the client, which ends a row of launches. */
 bool launch_batch_flush(struct session *session);

@@ -25,8 +25,12 @@ static void on_ready(struct stream *stream)
 
     graph_batches_fini(batches);
     batches->device = stream->device;
-    batches->priority = stream->granted_priority;
-    batches->urgent_priority = stream->device->record.priority_greatest;
+    batches->priorities = (struct node_priorities){
+        .usual = stream->granted_priority,
+        .urgent = stream->device->record.priority_greatest,
+    };
+    if (!stream->session->server->launch->no_kept_graphs)
+        batches->kept_count = &stream->session->launch->kept_count;
 }
 
 static void on_closing(struct stream *stream)
@@ -68,6 +72,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         return -ENOMEM;
     server->launch = launch;
     launch->no_batching = options->no_batching;
+    launch->no_kept_graphs = options->no_kept_graphs;
     launch->stream_observer =
         (struct stream_observer){.created = on_created, .ready = on_ready, .closing = on_closing};
     server_streams_observe(server, &launch->stream_observer);

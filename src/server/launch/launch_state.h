@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "graph_batch.h"
+#include "graph_batches.h"
 #include "launch_batch.h"
 #include "server.h"
 #include "server_module.h"
@@ -13,7 +13,8 @@
 #include "stream.h"
 
 struct server_launch {
-    bool no_batching; /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
+    bool no_batching;    /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
+    bool no_kept_graphs; /* FUNNEL_OFF=kept-graphs */
     struct stream_observer stream_observer;
     struct module_observer module_observer;
 };
@@ -22,6 +23,7 @@ struct session_launch {
     struct launch_batch batch; /* launches that the driver has not got yet */
     atomic_uint_fast64_t count;
     atomic_uint_fast64_t lone; /* of them, those made alone and without a fence */
+    unsigned kept_count;       /* graph batches that its streams keep */
     uint64_t last_function;    /* handle of what was launched last */
     pthread_mutex_t lock;      /* last_kernel, which fault reports read */
     char last_kernel[128];

@@ -66,7 +66,8 @@ struct pool_worker {
 /* Also the watchdog's, of its last round. */
 struct worker_pool {
     atomic_bool wanted;
-    atomic_uint active; /* the first so many workers get sessions */
+    atomic_bool gathers; /* launches: programs do not get all the CPUs that they want */
+    atomic_uint active;  /* the first so many workers get sessions */
     struct pool_size size;
     struct pool_time seen;
     unsigned count;
@@ -214,17 +215,23 @@ static bool run_burst(struct pool_seat *seat)
     return needs_its_thread(session);
 }
 
-/* A launch that waits for its fence stays back for another round. */
-static void submit(struct session *session)
+static bool gathers(const struct pool_worker *worker, struct session *session, uint64_t now)
 {
-    if (!launch_batch_awaits_fence(session)) {
-        launch_batch_flush(session);
-        session_set_at_rest(session, true);
-    }
+    return atomic_load_explicit(&worker->pool->gathers, memory_order_relaxed) &&
+           launch_batch_gathers(session, now);
+}
+
+/* Launches that wait for a fence, or for more of them, stay back for another round. */
+static void submit(struct pool_worker *worker, struct session *session, uint64_t now)
+{
+    if (launch_batch_awaits_fence(session) || gathers(worker, session, now))
+        return;
+    launch_batch_submit(session);
+    session_set_at_rest(session, true);
 }
 
 /* Whether the session leaves. */
-static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
+static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat, uint64_t now)
 {
     struct session *session = seat->session;
 
@@ -237,7 +244,7 @@ static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
     if (leaves)
         launch_batch_flush(session);
     else
-        submit(session);
+        submit(worker, session, now);
     worker->current = session->current;
     return leaves;
 }
@@ -263,9 +270,10 @@ static bool takes_excess(struct pool_worker *worker)
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-static bool is_ready(const struct session *session)
+static bool is_ready(const struct pool_worker *worker, struct session *session, uint64_t now)
 {
-    return channel_server_has_command(session->channel) || launch_batch_is_pending(session);
+    return channel_server_has_command(session->channel) ||
+           (launch_batch_is_pending(session) && !gathers(worker, session, now));
 }
 
 /* One round. Whether there was something to do. */
@@ -274,15 +282,15 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
     bool busy = false;
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
-        bool ready = is_ready(seat->session);
+        bool ready = is_ready(worker, seat->session, now);
         bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
                       needs_its_thread(seat->session) || takes_excess(worker);
 
         busy |= ready;
         if (leaves)
-            serve_commands(worker, seat);
+            serve_commands(worker, seat, now);
         else
-            leaves = ready ? serve_commands(worker, seat) : note_idle(worker, seat, now);
+            leaves = ready ? serve_commands(worker, seat, now) : note_idle(worker, seat, now);
         if (leaves)
             leave_seat(worker, seat);
     }
@@ -400,10 +408,11 @@ static void set_wanted_locked(struct server *server, bool wanted)
         atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
 }
 
-void worker_pool_update_locked(struct server *server, bool wanted)
+void worker_pool_update_locked(struct server *server, bool wanted, bool gathers)
 {
     if (!server->life->pool)
         return;
+    atomic_store_explicit(&server->life->pool->gathers, gathers, memory_order_relaxed);
     if (is_wanted(server->life->pool) != wanted)
         set_wanted_locked(server, wanted);
     if (wanted)

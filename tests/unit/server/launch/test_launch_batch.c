@@ -238,10 +238,11 @@ static void a_driver_that_refuses_graphs_is_not_asked_again(void **state)
 static void graphs_go_with_the_module(void **state)
 {
     struct scene *scene = *state;
+    const struct module other = {0};
 
     want(scene, 4);
     run(scene, 4, 0);
-    graph_batches_forget_module(&scene->stream[0]->launch->graph_batches, NULL);
+    graph_batches_forget_module(&scene->stream[0]->launch->graph_batches, &other);
     assert_string_equal(fake_trace(), "");
     graph_batches_forget_module(&scene->stream[0]->launch->graph_batches, &scene->module);
     assert_string_equal(fake_trace(), "destroy x1; destroy graph; ");
@@ -472,6 +473,198 @@ static void the_faster_path_is_taken(void **state)
     lose_fence_kernel(scene);
 }
 
+/* ---- sequences that come again ---- */
+
+/* Launches of the functions that `digits` names, with parameters first, first + 1 and so on. */
+static const char *run_sequence(struct scene *scene, const char *digits, uint64_t first)
+{
+    for (unsigned i = 0; digits[i]; i++)
+        assert_int_equal(launch(scene, (unsigned)(digits[i] - '1'), 0, first + i), CUDA_SUCCESS);
+    launch_batch_flush(scene->fixture->session);
+    return fake_trace();
+}
+
+/* The first two have graphs of their own then, x2 and x3, and x1 is the one for any others. */
+static void keep_two_sequences(struct scene *scene)
+{
+    want(scene, 4);
+    run(scene, 4, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        run_sequence(scene, "1122", 10);
+        run_sequence(scene, "2211", 10);
+        run_sequence(scene, "1212", 10);
+    }
+}
+
+static void a_repeated_sequence_keeps_its_graph(void **state)
+{
+    struct scene *scene = *state;
+
+    keep_two_sequences(scene);
+    assert_string_equal(run_sequence(scene, "1122", 10), "graph s1 x2; ");
+    assert_string_equal(run_sequence(scene, "2211", 10), "graph s1 x3; ");
+    assert_string_equal(run_sequence(scene, "1122", 11),
+                        "set x2 f1 11; set x2 f1 12; set x2 f2 13; set x2 f2 14; graph s1 x2; ");
+    assert_string_equal(run_sequence(scene, "1111", 20), "set x1 f1 20; set x1 f1 21; "
+                                                         "set x1 f1 22; set x1 f1 23; "
+                                                         "graph s1 x1; ");
+    assert_int_equal(scene->fixture->session->launch->kept_count, 2);
+}
+
+static void kept_graphs_go_with_the_module(void **state)
+{
+    struct scene *scene = *state;
+    struct graph_batches *batches = &scene->stream[0]->launch->graph_batches;
+
+    keep_two_sequences(scene);
+    graph_batches_forget_module(batches, &scene->module);
+    assert_string_equal(fake_trace(), "destroy x1; destroy graph; destroy x2; destroy graph; "
+                                      "destroy x3; destroy graph; ");
+    assert_int_equal(scene->fixture->session->launch->kept_count, 0);
+}
+
+static void a_session_keeps_so_many_graphs(void **state)
+{
+    struct scene *scene = *state;
+    unsigned *count = &scene->fixture->session->launch->kept_count;
+
+    *count = GRAPH_BATCHES_KEPT_MAX;
+    keep_two_sequences(scene);
+    assert_non_null(strstr(run_sequence(scene, "1122", 10), "set x1 "));
+    *count = 0;
+    assert_non_null(strstr(run_sequence(scene, "2211", 10), "instantiate x2; "));
+}
+
+static void graphs_are_not_kept_when_switched_off(void **state)
+{
+    struct scene *scene = *state;
+
+    scene->stream[0]->launch->graph_batches.kept_count = NULL;
+    keep_two_sequences(scene);
+    assert_non_null(strstr(run_sequence(scene, "1122", 10), "set x1 "));
+    scene->fixture->server.launch->no_kept_graphs = true;
+    assert_false(launch_batches_are_kept(&scene->fixture->server));
+}
+
+/* A sequence that has not come for long makes room for another one. */
+static void unused_sequences_are_forgotten(void **state)
+{
+    struct kept_batches kept = {0};
+
+    for (uint64_t key = 1; key <= KEPT_BATCHES_MAX; key++)
+        assert_null(kept_batches_want(&kept, key));
+    assert_null(kept_batches_want(&kept, 1));
+    assert_null(kept_batches_want(&kept, 1000)); /* in place of 2 */
+    assert_null(kept_batches_want(&kept, 2));
+    assert_null(kept_batches_want(&kept, 2));
+    assert_non_null(kept_batches_want(&kept, 2));
+    assert_non_null(kept_batches_want(&kept, 1));
+    assert_null(kept_batches_find(&kept, 1));
+    assert_false(kept_batches_drop_unused(&kept));
+}
+
+/* ---- launches in a row ---- */
+
+#define PAUSE_NS (100 * NS_PER_US)
+
+/* The session of a program that makes `count` launches between its waits, served by the pool. */
+static struct session *serve_rows_of(struct scene *scene, unsigned count)
+{
+    struct session *session = scene->fixture->session;
+
+    session->pooled = true;
+    run(scene, count, 0);
+    return session;
+}
+
+static void launches_in_a_row_are_gathered(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = serve_rows_of(scene, 40);
+
+    assert_false(launch_batch_gathers(session, 1));
+    launch(scene, 0, 0, 1);
+    assert_true(launch_batch_gathers(session, 1));
+    assert_true(launch_batch_gathers(session, PAUSE_NS));
+    launch(scene, 0, 0, 2);
+    assert_true(launch_batch_gathers(session, PAUSE_NS + 1));
+    assert_true(launch_batch_gathers(session, 2 * PAUSE_NS));
+    assert_false(launch_batch_gathers(session, 2 * PAUSE_NS + 1));
+    while (session->launch->batch.count < session->launch->batch.most)
+        launch(scene, 0, 0, 3);
+    assert_false(launch_batch_gathers(session, PAUSE_NS));
+    session->launch->batch.count = 0;
+}
+
+/* After a pause, too. */
+static void graphs_begin_at_the_same_launches(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = serve_rows_of(scene, 40);
+    struct launch_batch *batch = &session->launch->batch;
+
+    scene->stream[0]->flow.control.batch = GRAPH_BATCH_MAX;
+    for (unsigned i = 0; i < 5; i++)
+        launch(scene, 0, 0, i);
+    launch_batch_submit(session);
+    launch(scene, 0, 0, 5);
+    assert_int_equal(batch->most, GRAPH_BATCH_MAX - 5);
+    for (unsigned i = 6; i < 17; i++)
+        launch(scene, 0, 0, i);
+    assert_int_equal(batch->count, 1);
+    assert_int_equal(batch->most, GRAPH_BATCH_MAX);
+    launch_batch_flush(session);
+    launch(scene, 0, 0, 0);
+    assert_int_equal(batch->most, GRAPH_BATCH_MAX);
+    launch_batch_flush(session);
+}
+
+/* Its kernels may run while it computes. */
+static void few_launches_in_a_row_are_not_gathered(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = serve_rows_of(scene, 40);
+
+    for (unsigned i = 0; i < 16; i++)
+        run(scene, 2, 0);
+    launch(scene, 0, 0, 1);
+    assert_false(launch_batch_gathers(session, 1));
+    launch_batch_flush(session);
+}
+
+/* It may wait for a word that the kernel writes. */
+static void a_program_that_pauses_after_each_launch_is_not_gathered(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = serve_rows_of(scene, 1000);
+    unsigned pauses = 0;
+
+    for (uint64_t now = 1;; now += PAUSE_NS) {
+        launch(scene, 0, 0, 1);
+        if (!launch_batch_gathers(session, now))
+            break;
+        launch_batch_submit(session);
+        pauses++;
+    }
+    assert_in_range(pauses, 1, 10);
+    launch_batch_flush(session);
+}
+
+static void shares_gather_nothing(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = serve_rows_of(scene, 40);
+    struct partition partition;
+    struct sm_share *share = scene->stream[0]->sm_share, part = *share;
+
+    part.partition = &partition;
+    scene->stream[0]->sm_share = &part;
+    launch(scene, 0, 0, 1);
+    assert_false(launch_batch_gathers(session, 1));
+    launch_batch_flush(session);
+    scene->stream[0]->sm_share = share;
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -498,6 +691,16 @@ int main(void)
         CASE(without_the_kernel_nothing_waits_for_a_fence),
         CASE(a_fence_is_awaited_after_fences_and_not_forever),
         CASE(the_faster_path_is_taken),
+        CASE(a_repeated_sequence_keeps_its_graph),
+        CASE(kept_graphs_go_with_the_module),
+        CASE(a_session_keeps_so_many_graphs),
+        CASE(graphs_are_not_kept_when_switched_off),
+        cmocka_unit_test(unused_sequences_are_forgotten),
+        CASE(launches_in_a_row_are_gathered),
+        CASE(graphs_begin_at_the_same_launches),
+        CASE(few_launches_in_a_row_are_not_gathered),
+        CASE(a_program_that_pauses_after_each_launch_is_not_gathered),
+        CASE(shares_gather_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See graph_batches.h. */
+#include "graph_batches.h"
+
+#include "capacity.h"
+#include "function.h"
+#include "loader.h"
+
+/* How often a length must be wanted before its batch is created. */
+#define WANTED_OFTEN 3u
+
+/* Of capacity.h. */
+#define SLOTS 1u
+
+/* Of the hash: an odd number whose bits look random. */
+#define KEY_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+static const unsigned lengths[GRAPH_BATCH_KINDS] = {16, 8, 4, 2};
+
+_Static_assert(GRAPH_BATCH_MAX == 16, "the longest of them");
+
+static bool driver_has_graph_batches(void)
+{
+    return driver.cuGraphCreate && driver.cuGraphAddKernelNode_v2 &&
+           driver.cuGraphInstantiateWithFlags && driver.cuGraphExecKernelNodeSetParams_v2 &&
+           driver.cuGraphLaunch && driver.cuGraphExecDestroy && driver.cuGraphDestroy;
+}
+
+/* How many of them can go into one batch. The key of the first n is that of their functions, in
+ * their order. Shapes and parameters are set where they differ. */
+static unsigned read_keys(const struct launch *launches, unsigned count,
+                          uint64_t ret_keys[GRAPH_BATCH_MAX + 1])
+{
+    unsigned length = 0;
+
+    ret_keys[0] = 1;
+    while (length < count && !launches[length].function->not_batchable) {
+        ret_keys[length + 1] = ret_keys[length] * KEY_FACTOR + (uintptr_t)launches[length].function;
+        length++;
+    }
+    return length;
+}
+
+static struct graph_batch *create(struct graph_batches *batches, unsigned kind,
+                                  const struct launch *launches)
+{
+    struct graph_batch *batch = NULL;
+
+    if (driver_has_graph_batches())
+        batch = graph_batch_create(&batches->priorities, launches, lengths[kind]);
+    if (!batch)
+        capacity_give(batches->device, SLOTS);
+    batches->unavailable = !batch;
+    return batch;
+}
+
+static bool may_keep_more(struct graph_batches *batches)
+{
+    if (kept_batches_drop_unused(&batches->kept)) {
+        capacity_give(batches->device, SLOTS);
+        --*batches->kept_count;
+    }
+    return *batches->kept_count < GRAPH_BATCHES_KEPT_MAX &&
+           capacity_take_surplus(batches->device, SLOTS);
+}
+
+/* One that has the functions of the sequence already, or gets them now for good. */
+static struct graph_batch *find_kept(struct graph_batches *batches, unsigned kind,
+                                     const struct launch *launches, uint64_t key)
+{
+    struct graph_batch *batch = kept_batches_find(&batches->kept, key);
+    struct kept_batch *place = batch ? NULL : kept_batches_want(&batches->kept, key);
+
+    if (!place || !may_keep_more(batches))
+        return batch;
+    place->batch = create(batches, kind, launches);
+    *batches->kept_count += place->batch != NULL;
+    return place->batch;
+}
+
+/* The one for any launches. */
+static struct graph_batch *find_general(struct graph_batches *batches, unsigned kind,
+                                        const struct launch *launches)
+{
+    if (batches->batch[kind])
+        return batches->batch[kind];
+    if (++batches->wanted[kind] >= WANTED_OFTEN && capacity_take(batches->device, SLOTS))
+        batches->batch[kind] = create(batches, kind, launches);
+    return batches->batch[kind];
+}
+
+/* The batch of this kind, set to these launches, or NULL. */
+static struct graph_batch *prepare(struct graph_batches *batches, unsigned kind,
+                                   const struct launch *launches, const uint64_t *keys)
+{
+    uint64_t key = keys[lengths[kind]];
+    struct graph_batch *batch = NULL;
+
+    if (batches->kept_count && batches->batch[kind] && batches->key[kind] != key)
+        batch = find_kept(batches, kind, launches, key);
+    if (!batch) {
+        batch = find_general(batches, kind, launches);
+        batches->key[kind] = key;
+    }
+    return batch && graph_batch_set(batch, launches) ? batch : NULL;
+}
+
+unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
+                              const struct launch *launches, unsigned count)
+{
+    uint64_t keys[GRAPH_BATCH_MAX + 1];
+    unsigned length = read_keys(launches, count, keys);
+
+    for (unsigned kind = 0; kind < GRAPH_BATCH_QUEUED_KINDS && !batches->unavailable; kind++) {
+        if (length < lengths[kind])
+            continue;
+        struct graph_batch *batch = prepare(batches, kind, launches, keys);
+        return batch && graph_batch_launch(batch, stream) ? lengths[kind] : 0;
+    }
+    return 0;
+}
+
+bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
+                                 const struct launch launches[2])
+{
+    uint64_t keys[GRAPH_BATCH_MAX + 1];
+
+    if (batches->unavailable || read_keys(launches, 2, keys) < 2)
+        return false;
+    struct graph_batch *batch = prepare(batches, GRAPH_BATCH_FENCED, launches, keys);
+
+    return batch && graph_batch_launch(batch, stream);
+}
+
+/* NULL = for all modules. */
+static void drop(struct graph_batches *batches, const struct module *module)
+{
+    for (unsigned kind = 0; kind < GRAPH_BATCH_KINDS; kind++) {
+        struct graph_batch *batch = batches->batch[kind];
+        if (!batch || (module && !graph_batch_uses(batch, module)))
+            continue;
+        graph_batch_destroy(batch);
+        batches->batch[kind] = NULL;
+        capacity_give(batches->device, SLOTS);
+    }
+    unsigned dropped = kept_batches_drop(&batches->kept, module);
+    if (dropped) {
+        capacity_give(batches->device, dropped * SLOTS);
+        *batches->kept_count -= dropped;
+    }
+}
+
+void graph_batches_forget_module(struct graph_batches *batches, const struct module *module)
+{
+    drop(batches, module);
+}
+
+void graph_batches_fini(struct graph_batches *batches)
+{
+    drop(batches, NULL);
+}
