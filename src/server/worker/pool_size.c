@@ -25,6 +25,8 @@ struct pool_size pool_size_for(unsigned cpus, unsigned contexts)
 {
     unsigned most = smaller_count(cpus / CPUS_PER_WORKER, WORKERS_PER_CONTEXT * contexts);
 
+    most = smaller_count(most, POOL_WORKERS_MAX);
+
     return (struct pool_size){.least = (most + LEAST_PART - 1) / LEAST_PART, .most = most};
 }
 

@@ -8,6 +8,9 @@
 
 #include <stdint.h>
 
+/* Of a server. */
+#define POOL_WORKERS_MAX 256u
+
 struct pool_size {
     unsigned least, most;
 };

@@ -13,6 +13,7 @@
 #include "futex.h"
 #include "list.h"
 #include "lock.h"
+#include "pool_share.h"
 #include "pool_size.h"
 #include "run_message.h"
 #include "server_life.h"
@@ -56,20 +57,23 @@ struct pool_worker {
     _Atomic uint32_t arrived;     /* counts them; the worker sleeps on it */
     struct list seats;            /* struct pool_seat: the worker's own */
     atomic_uint seated;           /* how many sessions it has, those that arrive included */
-    atomic_uint excess;           /* how many of them it gives back, for other workers */
+    atomic_uint share;            /* how many it shall have */
+    atomic_uint excess;           /* how many it gives back, for other workers */
     _Atomic uint64_t all_ns;      /* of its rounds with sessions, so far: the worker counts */
     _Atomic uint64_t busy_ns;     /* of those in which a command was there */
+    _Atomic uint64_t turns;       /* of sessions with a command there */
+    struct pool_time seen_time;   /* the watchdog's, of its last round */
+    uint64_t seen_turns;          /* likewise */
+    struct pool_turns recent;     /* likewise */
     const struct device *current; /* whose context the thread is in */
     const struct worker_pool *pool;
 };
 
-/* Also the watchdog's, of its last round. */
 struct worker_pool {
     atomic_bool wanted;
     atomic_bool gathers; /* launches: programs do not get all the CPUs that they want */
     atomic_uint active;  /* the first so many workers get sessions */
     struct pool_size size;
-    struct pool_time seen;
     unsigned count;
     struct pool_worker workers[];
 };
@@ -96,14 +100,19 @@ static unsigned load_of(const struct pool_worker *worker)
     return atomic_load_explicit(&worker->seated, memory_order_relaxed);
 }
 
-/* The one with the fewest sessions. */
+/* How many sessions it has above its share; below 0: how many it lacks. Partner: share_out(). */
+static int surplus_of(const struct pool_worker *worker)
+{
+    return (int)load_of(worker) - (int)atomic_load_explicit(&worker->share, memory_order_relaxed);
+}
+
 static struct pool_worker *choose_worker(struct worker_pool *pool)
 {
     unsigned active = atomic_load_explicit(&pool->active, memory_order_relaxed);
     struct pool_worker *least = &pool->workers[0];
 
     for (unsigned i = 1; i < active; i++) {
-        if (load_of(&pool->workers[i]) < load_of(least))
+        if (surplus_of(&pool->workers[i]) < surplus_of(least))
             least = &pool->workers[i];
     }
     return least;
@@ -260,7 +269,7 @@ static bool note_idle(const struct pool_worker *worker, struct pool_seat *seat, 
     return seat->result.is_idle;
 }
 
-/* Partner: give_back(). */
+/* Partner: share_out(). */
 static bool takes_excess(struct pool_worker *worker)
 {
     unsigned excess = atomic_load_explicit(&worker->excess, memory_order_relaxed);
@@ -276,17 +285,25 @@ static bool is_ready(const struct pool_worker *worker, struct session *session, 
            (launch_batch_is_pending(session) && !gathers(worker, session, now));
 }
 
+/* Only this worker counts, so no atomic addition is needed. Partner: look_at(). */
+static void add(_Atomic uint64_t *counter, uint64_t more)
+{
+    uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
+
+    atomic_store_explicit(counter, so_far + more, memory_order_relaxed);
+}
+
 /* One round. Whether there was something to do. */
 static bool serve_all(struct pool_worker *worker, uint64_t now)
 {
-    bool busy = false;
+    unsigned turns = 0;
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
         bool ready = is_ready(worker, seat->session, now);
         bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
                       needs_its_thread(seat->session) || takes_excess(worker);
 
-        busy |= ready;
+        turns += ready;
         if (leaves)
             serve_commands(worker, seat, now);
         else
@@ -294,7 +311,8 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
         if (leaves)
             leave_seat(worker, seat);
     }
-    return busy;
+    add(&worker->turns, turns);
+    return turns > 0;
 }
 
 /* Those since `seated` was counted. Whether there were some. */
@@ -312,14 +330,6 @@ static bool seat_arrivals(struct pool_worker *worker, uint32_t *seated)
     }
     lock_give(&worker->lock);
     return true;
-}
-
-/* Only this worker counts, so no atomic addition is needed. Partner: count_time(). */
-static void add(_Atomic uint64_t *counter, uint64_t ns)
-{
-    uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
-
-    atomic_store_explicit(counter, so_far + ns, memory_order_relaxed);
 }
 
 /* Rounds until there is no session. */
@@ -358,45 +368,65 @@ static void *run_worker(void *context)
 
 /* ---- the pool ---- */
 
-static struct pool_time count_time(const struct worker_pool *pool)
+/* What the worker has done since the watchdog's last round. */
+static struct pool_time look_at(struct pool_worker *worker)
+{
+    struct pool_time now = {atomic_load_explicit(&worker->all_ns, memory_order_relaxed),
+                            atomic_load_explicit(&worker->busy_ns, memory_order_relaxed)};
+    struct pool_time since = {now.all - worker->seen_time.all, now.busy - worker->seen_time.busy};
+    uint64_t turns = atomic_load_explicit(&worker->turns, memory_order_relaxed);
+
+    pool_turns_add(&worker->recent, (struct pool_turns){since.busy, turns - worker->seen_turns});
+    worker->seen_time = now;
+    worker->seen_turns = turns;
+    return since;
+}
+
+static struct pool_time look_at_all(struct worker_pool *pool)
 {
     struct pool_time sum = {0};
 
     for (unsigned i = 0; i < pool->count; i++) {
-        sum.all += atomic_load_explicit(&pool->workers[i].all_ns, memory_order_relaxed);
-        sum.busy += atomic_load_explicit(&pool->workers[i].busy_ns, memory_order_relaxed);
+        struct pool_time since = look_at(&pool->workers[i]);
+
+        sum.all += since.all;
+        sum.busy += since.busy;
     }
     return sum;
 }
 
-/* What a worker has above an equal share goes to another one. Partner: takes_excess(). */
-static void give_back(struct worker_pool *pool, unsigned active)
+/* What a worker has much above its share goes to another one. Partner: takes_excess(). */
+static void set_share(struct pool_worker *worker, unsigned share)
 {
-    unsigned sessions = 0;
+    unsigned load = load_of(worker), tolerated = share + share / TOLERATED_PART;
 
-    for (unsigned i = 0; i < pool->count; i++)
-        sessions += load_of(&pool->workers[i]);
+    atomic_store_explicit(&worker->share, share, memory_order_relaxed);
+    atomic_store_explicit(&worker->excess, load > tolerated ? load - share : 0,
+                          memory_order_relaxed);
+}
+
+static void share_out(struct worker_pool *pool, unsigned active)
+{
+    struct pool_turns recent[POOL_WORKERS_MAX];
+    unsigned sessions = 0, shares[POOL_WORKERS_MAX] = {0};
+
     for (unsigned i = 0; i < pool->count; i++) {
-        unsigned load = load_of(&pool->workers[i]);
-        unsigned share = i < active ? (sessions + active - 1) / active : 0;
-
-        bool much = load > share + share / TOLERATED_PART;
-
-        atomic_store_explicit(&pool->workers[i].excess, much ? load - share : 0,
-                              memory_order_relaxed);
+        sessions += load_of(&pool->workers[i]);
+        recent[i] = pool->workers[i].recent;
     }
+    pool_share(recent, active, sessions, shares);
+    for (unsigned i = 0; i < pool->count; i++)
+        set_share(&pool->workers[i], shares[i]);
 }
 
 static void adapt(struct worker_pool *pool)
 {
-    struct pool_time time = count_time(pool);
-    unsigned active =
-        pool_size_adapt(&pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed),
-                        (struct pool_time){time.all - pool->seen.all, time.busy - pool->seen.busy});
+    struct pool_time since = look_at_all(pool);
+    unsigned active = pool_size_adapt(
+        &pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed), since);
 
-    pool->seen = time;
     atomic_store_explicit(&pool->active, active, memory_order_relaxed);
-    give_back(pool, active);
+    share_out(pool, active);
 }
 
 static void set_wanted_locked(struct server *server, bool wanted)

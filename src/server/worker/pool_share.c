@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See pool_share.h. */
+#include "pool_share.h"
+
+#include "clock.h"
+
+/* A worker counts as so many times faster or slower than the average at most: its sessions may
+ * have had other commands than those of the other workers. */
+#define FACTOR_MAX 2u
+
+/* One part in so many of the past is forgotten. A worker that loses its CPU for a few milliseconds
+ * keeps its sessions, because one that moves waits for its thread to wake. */
+#define FORGOTTEN_PART 8u
+
+static uint64_t less_of_past(uint64_t past)
+{
+    return past - past / FORGOTTEN_PART;
+}
+
+void pool_turns_add(struct pool_turns *turns, struct pool_turns more)
+{
+    turns->busy_ns = less_of_past(turns->busy_ns) + more.busy_ns;
+    turns->turns = less_of_past(turns->turns) + more.turns;
+}
+
+/* Turns a second of a worker that was busy. */
+static uint64_t speed_of(const struct pool_turns *turns)
+{
+    return turns->turns * NS_PER_SEC / turns->busy_ns;
+}
+
+static uint64_t average_speed(const struct pool_turns *turns, unsigned workers)
+{
+    uint64_t sum = 0;
+    unsigned known = 0;
+
+    for (unsigned i = 0; i < workers; i++) {
+        if (!turns[i].busy_ns)
+            continue;
+        sum += speed_of(&turns[i]);
+        known++;
+    }
+    return known ? sum / known : 0;
+}
+
+/* At least 1. */
+static uint64_t bounded_speed(const struct pool_turns *turns, uint64_t average)
+{
+    uint64_t speed = turns->busy_ns ? speed_of(turns) : average;
+    uint64_t least = average / FACTOR_MAX, most = average * FACTOR_MAX;
+
+    return 1 + (speed < least ? least : speed > most ? most : speed);
+}
+
+void pool_share(const struct pool_turns *turns, unsigned workers, unsigned sessions,
+                unsigned *ret_shares)
+{
+    uint64_t average = average_speed(turns, workers), sum = 0, so_far = 0;
+
+    for (unsigned i = 0; i < workers; i++)
+        sum += bounded_speed(&turns[i], average);
+    for (unsigned i = 0; i < workers; i++) {
+        uint64_t before = so_far * sessions / sum;
+
+        so_far += bounded_speed(&turns[i], average);
+        ret_shares[i] = (unsigned)(so_far * sessions / sum - before);
+    }
+}
