@@ -19,8 +19,10 @@
 #define NEEDED (LOW / 2)
 
 struct capacity {
-    atomic_int small; /* slots for what takes one */
-    atomic_int large; /* slots that large graphs had */
+    atomic_int small;          /* slots for what takes one */
+    atomic_int large;          /* slots that large graphs had */
+    atomic_bool lacks_surplus; /* somebody has wanted more than what is needed */
+    atomic_bool is_exhausted;  /* the last refill has found nothing */
 };
 
 /* Returns how many could be created at once. */
@@ -81,7 +83,11 @@ bool capacity_take(const struct device *device, unsigned slots)
 
 bool capacity_take_surplus(const struct device *device, unsigned slots)
 {
-    return take(slots_left(device, slots), slots, NEEDED);
+    bool taken = take(slots_left(device, slots), slots, NEEDED);
+
+    if (!taken && !atomic_load_explicit(&device->capacity->is_exhausted, memory_order_relaxed))
+        atomic_store_explicit(&device->capacity->lacks_surplus, true, memory_order_relaxed);
+    return taken;
 }
 
 void capacity_give(const struct device *device, unsigned slots)
@@ -91,7 +97,10 @@ void capacity_give(const struct device *device, unsigned slots)
 
 bool capacity_is_low(const struct device *device)
 {
-    return atomic_load_explicit(&device->capacity->small, memory_order_relaxed) < (int)LOW;
+    const struct capacity *capacity = device->capacity;
+
+    return atomic_load_explicit(&capacity->small, memory_order_relaxed) < (int)LOW ||
+           atomic_load_explicit(&capacity->lacks_surplus, memory_order_relaxed);
 }
 
 /* What others take meanwhile is subtracted as ever. */
@@ -99,8 +108,11 @@ void capacity_refill(const struct device *device)
 {
     atomic_int *small = &device->capacity->small;
     int before = atomic_load_explicit(small, memory_order_relaxed);
+
+    atomic_store_explicit(&device->capacity->lacks_surplus, false, memory_order_relaxed);
     int more = (int)fill_blocks() - before;
 
+    atomic_store_explicit(&device->capacity->is_exhausted, more <= 0, memory_order_relaxed);
     if (more > 0)
         atomic_fetch_add_explicit(small, more, memory_order_relaxed);
 }

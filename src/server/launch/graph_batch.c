@@ -13,15 +13,12 @@
 #include "kernel_call.h"
 #include "loader.h"
 
-/* How many bytes of a node's parameters are remembered, so that the same launch need not be set
- * again. Those of PyTorch's kernels are some hundred bytes long. */
-#define REMEMBERED_PARAMS 512u
-
 struct batch_node {
     CUgraphNode driver;
     bool known; /* the next two hold what it was set to last */
     struct launch launch;
-    unsigned char params[REMEMBERED_PARAMS];
+    unsigned char *params;
+    uint32_t params_room;
 };
 
 struct graph_batch {
@@ -31,12 +28,23 @@ struct graph_batch {
     struct batch_node nodes[];
 };
 
+static bool node_has_room(struct batch_node *node, uint32_t size)
+{
+    if (size <= node->params_room)
+        return true;
+    free(node->params);
+    node->params = malloc(size);
+    node->params_room = node->params ? size : 0;
+    return node->params;
+}
+
+/* So that the same launch need not be set again. */
 static void node_remember(struct batch_node *node, const struct launch *launch)
 {
     node->launch = *launch;
     node->launch.params = NULL;
-    node->known = launch->shape.params_size <= sizeof(node->params);
-    if (node->known)
+    node->known = node_has_room(node, launch->shape.params_size);
+    if (node->known && launch->shape.params_size)
         memcpy(node->params, launch->params, launch->shape.params_size);
 }
 
@@ -58,6 +66,13 @@ static void node_set_priority(const struct batch_node *node, int priority)
         driver.cuGraphKernelNodeSetAttribute(node->driver, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value);
 }
 
+/* What the node of a function refuses, it always refuses: the function uses clusters, or launches
+ * kernels itself. A launch with a mistake gets its error when it is made by itself. */
+static void note_refusal(struct function *function, CUresult result)
+{
+    function->not_batchable = !cuda_error_is_fatal(result);
+}
+
 static CUresult node_add(const struct node_priorities *priorities, struct graph_batch *batch,
                          unsigned i, const struct launch *launch)
 {
@@ -70,15 +85,15 @@ static CUresult node_add(const struct node_priorities *priorities, struct graph_
                                             i ? &batch->nodes[i - 1].driver : NULL, i ? 1 : 0,
                                             &call.params);
 
-    if (result != CUDA_SUCCESS)
+    if (result != CUDA_SUCCESS) {
+        note_refusal(launch->function, result);
         return result;
+    }
     node_set_priority(node, launch->urgent ? priorities->urgent : priorities->usual);
     node_remember(node, launch);
     return CUDA_SUCCESS;
 }
 
-/* What the node of a function refuses, it always refuses: the function uses clusters, or launches
- * kernels itself. A launch with a mistake gets its error when it is made by itself. */
 static bool node_set(const struct graph_batch *batch, struct batch_node *node,
                      const struct launch *launch)
 {
@@ -93,7 +108,7 @@ static bool node_set(const struct graph_batch *batch, struct batch_node *node,
         return true;
     }
     node->known = false;
-    launch->function->not_batchable = !cuda_error_is_fatal(result);
+    note_refusal(launch->function, result);
     return false;
 }
 
@@ -103,6 +118,8 @@ void graph_batch_destroy(struct graph_batch *batch)
         driver.cuGraphExecDestroy(batch->exec);
     if (batch->graph)
         driver.cuGraphDestroy(batch->graph);
+    for (unsigned i = 0; i < batch->length; i++)
+        free(batch->nodes[i].params);
     free(batch);
 }
 
@@ -140,6 +157,11 @@ bool graph_batch_set(struct graph_batch *batch, const struct launch *launches)
 bool graph_batch_launch(const struct graph_batch *batch, CUstream stream)
 {
     return driver.cuGraphLaunch(batch->exec, stream) == CUDA_SUCCESS;
+}
+
+unsigned graph_batch_length(const struct graph_batch *batch)
+{
+    return batch->length;
 }
 
 bool graph_batch_uses(const struct graph_batch *batch, const struct module *module)

@@ -35,7 +35,8 @@ struct node_priorities {
     int usual, urgent;
 };
 
-/* Created with `length` launches. NULL when the driver refuses. */
+/* Created with `length` launches. NULL when the driver refuses. A function that it takes into no
+ * graph is not_batchable then. */
 struct graph_batch *graph_batch_create(const struct node_priorities *priorities,
                                        const struct launch *launches, unsigned length);
 
@@ -48,5 +49,7 @@ bool graph_batch_set(struct graph_batch *batch, const struct launch *launches);
 
 /* Whether the driver has taken it. */
 bool graph_batch_launch(const struct graph_batch *batch, CUstream stream);
+
+unsigned graph_batch_length(const struct graph_batch *batch);
 
 bool graph_batch_uses(const struct graph_batch *batch, const struct module *module);

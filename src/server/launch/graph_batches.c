@@ -9,7 +9,7 @@
 /* How often a length must be wanted before its batch is created. */
 #define WANTED_OFTEN 3u
 
-/* Of capacity.h. */
+/* Of capacity.h, for each batch. */
 #define SLOTS 1u
 
 /* Of the hash: an odd number whose bits look random. */
@@ -41,95 +41,127 @@ static unsigned read_keys(const struct launch *launches, unsigned count,
     return length;
 }
 
-static struct graph_batch *create(struct graph_batches *batches, unsigned kind,
-                                  const struct launch *launches)
+static bool has_refused(const struct launch *launches, unsigned length)
+{
+    for (unsigned i = 0; i < length; i++) {
+        if (launches[i].function->not_batchable)
+            return true;
+    }
+    return false;
+}
+
+static struct graph_batch *create(struct graph_batches *batches, const struct launch *launches,
+                                  unsigned length)
 {
     struct graph_batch *batch = NULL;
 
     if (driver_has_graph_batches())
-        batch = graph_batch_create(&batches->priorities, launches, lengths[kind]);
-    if (!batch)
+        batch = graph_batch_create(&batches->priorities, launches, length);
+    if (!batch) {
         capacity_give(batches->device, SLOTS);
-    batches->unavailable = !batch;
+        batches->unavailable = !has_refused(launches, length);
+    }
     return batch;
+}
+
+/* A batch that was kept. */
+static void count_dropped(struct graph_batches *batches)
+{
+    capacity_give(batches->device, SLOTS);
+    --*batches->kept_count;
 }
 
 static bool may_keep_more(struct graph_batches *batches)
 {
-    if (kept_batches_drop_unused(&batches->kept)) {
-        capacity_give(batches->device, SLOTS);
-        --*batches->kept_count;
-    }
+    if (kept_batches_drop_unused(&batches->kept))
+        count_dropped(batches);
     return *batches->kept_count < GRAPH_BATCHES_KEPT_MAX &&
            capacity_take_surplus(batches->device, SLOTS);
 }
 
 /* One that has the functions of the sequence already, or gets them now for good. */
-static struct graph_batch *find_kept(struct graph_batches *batches, unsigned kind,
-                                     const struct launch *launches, uint64_t key)
+static struct graph_batch *find_kept(struct graph_batches *batches, const struct launch *launches,
+                                     unsigned length, uint64_t key)
 {
     struct graph_batch *batch = kept_batches_find(&batches->kept, key);
     struct kept_batch *place = batch ? NULL : kept_batches_want(&batches->kept, key);
 
     if (!place || !may_keep_more(batches))
         return batch;
-    place->batch = create(batches, kind, launches);
+    place->batch = create(batches, launches, length);
     *batches->kept_count += place->batch != NULL;
     return place->batch;
 }
 
 /* The one for any launches. */
 static struct graph_batch *find_general(struct graph_batches *batches, unsigned kind,
-                                        const struct launch *launches)
+                                        const struct launch *launches, uint64_t key)
 {
+    batches->key[kind] = key;
     if (batches->batch[kind])
         return batches->batch[kind];
     if (++batches->wanted[kind] >= WANTED_OFTEN && capacity_take(batches->device, SLOTS))
-        batches->batch[kind] = create(batches, kind, launches);
+        batches->batch[kind] = create(batches, launches, lengths[kind]);
     return batches->batch[kind];
 }
 
-/* The batch of this kind, set to these launches, or NULL. */
-static struct graph_batch *prepare(struct graph_batches *batches, unsigned kind,
-                                   const struct launch *launches, const uint64_t *keys)
+/* The longest kind that is not longer than this; GRAPH_BATCH_QUEUED_KINDS: there is none. */
+static unsigned kind_for(unsigned length)
 {
-    uint64_t key = keys[lengths[kind]];
-    struct graph_batch *batch = NULL;
+    unsigned kind = 0;
 
-    if (batches->kept_count && batches->batch[kind] && batches->key[kind] != key)
-        batch = find_kept(batches, kind, launches, key);
-    if (!batch) {
-        batch = find_general(batches, kind, launches);
-        batches->key[kind] = key;
-    }
-    return batch && graph_batch_set(batch, launches) ? batch : NULL;
+    while (kind < GRAPH_BATCH_QUEUED_KINDS && lengths[kind] > length)
+        kind++;
+    return kind;
+}
+
+/* Whether the batch for any launches is as good as one that is kept: it needs no other functions,
+ * or its first launches come. */
+static bool general_suits(const struct graph_batches *batches, unsigned kind, unsigned length,
+                          uint64_t key)
+{
+    return lengths[kind] == length && (!batches->batch[kind] || batches->key[kind] == key);
+}
+
+static unsigned launch_set(struct graph_batch *batch, const struct launch *launches,
+                           CUstream stream)
+{
+    return graph_batch_set(batch, launches) && graph_batch_launch(batch, stream)
+               ? graph_batch_length(batch)
+               : 0;
 }
 
 unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
-                              const struct launch *launches, unsigned count)
+                              const struct launch *launches, unsigned count, bool is_whole)
 {
     uint64_t keys[GRAPH_BATCH_MAX + 1];
-    unsigned length = read_keys(launches, count, keys);
+    unsigned length = read_keys(launches, count, keys), kind = kind_for(length);
+    bool general = kind < GRAPH_BATCH_QUEUED_KINDS;
+    struct graph_batch *batch = NULL;
 
-    for (unsigned kind = 0; kind < GRAPH_BATCH_QUEUED_KINDS && !batches->unavailable; kind++) {
-        if (length < lengths[kind])
-            continue;
-        struct graph_batch *batch = prepare(batches, kind, launches, keys);
-        return batch && graph_batch_launch(batch, stream) ? lengths[kind] : 0;
-    }
-    return 0;
+    if (batches->unavailable || length < 2)
+        return 0;
+    if (is_whole && batches->kept_count && length == count &&
+        !(general && general_suits(batches, kind, length, keys[length])))
+        batch = find_kept(batches, launches, length, keys[length]);
+    if (!batch && general)
+        batch = find_general(batches, kind, launches, keys[lengths[kind]]);
+    return batch ? launch_set(batch, launches, stream) : 0;
 }
 
 bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
                                  const struct launch launches[2])
 {
     uint64_t keys[GRAPH_BATCH_MAX + 1];
+    struct graph_batch *batch = NULL;
 
     if (batches->unavailable || read_keys(launches, 2, keys) < 2)
         return false;
-    struct graph_batch *batch = prepare(batches, GRAPH_BATCH_FENCED, launches, keys);
-
-    return batch && graph_batch_launch(batch, stream);
+    if (batches->kept_count && !general_suits(batches, GRAPH_BATCH_FENCED, 2, keys[2]))
+        batch = find_kept(batches, launches, 2, keys[2]);
+    if (!batch)
+        batch = find_general(batches, GRAPH_BATCH_FENCED, launches, keys[2]);
+    return batch && launch_set(batch, launches, stream);
 }
 
 /* NULL = for all modules. */
@@ -143,11 +175,8 @@ static void drop(struct graph_batches *batches, const struct module *module)
         batches->batch[kind] = NULL;
         capacity_give(batches->device, SLOTS);
     }
-    unsigned dropped = kept_batches_drop(&batches->kept, module);
-    if (dropped) {
-        capacity_give(batches->device, dropped * SLOTS);
-        *batches->kept_count -= dropped;
-    }
+    for (unsigned left = kept_batches_drop(&batches->kept, module); left; left--)
+        count_dropped(batches);
 }
 
 void graph_batches_forget_module(struct graph_batches *batches, const struct module *module)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graph batches of one stream. For each length there is one whose nodes are set to whatever
- * launches come, and others are kept for sequences that come again and again. A batch is created
- * when it is wanted repeatedly, because that takes as long as a hundred launches. All functions are
- * the session thread's.
+ * The graph batches of one stream. For some lengths there is one whose nodes are set to whatever
+ * launches come. Others, of any length, are kept for sequences that come again and again. A batch
+ * is created when it is wanted repeatedly, because that takes as long as a hundred launches. All
+ * functions are the session thread's.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 #define GRAPH_BATCH_KINDS (GRAPH_BATCH_QUEUED_KINDS + 1)
 
 /* How many batches the streams of a session keep together. */
-#define GRAPH_BATCHES_KEPT_MAX 96u
+#define GRAPH_BATCHES_KEPT_MAX 48u
 
 struct device;
 
@@ -34,9 +34,10 @@ struct graph_batches {
 };
 
 /* Launches the first of `count` kernels as one batch. Returns how many, or 0 when they have to be
- * launched one by one. The caller has called stream_begin_brief(). */
+ * launched one by one. `is_whole`: they are all that wait together, and so they may come together
+ * again. The caller has called stream_begin_brief(). */
 unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
-                              const struct launch *launches, unsigned count);
+                              const struct launch *launches, unsigned count, bool is_whole);
 
 /* Launches a kernel, and behind it the one that writes its fence, by one call of the driver. False
  * when that needs two calls. */

@@ -34,7 +34,7 @@
 #define GATHERED_ROW 8u
 
 /* A program that has made no launch for this time computes, or waits for something else. */
-#define GATHERED_NS (100 * NS_PER_US)
+#define GATHERED_NS (200 * NS_PER_US)
 
 /* One part in so many of `in_a_row` is replaced by a shorter row, and this is its most: a program
  * that waits for single launches is noticed after a few of them. */
@@ -148,7 +148,7 @@ static void launch_all(struct session *session, struct stream *stream,
         unsigned batched =
             alone ? 0
                   : graph_batches_launch(&stream->launch->graph_batches, stream->driver,
-                                         &launches[done], count - done);
+                                         &launches[done], count - done, !done);
         if (!batched)
             launch_alone(session, stream, &launches[done++]);
         done += batched;

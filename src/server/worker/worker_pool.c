@@ -251,7 +251,7 @@ static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat, u
     seat->idle_since = 0;
     bool leaves = run_burst(seat);
     if (leaves)
-        launch_batch_flush(session);
+        launch_batch_submit(session);
     else
         submit(worker, session, now);
     worker->current = session->current;

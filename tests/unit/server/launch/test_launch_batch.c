@@ -511,6 +511,21 @@ static void a_repeated_sequence_keeps_its_graph(void **state)
     assert_int_equal(scene->fixture->session->launch->kept_count, 2);
 }
 
+/* Rows have other lengths than 16, 8 and 4, too. */
+static void a_repeated_row_of_any_length_keeps_its_graph(void **state)
+{
+    struct scene *scene = *state;
+
+    for (unsigned i = 0; i < 2; i++) {
+        assert_null(strstr(run_sequence(scene, "121", 10), "graph"));
+        assert_null(strstr(run_sequence(scene, "12", 10), "graph"));
+    }
+    assert_non_null(strstr(run_sequence(scene, "121", 10), "instantiate x1; graph s1 x1; "));
+    assert_non_null(strstr(run_sequence(scene, "12", 10), "instantiate x2; graph s1 x2; "));
+    assert_string_equal(run_sequence(scene, "121", 10), "graph s1 x1; ");
+    assert_string_equal(run_sequence(scene, "12", 9), "set x2 f1 9; set x2 f2 10; graph s1 x2; ");
+}
+
 static void kept_graphs_go_with_the_module(void **state)
 {
     struct scene *scene = *state;
@@ -565,7 +580,7 @@ static void unused_sequences_are_forgotten(void **state)
 
 /* ---- launches in a row ---- */
 
-#define PAUSE_NS (100 * NS_PER_US)
+#define PAUSE_NS (200 * NS_PER_US)
 
 /* The session of a program that makes `count` launches between its waits, served by the pool. */
 static struct session *serve_rows_of(struct scene *scene, unsigned count)
@@ -692,6 +707,7 @@ int main(void)
         CASE(a_fence_is_awaited_after_fences_and_not_forever),
         CASE(the_faster_path_is_taken),
         CASE(a_repeated_sequence_keeps_its_graph),
+        CASE(a_repeated_row_of_any_length_keeps_its_graph),
         CASE(kept_graphs_go_with_the_module),
         CASE(a_session_keeps_so_many_graphs),
         CASE(graphs_are_not_kept_when_switched_off),
