@@ -563,6 +563,21 @@ class Suspend(MovedMemory):
                 os.kill(victim.process.pid, signal.SIGKILL)
                 probes.append(self.random_probe())
 
+    def test_orders_at_once(self):
+        """The contents outlive orders that come while others are on their way, and each is answered."""
+        dice, probe = random.Random(7), self.random_probe()
+        words = (["suspend"], ["suspend", "--to", self.directory()], ["evict"], ["resume"], ["resume"])
+        self.assertEqual(probe.ask("hold 20 7"), FINE)
+        for _ in range(8):
+            orders = [subprocess.Popen([os.path.join(test_recovery.BUILD, "bin/funnel"), *dice.choice(words),
+                                        str(probe.process.pid)], env=self.environment,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                      for _ in range(5)]
+            for order in orders:
+                order.wait(TIMEOUT)
+            self.order("resume", probe.process.pid)
+            self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+
     def setUp(self):
         super().setUp()
         self.wrong = []

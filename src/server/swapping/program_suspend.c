@@ -86,12 +86,12 @@ void suspend_file_close(struct suspend_file *file)
 
 static bool is_checkpoint(const struct session *session)
 {
-    return suspend_of(session)->kind == SERVER_SUSPEND_SAVE;
+    return suspend_of(session)->adopted.kind == SERVER_SUSPEND_SAVE;
 }
 
 static bool is_detached(const struct session *session)
 {
-    return suspend_of(session)->kind == SERVER_SUSPEND_DETACH;
+    return suspend_of(session)->adopted.kind == SERVER_SUSPEND_DETACH;
 }
 
 static void check_object(void *context, uint64_t handle, void *object)
@@ -165,7 +165,7 @@ static enum suspend_result move_out(struct session *session)
     const struct suspend_file *file = &suspend->file;
     const struct swap_saving saving = {file->writable, file->readable, is_detached(session)};
 
-    if (!suspend->to_file)
+    if (!suspend->adopted.to_file)
         return move_to_pool(session);
     return is_checkpoint(session) ? swap_checkpoint_begin(session, file->writable)
                                   : swap_out_to_file(session, &saving);
@@ -185,7 +185,7 @@ static void log_away(const struct session *session, uint64_t ns)
     const struct program_suspend *suspend = suspend_of(session);
     uint64_t mib = total_bytes(session) >> 20, ms = ns / NS_PER_MS;
 
-    if (suspend->to_file)
+    if (suspend->adopted.to_file)
         session_log(session, " is %s: %llu MiB are in a file, after %llu ms", state_name(session),
                     (unsigned long long)mib, (unsigned long long)ms);
     else
@@ -216,13 +216,93 @@ static void tell_result(struct session *session, enum suspend_result result)
         eviction_has_refused(session, result);
 }
 
-static void leave_file(struct program_suspend *suspend)
+/* ---- one order after another ---- */
+
+static void end_precopy(struct session *session)
 {
-    suspend_file_close(&suspend->file);
+    swap_precopy_end(session);
+    suspend_of(session)->is_precopied = false;
+}
+
+/* False when it is the one that the thread follows already. */
+static bool adopt_newest(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (suspend->adopted.order == suspend->order)
+        return false;
+    suspend->adopted = (struct adopted_order){suspend->order, suspend->kind, suspend->to_file};
+    return true;
+}
+
+/* What a file has got by a pre-copy counts no more. */
+static void drop_precopy(struct session *session)
+{
+    end_precopy(session);
+    suspend_of(session)->leaving = false;
+}
+
+static bool is_newest_locked(const struct program_suspend *suspend)
+{
+    return suspend->adopted.order == suspend->order;
+}
+
+static bool follows_newest(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    return program_suspend_is_wanted(session) && is_newest_locked(suspend_of(session));
+}
+
+/* Until end_leaving() the main thread leaves the file alone. False when the order has been
+ * withdrawn, or another has come. */
+static bool begin_leaving(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    suspend->leaving = program_suspend_is_wanted(session) && is_newest_locked(suspend);
+    return suspend->leaving;
+}
+
+/* When the session says by the rest of its state where it has come to. */
+static void end_leaving(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (suspend->adopted.to_file) /* else it is there for the next order */
+        suspend_file_close(&suspend->file);
     suspend->leaving = false;
 }
 
-/* What the order says of the memory. A checkpoint has begun only: end_checkpoint(). */
+/* An order that has come meanwhile has no result yet. */
+static void set_result(struct session *session, enum suspend_result result)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (is_newest_locked(suspend))
+        suspend->result = result;
+}
+
+/* A later one that evicts says nothing of a file. */
+static void end_order(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (!is_newest_locked(suspend))
+        return;
+    suspend->kind = SERVER_SUSPEND_LEAVE;
+    suspend->wanted = 0;
+}
+
+/* ---- leaving ---- */
+
+/* What the order says of the memory, between begin_leaving() and end_leaving(). A checkpoint has
+ * begun only: end_checkpoint(). */
 static enum suspend_result leave_device(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
@@ -230,14 +310,12 @@ static enum suspend_result leave_device(struct session *session)
     uint64_t began = clock_ns(), before = total_bytes(session);
 
     activity_set_stage(&session->activity, "suspend");
-    suspend->leaving = true;
     if (result == SUSPEND_OK)
         result = move_out(session);
     activity_set_stage(&session->activity, NULL);
     log_leaving(session, result, clock_ns() - began);
     if (result == SUSPEND_OK && is_checkpoint(session))
         return result;
-    leave_file(suspend);
     if (result == SUSPEND_OK)
         eviction_note_leaving(session, total_bytes(session) - before);
     if (suspend->for_others)
@@ -257,7 +335,6 @@ static enum suspend_result end_checkpoint(struct session *session)
 {
     enum suspend_result result = swap_checkpoint_end(session);
 
-    leave_file(suspend_of(session));
     if (result != SUSPEND_OK)
         session_log(session, " is not checkpointed: %s", suspend_result_text(result));
     return result;
@@ -336,10 +413,11 @@ static bool return_to_device(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
 
+    adopt_newest(session);
     suspend->wanted = 0; /* an order that comes from here on is a new one */
     enum suspend_result result =
         program_suspend_is_locked(session) ? unlock(session) : move_in(session);
-    suspend->result = result;
+    set_result(session, result);
     if (result == SUSPEND_OK)
         come_back(session);
     else
@@ -353,24 +431,38 @@ static void prepare_detachment(struct session *session)
     session->life->leaves = true;
 }
 
+/* It stands still by the order before this one. */
+static void restore_kind(struct session *session)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (is_newest_locked(suspend))
+        suspend->kind = suspend->followed;
+}
+
 /* The memory of a locked client leaves, or that of a suspended one returns. The main thread reads
  * the result as soon as the two kinds agree. */
 static void follow_other_order(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
-    int kind = suspend->kind;
+
+    adopt_newest(session);
+    if (!begin_leaving(session))
+        return;
+    int kind = suspend->adopted.kind;
     enum suspend_result result =
         kind == SERVER_SUSPEND_LOCK ? move_in(session) : leave_device(session);
-
     if (result == SUSPEND_OK && is_checkpoint(session))
         result = end_checkpoint(session);
-    suspend->result = result;
+    set_result(session, result);
     if (result != SUSPEND_OK || is_checkpoint(session))
-        suspend->kind = suspend->followed;
+        restore_kind(session);
     else
         suspend->followed = kind;
     if (is_detached(session))
         prepare_detachment(session);
+    end_leaving(session);
 }
 
 /* Part of its memory has stayed, and somebody wants that now. When it cannot leave, the client is
@@ -378,12 +470,15 @@ static void follow_other_order(struct session *session)
 static void leave_more(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
-    enum suspend_result result = leave_device(session);
 
-    suspend->result = result;
+    adopt_newest(session);
+    suspend->leaving = true;
+    enum suspend_result result = leave_device(session);
+    set_result(session, result);
     if (result != SUSPEND_OK)
         suspend->evict = true;
     suspend->more = false;
+    end_leaving(session);
 }
 
 /* A client whose server ends meanwhile knows then that it had nothing in flight. In the middle of a
@@ -439,8 +534,8 @@ static bool refuses_others(struct session *session)
         return false;
     session_log(session, " does not make room for others: %s", suspend_result_text(result));
     eviction_has_refused(session, result);
-    suspend->result = result;
-    suspend->wanted = 0;
+    set_result(session, result);
+    end_order(session);
     return true;
 }
 
@@ -451,49 +546,34 @@ static void await_detachment(struct session *session)
     session->life->leaves = session->stop;
 }
 
-/* A later one that evicts says nothing of a file. */
-static void end_order(struct program_suspend *suspend)
-{
-    suspend->kind = SERVER_SUSPEND_LEAVE;
-    suspend->wanted = 0;
-}
-
-static void end_precopy(struct session *session)
-{
-    struct program_suspend *suspend = suspend_of(session);
-
-    swap_precopy_end(session);
-    suspend->is_precopied = false;
-    suspend->leaving = false;
-}
-
 /* The client goes on, and the rest of the file is written beside it. An order that is withdrawn has
  * no use for the file. */
 static void follow_writing(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    bool stands = follows_newest(session);
 
-    if (program_suspend_is_wanted(session) && swap_checkpoint_runs(session))
+    if (stands && swap_checkpoint_runs(session))
         return;
-    suspend->is_writing = false;
-    if (program_suspend_is_wanted(session)) {
-        suspend->result = end_checkpoint(session);
-        end_order(suspend);
-    } else {
+    suspend_of(session)->is_writing = false;
+    if (stands)
+        set_result(session, end_checkpoint(session));
+    else
         swap_checkpoint_cancel(session);
-        leave_file(suspend);
-    }
     end_precopy(session);
+    end_leaving(session);
+    if (stands)
+        end_order(session);
 }
 
 static void begin_precopy(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
 
+    if (!begin_leaving(session))
+        return;
     suspend->is_precopied = true;
-    suspend->leaving = true; /* the main thread leaves the file alone from now on */
-    suspend->leaving = program_suspend_is_wanted(session) && find_obstacle(session) == SUSPEND_OK &&
-                       swap_precopy_begin(session, suspend->file.writable);
+    suspend->leaving =
+        find_obstacle(session) == SUSPEND_OK && swap_precopy_begin(session, suspend->file.writable);
 }
 
 /* A file gets most of the contents while the client still runs. Until then it is served. */
@@ -501,7 +581,7 @@ static bool is_precopying(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
 
-    if (!suspend->to_file || suspend->is_in_call)
+    if (!suspend->adopted.to_file || suspend->is_in_call)
         return false;
     if (!suspend->is_precopied)
         begin_precopy(session);
@@ -525,13 +605,12 @@ void program_suspend_follow(struct session *session)
         follow_writing(session);
         return;
     }
-    if (!program_suspend_is_wanted(session)) {
-        end_precopy(session);
+    if (!program_suspend_is_wanted(session) || adopt_newest(session))
+        drop_precopy(session);
+    if (!program_suspend_is_wanted(session) || refuses_others(session) || is_precopying(session) ||
+        !reach_idle_point(session) || !begin_leaving(session))
         return;
-    }
-    if (refuses_others(session) || is_precopying(session) || !reach_idle_point(session))
-        return;
-    int kind = suspend->kind;
+    int kind = suspend->adopted.kind;
     enum suspend_result result =
         kind == SERVER_SUSPEND_LOCK ? lock_client(session) : leave_device(session);
     suspend->is_writing = result == SUSPEND_OK && is_checkpoint(session);
@@ -539,11 +618,12 @@ void program_suspend_follow(struct session *session)
         return;
     end_precopy(session);
     bool goes_on = result != SUSPEND_OK;
-    suspend->result = result;
+    set_result(session, result);
     suspend->followed = kind;
     suspend->out = !goes_on;
+    end_leaving(session);
     if (goes_on)
-        end_order(suspend);
+        end_order(session);
     else if (is_detached(session))
         await_detachment(session);
     else

@@ -38,6 +38,7 @@ struct suspend_file {
 
 struct program_suspend {
     _Atomic uint32_t wanted;           /* 1 = RUNS no longer; the thread sleeps on it while OUT */
+    unsigned order;                    /* counts orders; under the server's lock */
     atomic_int kind;                   /* enum server_suspend of the order */
     atomic_int followed;               /* of the order that it stands still by */
     atomic_bool evict;                 /* its next command has it return */
@@ -50,8 +51,13 @@ struct program_suspend {
     atomic_uint_fast64_t precopied_at; /* when a file had most of the contents; 0 = never */
     atomic_bool out;          /* the memory is in the pool, or in the file; or it is locked */
     atomic_int result;        /* enum suspend_result of what the thread tried last */
-    struct suspend_file file; /* the main thread's until `wanted`, then the session's thread's */
+    struct suspend_file file; /* under the server's lock; while `leaving` the session's thread's */
     /* The session's thread's. */
+    struct adopted_order {
+        unsigned order; /* as above */
+        int kind;
+        bool to_file;
+    } adopted;                    /* what it follows: another order may have come meanwhile */
     uint64_t window_ns, next_try; /* how long it waits, and when next, by clock_ns() */
     uint64_t copied;              /* bytes, when it left the last time */
     bool is_precopied;            /* a pre-copy has been tried for this order */

@@ -53,8 +53,10 @@ static void set_wanted_locked(struct session *session, bool wanted)
 {
     struct program_suspend *suspend = suspend_of(session);
 
-    if (wanted)
+    if (wanted) {
         suspend->result = SUSPEND_BUSY;
+        suspend->order++;
+    }
     atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
     futex_wake(&suspend->wanted, 1);
     suspend_order_repeat_locked(session);
@@ -254,6 +256,21 @@ static int open_envelope(int envelope, struct suspend_file *ret_file)
     return SUSPEND_FILE_KIND;
 }
 
+/* The session's thread says that it is out before it leaves no longer. */
+static int set_file(struct session *session, const struct suspend_file *file)
+{
+    struct program_suspend *suspend = suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (suspend->leaving)
+        return SUSPEND_BUSY;
+    if (suspend->out && !program_suspend_is_locked(session))
+        return SUSPEND_ALREADY;
+    suspend_file_close(&suspend->file);
+    suspend->file = *file;
+    return SUSPEND_OK;
+}
+
 static int give_file(struct server *server, const struct server_suspend_client *order, int envelope)
 {
     struct session *only = NULL;
@@ -264,18 +281,15 @@ static int give_file(struct server *server, const struct server_suspend_client *
             continue;
         if (only)
             return SUSPEND_SEVERAL;
-        if (suspend_of(session)->out && !program_suspend_is_locked(session))
-            return SUSPEND_ALREADY;
-        if (suspend_of(session)->leaving)
-            return SUSPEND_BUSY;
         only = session;
     }
     int state = only ? open_envelope(envelope, &file) : SUSPEND_NO_CLIENT;
     if (state != SUSPEND_OK)
         return state;
-    suspend_file_close(&suspend_of(only)->file);
-    suspend_of(only)->file = file;
-    return SUSPEND_OK;
+    state = set_file(only, &file);
+    if (state != SUSPEND_OK)
+        suspend_file_close(&file);
+    return state;
 }
 
 static bool needs_file(const struct server_suspend_client *order)
