@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "client.h"
-#include "client_attach.h"
 #include "client_call.h"
 #include "client_log.h"
 #include "client_prototypes.h"

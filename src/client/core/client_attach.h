@@ -15,12 +15,3 @@ enum attach_outcome {
  * `ret_status` the CUDA error. One thread at a time, before there is a client. */
 enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, char *why,
                            size_t why_size);
-
-/* Whether the program has left our descriptors open. Only the socket is checked, in place of all of
- * them. */
-bool attach_is_whole(void);
-
-/* For a client whose server has ended: attaches to another one. It offers the same window and
- * devices, and knows nothing else of the client yet. No other thread is inside the library. On
- * failure `why` gets a message. */
-bool attach_again(char *why, size_t why_size);

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "attach_again.h"
 #include "cleanup.h"
-#include "client_attach.h"
 #include "client_call.h"
 #include "client_log.h"
 #include "client_socket.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client_attach.h"
+#include "attach_socket.h"
 #include "client_event.h"
 #include "client_module.h"
 #include "client_printf.h"
