@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two processes of different classes, and so of different servers. The first gives the second
- * memory by a descriptor, which works, and by a name of cuIpc, which does not. Says what went
- * wrong.
+ * memory by a descriptor, which works. It also gives memory and an event by names of cuIpc, which
+ * do not. Says what went wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,16 +72,32 @@ static void receive(int socket, void *data, size_t size, int *ret_fd)
     is_true(got == (ssize_t)size && count == (ret_fd ? 1 : 0), "a message of the other process");
 }
 
+struct names {
+    CUipcMemHandle memory;
+    CUipcEventHandle event;
+};
+
+static void fail_to_open(const struct names *names)
+{
+    CUdeviceptr opened;
+    CUevent event;
+
+    is_true(cuIpcOpenMemHandle_v2(&opened, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ==
+                CUDA_ERROR_INVALID_VALUE,
+            "CUDA_ERROR_INVALID_VALUE for memory of another server");
+    is_true(cuIpcOpenEventHandle(&event, names->event) == CUDA_ERROR_INVALID_VALUE,
+            "CUDA_ERROR_INVALID_VALUE for an event of another server");
+}
+
 static int take(int socket)
 {
     CUmemGenericAllocationHandle handle;
-    CUipcMemHandle name;
-    CUdeviceptr opened;
+    struct names names;
     uint32_t word = 0;
     int fd = -1;
 
     open_device("batch");
-    receive(socket, &name, sizeof(name), &fd);
+    receive(socket, &names, sizeof(names), &fd);
     MUST(cuMemImportFromShareableHandle(&handle, (void *)(uintptr_t)fd,
                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
     CUdeviceptr memory = map_memory(handle);
@@ -89,9 +105,7 @@ static int take(int socket)
     is_true(word == VALUE, "the batch program reads what the other has written");
     MUST(cuMemsetD32_v2(memory, CHANGED, 1));
     MUST(cuCtxSynchronize());
-    is_true(cuIpcOpenMemHandle_v2(&opened, name, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ==
-                CUDA_ERROR_INVALID_VALUE,
-            "CUDA_ERROR_INVALID_VALUE for a name of another server");
+    fail_to_open(&names);
     is_true(!sock_send(socket, "x", 1, NULL, 0), "a message to the other process");
     return EXIT_SUCCESS;
 }
@@ -99,8 +113,9 @@ static int take(int socket)
 static void give(int socket)
 {
     CUmemGenericAllocationHandle handle;
-    CUipcMemHandle name;
+    struct names names;
     CUdeviceptr named;
+    CUevent event;
     size_t size;
     uint32_t word = 0;
     int fd = -1;
@@ -112,10 +127,12 @@ static void give(int socket)
     CUdeviceptr memory = map_memory(handle);
     MUST(cuMemsetD32_v2(memory, VALUE, 1));
     MUST(cuMemAlloc_v2(&named, 4096));
-    MUST(cuIpcGetMemHandle(&name, named));
+    MUST(cuIpcGetMemHandle(&names.memory, named));
+    MUST(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+    MUST(cuIpcGetEventHandle(&names.event, event));
     MUST(cuCtxSynchronize());
     MUST(cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-    is_true(!sock_send(socket, &name, sizeof(name), &fd, 1), "a message to the other process");
+    is_true(!sock_send(socket, &names, sizeof(names), &fd, 1), "a message to the other process");
     receive(socket, &byte, sizeof(byte), NULL);
     MUST(cuMemcpyDtoH_v2(&word, memory, sizeof(word)));
     is_true(word == CHANGED, "the first program reads what the batch program has written");

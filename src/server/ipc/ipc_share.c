@@ -178,9 +178,10 @@ CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key
 
     if (result == CUDA_ERROR_INVALID_VALUE)
         session_log_error(session, "No program of this user and server has given out this IPC "
-                                   "handle. Batch programs have a server of their own: exchange "
-                                   "descriptors (cuMemExportToShareableHandle) with the others, or "
-                                   "run all in one class");
+                                   "handle. Batch programs have a server of their own, and so have "
+                                   "isolated ones and those in quarantine: exchange descriptors "
+                                   "(cuMemExportToShareableHandle) with the others, or run all in "
+                                   "one class and domain");
     return result;
 }
 
