@@ -111,7 +111,8 @@ static uint64_t *address_of(const struct cudart_call *call)
 {
     void **const *arguments = call->arguments;
 
-    return *(const int *)call->result == 0 ? (uint64_t *)arguments[0] : NULL;
+    return arguments && call->result && *(const int *)call->result == 0 ? (uint64_t *)arguments[0]
+                                                                        : NULL;
 }
 
 static void on_symbol_call(enum cudart_symbol symbol, const struct cudart_call *call)

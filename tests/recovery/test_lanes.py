@@ -260,6 +260,7 @@ class Variables(MoveTestCase):
                 probe = self.enter("main")
                 self.check(probe, "count", "symbol_to", "symbol_from", word)
                 self.stays(probe, "it has asked for the address of a variable")
+                self.assertRegex(probe.said(), "the address of a variable: (count|link|scale)")
                 self.check(probe, "count", "symbol_to", "symbol_from")
 
     def test_symbols_after_a_fault(self):

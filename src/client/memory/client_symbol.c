@@ -11,6 +11,7 @@
 #include "cleanup.h"
 #include "client.h"
 #include "client_log.h"
+#include "text.h"
 
 _Atomic unsigned symbol_count;
 static struct list symbols; /* under client->lock, as the next */
@@ -137,6 +138,19 @@ enum move_obstacle symbols_obstacle(bool is_planned)
         if (symbol->seen || !is_planned)
             return OBSTACLE_ASKED;
     return copies ? OBSTACLE_CALL : OBSTACLE_NONE;
+}
+
+void symbols_name_seen(char *ret_name, size_t size)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    *ret_name = '\0';
+    list_for_each (const struct symbol, symbol, &symbols, link) {
+        if (!symbol->seen)
+            continue;
+        text_copy(ret_name, size, symbol->name);
+        return;
+    }
 }
 
 /* From the first to the last of them. */

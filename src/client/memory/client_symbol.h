@@ -52,6 +52,10 @@ void symbol_move(struct symbol *symbol, uint64_t address);
  * to variables go with planned moves only. */
 enum move_obstacle symbols_obstacle(bool is_planned);
 
+/* Writes the name of a variable whose address the program may keep, or "" when there is none. The
+ * name is cut to `size` bytes. */
+void symbols_name_seen(char *ret_name, size_t size);
+
 /* Whether a word of messages for the server may be an address of a symbol. */
 bool symbols_occur(const unsigned char *messages, size_t size);
 

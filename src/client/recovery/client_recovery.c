@@ -17,6 +17,7 @@
 #include "client_call.h"
 #include "client_log.h"
 #include "client_socket.h"
+#include "client_symbol.h"
 #include "clock.h"
 #include "cuda_error.h"
 #include "fd.h"
@@ -381,6 +382,16 @@ static bool await_grant(void)
     return channel_leave(channel) == LEAVE_GRANTED;
 }
 
+static void log_refusal(enum move_obstacle obstacle)
+{
+    char name[256] = "";
+
+    if (obstacle == OBSTACLE_ASKED)
+        symbols_name_seen(name, sizeof(name));
+    client_log_to_file(CUDA_SUCCESS, "does not move to another server now: %s%s%s",
+                       move_obstacle_text(obstacle), *name ? ": " : "", name);
+}
+
 static void refuse_to_leave(uint32_t state, enum move_obstacle obstacle)
 {
     if (move_obstacle_passes(obstacle) && obstacle != OBSTACLE_SERVER)
@@ -388,8 +399,7 @@ static void refuse_to_leave(uint32_t state, enum move_obstacle obstacle)
     else
         channel_leave_change(&client->channel, state,
                              LEAVE_REFUSED | (uint32_t)obstacle << LEAVE_OBSTACLE_SHIFT);
-    client_log_to_file(CUDA_SUCCESS, "does not move to another server now: %s",
-                       move_obstacle_text(obstacle));
+    log_refusal(obstacle);
 }
 
 /* A server that ends while it takes the client has taken its old connection already. Then the next
