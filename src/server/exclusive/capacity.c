@@ -13,6 +13,10 @@
 /* Two blocks are full then, and a client takes one to five slots for each of its streams. */
 #define RESERVED 96u
 #define UNCOUNTED 16u
+
+/* Where more than what is needed was wanted, so that clients pause once and not again soon. Sixteen
+ * trainings want some 200 graphs. */
+#define SURPLUS (2 * RESERVED)
 #define LOW (RESERVED / 2)
 
 /* For what cannot do without, until more is reserved. */
@@ -25,13 +29,13 @@ struct capacity {
     atomic_bool is_exhausted;  /* the last refill has found nothing */
 };
 
-/* Returns how many could be created at once. */
-static unsigned fill_blocks(void)
+/* For so many slots, at most SURPLUS. Returns how many could be created at once. */
+static unsigned fill_blocks(unsigned slots)
 {
-    CUstream streams[RESERVED + UNCOUNTED];
+    CUstream streams[SURPLUS + UNCOUNTED];
     unsigned count = 0;
 
-    while (count < RESERVED + UNCOUNTED &&
+    while (count < slots + UNCOUNTED &&
            driver.cuStreamCreateWithPriority(&streams[count], CU_STREAM_NON_BLOCKING, 0) ==
                CUDA_SUCCESS)
         count++;
@@ -42,7 +46,7 @@ static unsigned fill_blocks(void)
 
 void capacity_prepare(void)
 {
-    fill_blocks();
+    fill_blocks(RESERVED);
 }
 
 struct capacity *capacity_create(void)
@@ -109,8 +113,10 @@ void capacity_refill(const struct device *device)
     atomic_int *small = &device->capacity->small;
     int before = atomic_load_explicit(small, memory_order_relaxed);
 
-    atomic_store_explicit(&device->capacity->lacks_surplus, false, memory_order_relaxed);
-    int more = (int)fill_blocks() - before;
+    bool lacks_surplus =
+        atomic_exchange_explicit(&device->capacity->lacks_surplus, false, memory_order_relaxed);
+
+    int more = (int)fill_blocks(lacks_surplus ? SURPLUS : RESERVED) - before;
 
     atomic_store_explicit(&device->capacity->is_exhausted, more <= 0, memory_order_relaxed);
     if (more > 0)

@@ -34,7 +34,7 @@
 #define GATHERED_ROW 8u
 
 /* A program that has made no launch for this time computes, or waits for something else. */
-#define GATHERED_NS (200 * NS_PER_US)
+#define GATHERED_NS (300 * NS_PER_US)
 
 /* One part in so many of `in_a_row` is replaced by a shorter row, and this is its most: a program
  * that waits for single launches is noticed after a few of them. */

@@ -18,7 +18,7 @@
  *   - when a stream of the session must wait for capacity, before the next command,
  *   - when the session is kicked, suspended, traced, given other limits, or to end,
  *   - when no command has come for POOL_IDLE_NS: its thread then sleeps on the ring as usual,
- *   - when another worker has fewer sessions, or the session is exempt,
+ *   - when its worker has more sessions than its share, or the session is exempt,
  *   - when CPUs are not short any more.
  */
 #pragma once

@@ -188,10 +188,8 @@ static void kernels_that_may_print_go_together(void **state)
     assert_true(region->output_pending);
 }
 
-static void a_launch_with_attributes_comes_after(void **state)
+static void launch_with_attribute(struct scene *scene, CUlaunchAttribute attribute)
 {
-    struct scene *scene = *state;
-    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE};
     uint64_t parameter = 1;
     const struct wire_cuLaunchKernelEx in = {.f = 2,
                                              .shape = {1},
@@ -200,9 +198,36 @@ static void a_launch_with_attributes_comes_after(void **state)
                                              .params = &parameter,
                                              .params_size = sizeof(parameter)};
 
-    launch(scene, 0, 0, 1);
     serve_cuLaunchKernelEx(scene->fixture->session, &in, scene->function[1], scene->stream[0]);
+}
+
+static void a_launch_with_attributes_comes_after(void **state)
+{
+    struct scene *scene = *state;
+
+    launch(scene, 0, 0, 1);
+    launch_with_attribute(
+        scene, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1});
     assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 1 8; ");
+}
+
+/* As cuBLAS makes them. */
+static void attributes_with_their_default_do_not_matter(void **state)
+{
+    struct scene *scene = *state;
+    const CUlaunchAttributeID defaults[] = {
+        CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+        CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW};
+
+    launch(scene, 0, 0, 1);
+    for (unsigned i = 0; i < 4; i++)
+        launch_with_attribute(scene, (CUlaunchAttribute){.id = defaults[i]});
+    assert_string_equal(fake_trace(), "");
+    assert_int_equal(scene->fixture->session->launch->batch.count, 5);
+    launch_batch_flush(scene->fixture->session);
+    assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 0 8; launch s1 f2 0 8; "
+                                      "launch s1 f2 0 8; launch s1 f2 0 8; ");
 }
 
 static void a_refused_function_always_goes_alone(void **state)
@@ -580,7 +605,7 @@ static void unused_sequences_are_forgotten(void **state)
 
 /* ---- launches in a row ---- */
 
-#define PAUSE_NS (200 * NS_PER_US)
+#define PAUSE_NS (300 * NS_PER_US)
 
 /* The session of a program that makes `count` launches between its waits, served by the pool. */
 static struct session *serve_rows_of(struct scene *scene, unsigned count)
@@ -692,6 +717,7 @@ int main(void)
         CASE(another_stream_comes_after),
         CASE(kernels_that_may_print_go_together),
         CASE(a_launch_with_attributes_comes_after),
+        CASE(attributes_with_their_default_do_not_matter),
         CASE(a_refused_function_always_goes_alone),
         CASE(a_driver_that_refuses_graphs_is_not_asked_again),
         CASE(graphs_go_with_the_module),
