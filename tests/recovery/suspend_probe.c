@@ -34,7 +34,8 @@ static const char text[] =
 struct block {
     CUdeviceptr device; /* 0 = there is none */
     uint32_t *shadow, count;
-    uint32_t mapped; /* bytes of memory by cuMemCreate; 0 = it is of cuMemAlloc */
+    uint32_t mapped; /* bytes of memory by cuMemCreate; 0 = it is of cuMemAlloc or of a pool */
+    bool pooled;
 };
 
 static struct program {
@@ -157,17 +158,42 @@ static CUresult unmap_pieces(const struct block *block)
 
 static CUresult release(struct block *block)
 {
-    CUresult result = block->mapped ? unmap_pieces(block) : cuMemFree_v2(block->device);
+    CUresult result = block->mapped   ? unmap_pieces(block)
+                      : block->pooled ? cuMemFreeAsync(block->device, any_stream())
+                                      : cuMemFree_v2(block->device);
 
     free(block->shadow);
     memset(block, 0, sizeof(*block));
     return result;
 }
 
+/* The stream may be another than that of the block's first use, so it is waited for. */
+static CUresult take_from_pool(struct block *block, uint32_t size)
+{
+    CUstream stream = any_stream();
+    CUresult result = cuMemAllocAsync(&block->device, size, stream);
+
+    block->pooled = true;
+    return result ? result : cuStreamSynchronize(stream);
+}
+
+static CUresult make_memory(struct block *block, uint32_t size)
+{
+    switch (pick(6)) {
+    case 0:
+    case 1:
+        return map_pieces(block, size);
+    case 2:
+        return take_from_pool(block, size);
+    default:
+        return cuMemAlloc_v2(&block->device, size);
+    }
+}
+
 static CUresult allocate(struct block *block)
 {
     uint32_t size = 4 * (1 + pick(pick(4) ? 64u << 10 : LARGEST / 4));
-    CUresult result = pick(3) ? cuMemAlloc_v2(&block->device, size) : map_pieces(block, size);
+    CUresult result = make_memory(block, size);
 
     block->count = size / 4;
     block->shadow = calloc(1, size);

@@ -4,6 +4,8 @@
  * emptied. */
 #include "device_copy.h"
 
+#include <stdlib.h>
+
 #include "allocation_place.h"
 #include "device_granule.h"
 #include "fd.h"
@@ -162,7 +164,37 @@ static CUresult fill_mapped(struct session *session, struct device_copy *copy,
     return result;
 }
 
-/* The copy lives on by the descriptor in the client's inbox. */
+/* Takes the copy, and releases it in any case. */
+static CUresult hold_copy(struct session *session, CUmemGenericAllocationHandle handle)
+{
+    struct device_copies *copies = &session->memory->copies;
+
+    if (copies->count == copies->capacity) {
+        unsigned capacity = 2 * copies->capacity + 64;
+        void *handles = realloc(copies->handles, capacity * sizeof(*copies->handles));
+
+        if (!handles) {
+            driver.cuMemRelease(handle);
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        copies->handles = handles;
+        copies->capacity = capacity;
+    }
+    copies->handles[copies->count++] = handle;
+    return CUDA_SUCCESS;
+}
+
+void device_copies_release(struct session *session)
+{
+    struct device_copies *copies = &session->memory->copies;
+
+    while (copies->count)
+        driver.cuMemRelease(copies->handles[--copies->count]);
+    free(copies->handles);
+    *copies = (struct device_copies){.handles = NULL};
+}
+
+/* The copy outlives the session by the descriptor in the client's inbox. */
 static CUresult lend_target(const struct granule *granule, const struct target *target)
 {
     _cleanup_fd_ int fd = -1;
@@ -198,7 +230,9 @@ static CUresult copy_granule(struct session *session, struct granule *granule, v
     result = fill_mapped(session, copy, granule, &target);
     if (result == CUDA_SUCCESS)
         result = lend_target(granule, &target);
-    driver.cuMemRelease(target.handle);
+    CUresult held = hold_copy(session, target.handle);
+    if (result == CUDA_SUCCESS)
+        result = held;
     copy->bytes += granule->size;
     return result;
 }
@@ -306,5 +340,6 @@ static CUresult drop_copy(struct session *session, struct granule *granule, void
 
 void device_copies_drop(struct session *session, const struct device *from)
 {
+    device_copies_release(session);
     swap_for_each(session, SWAP_HERE, drop_copy, (void *)from);
 }

@@ -2,15 +2,21 @@
 /*
  * Copies of a client's memory on another device. The client gets a descriptor of each copy, in the
  * inbox and behind that of the memory itself (device_granule.h). It takes the second when it moves
- * to the device, and the first when this server ends before. The server keeps nothing of the
- * copies.
+ * to the device, and the first when this server ends before. The server holds the copies
+ * until the session ends or the client stays, so that all of them have memory at a time.
  *
  * Functions are the session thread's. The client has no work, and its commands wait.
  */
 #pragma once
 
+#include "loader.h"
 #include "move_obstacle.h"
 #include "session.h"
+
+struct device_copies {
+    CUmemGenericAllocationHandle *handles;
+    unsigned count, capacity;
+};
 
 /* Copies all that the client has on the device `from` to the device `to`: OBSTACLE_NONE, or why
  * not. Then no copy is left. */
@@ -19,3 +25,6 @@ enum move_obstacle device_copies_make(struct session *session, const struct devi
 
 /* The client stays: drops the copies of what it has on the device. */
 void device_copies_drop(struct session *session, const struct device *from);
+
+/* The session ends: the client has the copies. */
+void device_copies_release(struct session *session);

@@ -360,6 +360,7 @@ void memory_release_all(struct session *session)
     ipc_memory_close_all(session);
     release_granules(session);
     device_granules_end_spare(session);
+    device_copies_release(session);
 }
 
 /* Free is the rest of the client's limit, but not more than the device's free memory. */

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "chunk_hasher.h"
+#include "device_copy.h"
 #include "memory.h"
 #include "page_lock.h"
 #include "reserve_area.h"
@@ -61,4 +62,5 @@ struct session_memory {
     struct swap_precopy *precopy; /* NULL = there is none */
     struct swap_writing *writing; /* of a checkpoint; NULL = there is none */
     struct list imports;          /* struct ipc_import: granules of other clients */
+    struct device_copies copies;  /* while the client moves to another device */
 };

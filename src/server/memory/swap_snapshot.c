@@ -92,7 +92,7 @@ static CUresult make_part(struct session *session, const struct device *device, 
     const uint64_t size = part->size;
 
     part->size = 0;
-    if (session_enter(session, device) != CUDA_SUCCESS || !is_enough(size))
+    if (session_visit(session, device) != CUDA_SUCCESS || !is_enough(size))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = driver.cuMemCreate(&part->handle, size, &prop, 0);
     if (result != CUDA_SUCCESS)
@@ -217,7 +217,7 @@ struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_r
 void swap_snapshot_end(struct session *session, struct swap_snapshot *snapshot)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++)
-        if (!session_enter(session, session_device(session, i)))
+        if (!session_visit(session, session_device(session, i)))
             end_part(session, &snapshot->parts[i]);
     free(snapshot);
 }
