@@ -21,6 +21,7 @@
 #include "journal.h"
 #include "notify.h"
 #include "pending_client.h"
+#include "pending_program.h"
 #include "reload.h"
 #include "server_process.h"
 #include "service.h"
@@ -83,9 +84,9 @@ static int watch_signals(struct daemon *daemon)
 static const struct daemon_events events = {
     .connection = pending_client_accept,
     .namespace_closed = pending_client_close_namespace,
-    .server_ready = pending_client_server_ready,
-    .server_failed = pending_client_refuse_waiting,
-    .server_gone = pending_client_server_gone,
+    .server_ready = pending_programs_server_ready,
+    .server_failed = pending_programs_refuse,
+    .server_gone = pending_programs_server_gone,
     .server_reaped = daemon_quit_server_reaped,
     .reload = reload_begin,
 };

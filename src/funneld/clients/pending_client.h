@@ -18,17 +18,6 @@ void pending_client_accept(struct daemon *daemon, int listen_fd, struct mps_name
  */
 void pending_client_end_pause(evutil_socket_t fd, short what, void *daemon);
 
-/* The server is ready: it gets all programs that wait for it. */
-void pending_client_server_ready(struct server_process *server);
-
-/* The server of that name could not be started. Programs that wait for it go to another one
- * (client_routes.h), or are refused. */
-void pending_client_refuse_waiting(struct daemon *daemon, const char *name, int status,
-                                   const char *text);
-
-/* The server of that name is gone: if programs wait for it, another one is started. */
-void pending_client_server_gone(struct daemon *daemon, const char *name);
-
 /* Refuses the programs that connected to that namespace. */
 void pending_client_close_namespace(struct daemon *daemon, const struct mps_namespace *space);
 
