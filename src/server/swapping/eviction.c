@@ -121,6 +121,8 @@ static CUresult try_return(struct session *session, void *context)
 
     attempt->result = swap_slices_in(session);
     attempt->ns += clock_ns() - began;
+    if (attempt->result == SUSPEND_NO_MEMORY)
+        count_rest(session);
     return attempt->result == SUSPEND_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -150,8 +152,6 @@ int eviction_return(struct session *session)
     room_line_wait(&wait, try_return, &attempt);
     if (attempt.result == SUSPEND_OK)
         note_return(session, &attempt, called_at);
-    else
-        count_rest(session);
     return attempt.result;
 }
 
@@ -167,6 +167,7 @@ void eviction_note_leaving(struct session *session, uint64_t bytes)
 void eviction_note_return(struct session *session, uint64_t bytes)
 {
     accounting_note_swapped_in(session, bytes);
+    session->swapping->eviction.returns++;
 }
 
 void eviction_has_left(struct session *session)

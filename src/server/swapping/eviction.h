@@ -37,6 +37,7 @@ struct session_eviction {
     atomic_uint in_line; /* how often: it waits for memory; any thread may read */
     atomic_int obstacle; /* enum suspend_result: why it did not leave when asked; the same */
     uint64_t obstacle_until;
+    unsigned returns; /* how often its memory has come back: its thread's */
 };
 
 void server_eviction_init(struct server *server);

@@ -21,12 +21,16 @@ static struct server_eviction *eviction_of(const struct server *server)
     return &server->swapping->eviction;
 }
 
-static void enter_line(struct room_wait *wait)
+static void enter_line(struct room_wait *wait, bool in_front)
 {
     struct server *server = wait->session->server;
+    struct list *line = &eviction_of(server)->line;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
-    list_append(&eviction_of(server)->line, &wait->link);
+    if (in_front)
+        list_insert(line, &wait->link);
+    else
+        list_append(line, &wait->link);
     wait->session->swapping->eviction.in_line++;
 }
 
@@ -93,16 +97,16 @@ static unsigned first_device(const struct room_wait *wait)
     return device;
 }
 
-static void make_room(struct room_wait *wait, unsigned device, uint64_t missing)
+/* False when not enough is about to leave. */
+static bool make_room(struct room_wait *wait, unsigned device, uint64_t missing)
 {
     struct server *server = wait->session->server;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     wait->in_vain = victims_could_give_locked(wait, device) < missing;
-    if (wait->in_vain)
-        return;
-    victims_order_locked(wait, device, missing);
+    bool is_enough = !wait->in_vain && victims_order_locked(wait, device, missing);
     victims_repeat_locked(wait);
+    return is_enough;
 }
 
 /* In the context that the caller had. */
@@ -113,14 +117,15 @@ static CUresult attempt_there(const struct room_wait *wait, memory_attempt *atte
     return result == CUDA_SUCCESS ? attempt(wait->session, context) : result;
 }
 
-/* Orders come first, because a return takes what there is, and then what victims leave. */
+/* Orders come first, because a return takes what there is, and then what victims leave. Until
+ * enough leaves it takes nothing, so that those that run find what is free. */
 static CUresult try_return_now(struct room_wait *wait, memory_attempt *attempt, void *context)
 {
     unsigned device = first_device(wait);
     uint64_t missing = find_missing(wait, &device);
 
-    if (missing)
-        make_room(wait, device, missing);
+    if (missing && !make_room(wait, device, missing))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = attempt(wait->session, context);
     if (result != CUDA_ERROR_OUT_OF_MEMORY)
         return result;
@@ -174,19 +179,23 @@ static void rest(struct session *session)
     session_set_at_rest(session, false);
 }
 
-/* Another client, or an operator, wants the memory of this one meanwhile. */
+/* Another client, or an operator, wants the memory of this one meanwhile. Who has left and returned
+ * is the first then. Behind a client that left for the return it would have to give way to that
+ * again, and so on. Who could not leave yet stays behind the one that it shall leave for. */
 static void give_way(struct room_wait *wait)
 {
+    const unsigned *returns = &wait->session->swapping->eviction.returns, before = *returns;
+
     leave_line(wait);
     program_suspend_follow_in_call(wait->session);
-    enter_line(wait);
+    enter_line(wait, *returns != before);
 }
 
 CUresult room_line_wait(struct room_wait *wait, memory_attempt *attempt, void *context)
 {
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 
-    enter_line(wait);
+    enter_line(wait, false);
     while (result == CUDA_ERROR_OUT_OF_MEMORY && goes_on(wait)) {
         if (!wait->returns && program_suspend_is_wanted(wait->session))
             give_way(wait);

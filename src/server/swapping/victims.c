@@ -52,14 +52,13 @@ static uint64_t bytes_to_leave(const struct session *session, unsigned device)
 }
 
 /* At some time. */
-static bool could_leave(const struct session *session, const struct room_wait *wait,
-                        unsigned device, uint64_t now)
+static bool could_leave(const struct session *session, const struct room_wait *wait, uint64_t now)
 {
     const struct session_eviction *eviction = &session->swapping->eviction;
 
     return session != wait->session && session->phase == SESSION_SERVING && !session->stop &&
            eviction_takes_part(session) && session->limits.class != CLASS_CRITICAL &&
-           bytes_to_leave(session, device) && now >= eviction->obstacle_until;
+           now >= eviction->obstacle_until;
 }
 
 /* The thread of a client that waits for memory runs no command. */
@@ -108,8 +107,8 @@ static struct session *choose_locked(const struct room_wait *wait, unsigned devi
     struct resident leaves = {0};
 
     list_for_each (struct session, session, &wait->session->server->sessions, link) {
-        if (!could_leave(session, wait, device, now) || is_under_orders(session) ||
-            !may_leave_now(session, wait, now))
+        if (!could_leave(session, wait, now) || !bytes_to_leave(session, device) ||
+            is_under_orders(session) || !may_leave_now(session, wait, now))
             continue;
         struct resident resident = resident_of(session, device, now);
         if (first && !resident_leaves_before(&resident, &leaves, need))
@@ -135,6 +134,13 @@ static uint64_t bytes_ordered(const struct session *session, unsigned device)
     return eviction->ordered_for && eviction->ordered < bytes ? eviction->ordered : bytes;
 }
 
+/* What is on its way back is not counted yet as what could leave again. */
+static uint64_t bytes_at_most(const struct session *session, unsigned device)
+{
+    return session->swapping->eviction.in_line ? bytes_on(session, device)
+                                               : bytes_to_leave(session, device);
+}
+
 /* The bytes of clients that are about to leave, or of all that could. */
 static uint64_t count_locked(const struct room_wait *wait, unsigned device, uint64_t now,
                              bool ordered)
@@ -144,8 +150,8 @@ static uint64_t count_locked(const struct room_wait *wait, unsigned device, uint
     list_for_each (struct session, session, &wait->session->server->sessions, link) {
         if (is_ending(session))
             bytes += bytes_on(session, device);
-        else if (could_leave(session, wait, device, now) && (!ordered || is_under_orders(session)))
-            bytes += ordered ? bytes_ordered(session, device) : bytes_to_leave(session, device);
+        else if (could_leave(session, wait, now) && (!ordered || is_under_orders(session)))
+            bytes += ordered ? bytes_ordered(session, device) : bytes_at_most(session, device);
     }
     return bytes;
 }
@@ -167,7 +173,7 @@ static void evict_for(const struct room_wait *wait, struct session *session,
     suspend_order_evict_locked(session, wait->returns ? part : NULL);
 }
 
-void victims_order_locked(const struct room_wait *wait, unsigned device, uint64_t missing)
+bool victims_order_locked(const struct room_wait *wait, unsigned device, uint64_t missing)
 {
     uint64_t now = clock_ns(), leaving = count_locked(wait, device, now, true);
 
@@ -175,10 +181,11 @@ void victims_order_locked(const struct room_wait *wait, unsigned device, uint64_
         const struct swap_part part = {device, missing - leaving};
         struct session *session = choose_locked(wait, device, part.bytes, now);
         if (!session)
-            return;
+            return false;
         evict_for(wait, session, &part);
         leaving += bytes_ordered(session, device);
     }
+    return true;
 }
 
 void victims_withdraw_locked(const struct room_wait *wait)

@@ -13,9 +13,9 @@ uint64_t victims_quantum(const struct session *session, uint64_t bytes);
 /* The bytes that could leave the device at some time. */
 uint64_t victims_could_give_locked(const struct room_wait *wait, unsigned device);
 
-/* Has as many clients leave as the missing bytes take. Those that stay for their quantum are asked
- * the next time. */
-void victims_order_locked(const struct room_wait *wait, unsigned device, uint64_t missing);
+/* Has as many clients leave as the missing bytes take. False when those are not enough now: others
+ * stay for their quantum. */
+bool victims_order_locked(const struct room_wait *wait, unsigned device, uint64_t missing);
 
 /* Their threads look at an order before each command, so the order is repeated. */
 void victims_repeat_locked(const struct room_wait *wait);

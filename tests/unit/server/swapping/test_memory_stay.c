@@ -21,7 +21,7 @@ static void test_the_quantum(void **state)
     assert_true(memory_stay_quantum(&pace, &known, GIB, false, NS_PER_SEC) == NS_PER_SEC);
     pace = (struct stay_pace){.factor = 1, .bytes = GIB, .ns = NS_PER_SEC};
     assert_true(memory_stay_quantum(&pace, &unknown, 2 * GIB, false, MOST) == 16 * NS_PER_SEC);
-    assert_true(memory_stay_quantum(&pace, &unknown, 0, false, MOST) == 50 * NS_PER_MS);
+    assert_true(memory_stay_quantum(&pace, &unknown, 0, false, MOST) == 200 * NS_PER_MS);
 }
 
 static void test_the_pace(void **state)
