@@ -57,7 +57,7 @@ COPIES = {"settings": 4}
 # run after everything else.
 PRINTING = {"prints", "talk_calls", "device_launches", "language", "separate"}
 # With --long: how many rounds, where a few are the default.
-LONG = {"repeated_algorithms": "200"}
+LONG = {"algorithms": "200"}
 
 
 class Program:

@@ -15,12 +15,11 @@ import subprocess
 
 SOURCES = pathlib.Path(__file__).resolve().parent / "runtime"
 # Large headers: one variant is enough.
-STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "repeated_algorithms",
-               "tensor_tiles", "warp_edges"}
+STATIC_ONLY = {"algorithms", "halves", "hopper_matmul", "intrinsics", "tensor_tiles", "warp_edges"}
 EXTRA_FLAGS = {"streams": {"per_thread": ["--default-stream", "per-thread"]}}
 # Programs with NVIDIA's C++ libraries, which need C++17; its standard headers take twice as long as C++14's.
-CXX17 = {"algorithms", "atomics", "barriers", "clusters", "groups", "hopper_matmul",
-         "repeated_algorithms", "settings", "tensor_tiles"}
+CXX17 = {"algorithms", "atomics", "barriers", "clusters", "groups", "hopper_matmul", "settings",
+         "tensor_tiles"}
 # Programs that call the driver as well; nvcc brings a library to link them with.
 DRIVER_CALLS = {"pointers"}
 # Programs whose kernels launch kernels; nvcc brings the runtime on the device.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people build on: CUB, Thrust, and the random numbers of cuRAND's device header.
+// What people build on: CUB, Thrust, and the random numbers of cuRAND's device header. The arguments
+// are the rounds of repeated_algorithms.cuh, and which of its algorithms to run.
 #include "check.cuh"
+#include "repeated_algorithms.cuh"
 
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_scan.cuh>
@@ -187,11 +189,14 @@ static void random_numbers()
     IS_TRUE(same);
 }
 
-int main()
+int main(int argc, char **argv)
 {
+    int rounds = argc > 1 ? atoi(argv[1]) : 20;
+
     RUN(device_algorithms);
     RUN(block_algorithms);
     RUN(vectors);
     RUN(random_numbers);
+    IS_TRUE(repeated::repeat_algorithms(rounds, argc > 2 ? argv[2] : NULL));
     return check_close();
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algorithms of Thrust and CUB again and again with random sizes, against the host. Their blocks
 // pass values on to each other without locks, so an error of the memory model shows as a wrong
-// result now and then. Runs 20 rounds, or as many as the argument says, of all algorithms or of the
-// one that a second argument names.
+// result now and then. A part of algorithms.cu, as the headers take most of the time to compile.
+#ifndef FUNNEL_TEST_REPEATED_ALGORITHMS_CUH
+#define FUNNEL_TEST_REPEATED_ALGORITHMS_CUH
+
 #include "check.cuh"
 
 #include <algorithm>
@@ -19,6 +21,8 @@
 #include <thrust/unique.h>
 
 #define LARGEST 60000
+
+namespace repeated {
 
 typedef std::vector<int> ints;
 typedef thrust::device_vector<int> device_ints;
@@ -143,12 +147,12 @@ static const std::pair<const char *, bool (*)(const ints &)> algorithms[] = {
     {"unique", unique}, {"partition", partition},         {"histogram", histogram},
 };
 
-int main(int argc, char **argv)
+// Whether all of so many rounds were right, of all algorithms or of the one that is named.
+static bool repeat_algorithms(int rounds, const char *name)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 20;
     int failed = 0;
     for (auto &algorithm : algorithms) {
-        if (argc > 2 && strcmp(argv[2], algorithm.first) != 0)
+        if (name && strcmp(name, algorithm.first) != 0)
             continue;
         uint32_t state = 1;
         int wrong = 0;
@@ -158,5 +162,9 @@ int main(int argc, char **argv)
         fflush(stdout);
         failed += wrong;
     }
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return !failed;
 }
+
+} // namespace repeated
+
+#endif
