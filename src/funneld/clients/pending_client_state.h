@@ -6,9 +6,9 @@
 
 #include "client_routes.h"
 #include "connection.h"
-#include "pending_client.h"
 #include "peer_identity.h"
 #include "peer_program.h"
+#include "pending_client.h"
 
 struct pending_client {
     struct list link;

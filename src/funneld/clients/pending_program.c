@@ -77,8 +77,9 @@ static void refuse_start(struct pending_client *client, int error)
     bool is_full = error == -EUSERS || error == -EDQUOT;
 
     pending_client_refuse(client,
-           is_full ? FUNNEL_ERROR_MPS_MAX_CONNECTIONS_REACHED : FUNNEL_ERROR_MPS_CONNECTION_FAILED,
-           "The server could not be started: %s", server_process_start_error(error));
+                          is_full ? FUNNEL_ERROR_MPS_MAX_CONNECTIONS_REACHED
+                                  : FUNNEL_ERROR_MPS_CONNECTION_FAILED,
+                          "The server could not be started: %s", server_process_start_error(error));
 }
 
 static void delay(struct pending_client *client, uint64_t ns)
@@ -141,9 +142,10 @@ static void place_after_fault(struct pending_client *client)
         fault_drain_moved(client->daemon, client->identity.pid);
     if (!client->hello.window_base &&
         fault_drain_in_progress(client->daemon, client->routes.first.name))
-        pending_client_refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
-               "There was a fatal GPU error, and programs that it affected have not ended yet; try "
-               "again when they have, or in some seconds");
+        pending_client_refuse(
+            client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
+            "There was a fatal GPU error, and programs that it affected have not ended yet; try "
+            "again when they have, or in some seconds");
     else
         place(client);
 }
@@ -230,15 +232,16 @@ void pending_program_admit(struct pending_client *client)
             "start) or have root run one for all users",
             daemon->paths.pipe, (unsigned)daemon->uid, (unsigned)uid);
     else if (error)
-        pending_client_refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
-               "The control groups of the program cannot be read (%s), which decide on its server "
-               "and its memory limit; start "
-               "the program again",
-               strerror(-error));
+        pending_client_refuse(
+            client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
+            "The control groups of the program cannot be read (%s), which decide on its server "
+            "and its memory limit; start "
+            "the program again",
+            strerror(-error));
     else if (service && !service_serves(service, uid))
         pending_client_refuse(client, FUNNEL_ERROR_MPS_SERVER_NOT_READY,
-               "The server %s serves user %u only, not user %u", service->name,
-               (unsigned)service->uid, (unsigned)uid);
+                              "The server %s serves user %u only, not user %u", service->name,
+                              (unsigned)service->uid, (unsigned)uid);
     else {
         if (client->hello.window_base)
             log_return(client);
@@ -310,8 +313,7 @@ void pending_programs_server_ready(struct server_process *server)
             hand_over(client, server);
 }
 
-void pending_programs_refuse(struct daemon *daemon, const char *name, int status,
-                                   const char *text)
+void pending_programs_refuse(struct daemon *daemon, const char *name, int status, const char *text)
 {
     list_for_each_safe (struct pending_client, client, &daemon->pending_clients, link)
         if (waits_for(client, name) && client_routes_change(daemon, &client->routes))
@@ -326,7 +328,8 @@ void pending_programs_server_gone(struct daemon *daemon, const char *name)
         if (!waits_for(client, name))
             continue;
         if (daemon->quitting)
-            pending_client_refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED, "The daemon is quitting");
+            pending_client_refuse(client, FUNNEL_ERROR_MPS_CONNECTION_FAILED,
+                                  "The daemon is quitting");
         else
             place_after_fault(client);
     }

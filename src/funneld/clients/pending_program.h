@@ -25,8 +25,7 @@ void pending_programs_server_ready(struct server_process *server);
 
 /* The server of that name could not be started. Programs that wait for it go to another one
  * (client_routes.h), or are refused. */
-void pending_programs_refuse(struct daemon *daemon, const char *name, int status,
-                                   const char *text);
+void pending_programs_refuse(struct daemon *daemon, const char *name, int status, const char *text);
 
 /* The server of that name is gone: if programs wait for it, another one is started. */
 void pending_programs_server_gone(struct daemon *daemon, const char *name);
