@@ -79,9 +79,11 @@ static bool may_keep_more(struct graph_batches *batches)
            capacity_take_surplus(batches->device, SLOTS);
 }
 
-/* One that has the functions of the sequence already, or gets them now for good. */
-static struct graph_batch *find_kept(struct graph_batches *batches, const struct launch *launches,
-                                     unsigned length, uint64_t key)
+/* One that has the functions of the sequence already, or gets them now for good. Apart, because a
+ * queue of one kernel has no use for it. */
+static __attribute__((noinline)) struct graph_batch *find_kept(struct graph_batches *batches,
+                                                               const struct launch *launches,
+                                                               unsigned length, uint64_t key)
 {
     struct graph_batch *batch = kept_batches_find(&batches->kept, key);
     struct kept_batch *place = batch ? NULL : kept_batches_want(&batches->kept, key);

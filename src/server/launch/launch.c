@@ -211,19 +211,32 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     return stream_end(hStream, 0, result);
 }
 
-/* Whether a launch may be set aside: most launches have no attributes that matter, and most
- * functions have none of their own. */
+/* Whether a launch may be set aside if its attributes do not matter: most functions have none of
+ * their own. */
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
     return !session->server->launch->no_batching && !function->has_own_attributes &&
-           in->params_size >= function->params_size && in->params_size <= LAUNCH_BATCH_PARAMS_MAX &&
-           (!in->attributes_size || attributes_are_default(in));
+           in->params_size >= function->params_size && in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
+}
+
+/* Apart, so that launches without attributes save no registers for it. */
+static __attribute__((noinline)) CUresult serve_attributes(struct session *session,
+                                                           const struct wire_cuLaunchKernelEx *in,
+                                                           struct function *f,
+                                                           struct stream *hStream)
+{
+    if (!is_plain(session, in, f) || !attributes_are_default(in))
+        return launch_now(session, in, f, hStream);
+    launch_batch_add(session, in, f, hStream);
+    return CUDA_SUCCESS;
 }
 
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
                                 struct function *f, struct stream *hStream)
 {
+    if (in->attributes_size)
+        return serve_attributes(session, in, f, hStream);
     if (!is_plain(session, in, f))
         return launch_now(session, in, f, hStream);
     launch_batch_add(session, in, f, hStream);
