@@ -161,6 +161,28 @@ class Checkpoint(test_suspend.MovedMemory):
         probe.tell("enough")
         self.assertEqual(probe.receive("count"), FINE)
 
+    def is_whole(self, place):
+        with open(place + "/memory", "rb") as file:
+            return file.read(8) == b"FunSwap2"
+
+    def test_a_program_ends_meanwhile(self):
+        """What is said to be a checkpoint has all contents."""
+        for _ in range(3):
+            probe, place, done, before = self.random_probe(), self.place(), [], self.log("server")
+            self.assertEqual(probe.ask("hold 80 7"), FINE)
+            probe.tell(f"count {2 << 20}")
+            maker = threading.Thread(target=lambda: done.append(self.funnel(
+                "checkpoint", str(probe.process.pid), place)))  # noqa: B023
+            maker.start()
+            wait_until(lambda: "for a checkpoint" in self.log("server")[len(before):]
+                       or done, "the rest of the file")  # noqa: B023
+            os.kill(probe.process.pid, signal.SIGKILL)
+            maker.join(TIMEOUT)
+            if done[0].returncode:
+                self.assertEqual(os.listdir(os.path.dirname(place)), [])
+            else:
+                self.assertTrue(self.is_whole(place), done[0].stdout + self.logs())
+
     def is_at_work(self, probe):
         return self.row(probe)["usage"]["launches"] > 0
 

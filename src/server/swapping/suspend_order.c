@@ -125,6 +125,12 @@ static void order_all(struct server *server, const struct server_suspend_client 
     }
 }
 
+/* Memory that shall leave a device does so with its program, but no file has its contents then. */
+static int result_at_end(const struct session *session)
+{
+    return suspend_of(session)->to_file ? SUSPEND_NO_CLIENT : SUSPEND_OK;
+}
+
 /* A session whose thread has given up does not want it any more, and says why. */
 static int progress_of(struct session *session, bool *ret_done)
 {
@@ -139,10 +145,10 @@ static int progress_of(struct session *session, bool *ret_done)
     }
     if (suspend->out)
         return suspend->result == SUSPEND_BUSY ? SUSPEND_OK : suspend->result;
-    if (!is_serving(session) || session->stop)
-        return SUSPEND_OK;
     if (!program_suspend_is_wanted(session))
         return suspend->result;
+    if (!is_serving(session) || session->stop)
+        return result_at_end(session);
     *ret_done = false;
     remind(session);
     return SUSPEND_OK;
