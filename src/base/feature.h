@@ -21,7 +21,6 @@
     X(COPY_KERNEL, "copy-kernel")               \
     X(SHARED_COPY_STREAM, "shared-copy-stream") \
     X(LAUNCH_BATCHING, "launch-batching")       \
-    X(KEPT_GRAPHS, "kept-graphs")               \
     X(FENCE_KERNEL, "fence-kernel")             \
     X(FENCE_COUNTER, "fence-counter")           \
     X(FLOW_CONTROL, "flow-control")             \

@@ -216,8 +216,10 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
-    return !session->server->launch->no_batching && !function->has_own_attributes &&
-           in->params_size >= function->params_size && in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
+    const struct server_launch *launch = session->server->launch;
+
+    return !launch->no_batching && !function->has_own_attributes &&
+           in->params_size >= function->params_size && in->params_size <= launch->params_max;
 }
 
 /* Apart, so that launches without attributes save no registers for it. */
@@ -226,7 +228,8 @@ static __attribute__((noinline)) CUresult serve_attributes(struct session *sessi
                                                            struct function *f,
                                                            struct stream *hStream)
 {
-    if (!is_plain(session, in, f) || !attributes_are_default(in))
+    if (!is_plain(session, in, f) || !session->server->launch->keeps_graphs ||
+        !attributes_are_default(in))
         return launch_now(session, in, f, hStream);
     launch_batch_add(session, in, f, hStream);
     return CUDA_SUCCESS;

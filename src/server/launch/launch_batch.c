@@ -75,14 +75,15 @@ static void choose_path(struct stream *stream)
     probe->path = kernel ? FENCE_BY_KERNEL : FENCE_BY_DRIVER;
 }
 
-/* A worker begins each graph a multiple of GRAPH_BATCH_MAX launches after the row's begin, even if
- * the program has paused in between. */
+/* Where graphs are kept, a worker begins each of them a multiple of GRAPH_BATCH_MAX launches after
+ * the row's begin, even if the program has paused in between. */
 static unsigned most_of(const struct launch_batch *batch, const struct stream *stream)
 {
     unsigned most = (unsigned)stream->flow.control.batch;
     unsigned aligned = GRAPH_BATCH_MAX - batch->place % GRAPH_BATCH_MAX;
+    bool aligns = stream->launch->graph_batches.kept_count && stream->session->pooled;
 
-    return stream->session->pooled && aligned < most ? aligned : most;
+    return aligns && aligned < most ? aligned : most;
 }
 
 static __attribute__((noinline)) void begin_batch(struct launch_batch *batch, struct stream *stream)
@@ -261,7 +262,7 @@ static void count_lone(struct session *session, int change)
 
 bool launch_batches_are_kept(const struct server *server)
 {
-    return !server->launch->no_batching && !server->launch->no_kept_graphs;
+    return !server->launch->no_batching && server->launch->keeps_graphs;
 }
 
 bool launch_batch_is_pending(const struct session *session)

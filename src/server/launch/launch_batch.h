@@ -11,9 +11,10 @@
  * in the ring, and the two go to the driver together. Where that was so before, the worker waits a
  * microsecond for the fence.
  *
- * While CPUs are short, launches of a program that makes many in a row are gathered, until there
- * are as many as a graph takes, or the program pauses. A step of a training then begins graphs at
- * the same launches as the step before, so that those are kept (kept_batches.h).
+ * With FUNNEL_KEPT_GRAPHS, and while CPUs are short, launches of a program that makes many in a row
+ * are gathered, until there are as many as a graph takes, or the program pauses. A step of a
+ * training then begins graphs at the same launches as the step before, so that those are kept
+ * (kept_batches.h).
  *
  * All functions are the session thread's.
  */
@@ -24,8 +25,9 @@
 
 #include "graph_batches.h"
 
-/* Launches with more bytes of parameters are made by themselves. Optimizers of PyTorch have up to
- * 4 KiB. */
+/* Launches with more bytes of parameters are made by themselves: where graphs are not kept, and
+ * where they are. Optimizers of PyTorch have up to 4 KiB. */
+#define LAUNCH_BATCH_PARAMS_USUAL 1024u
 #define LAUNCH_BATCH_PARAMS_MAX 4096u
 
 struct function;
@@ -60,7 +62,7 @@ bool launch_batch_awaits_fence(struct session *session);
 /* Whether there are launches that were set aside. */
 bool launch_batch_is_pending(const struct session *session);
 
-/* From any thread: whether launches may be gathered. */
+/* From any thread: whether graphs are kept, so that launches may be gathered. */
 bool launch_batches_are_kept(const struct server *server);
 
 /* While CPUs are short: whether more launches are to join those that were set aside. `now` is

@@ -14,7 +14,8 @@
 
 struct server_launch {
     bool no_batching;    /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
-    bool no_kept_graphs; /* FUNNEL_OFF=kept-graphs */
+    bool keeps_graphs;   /* FUNNEL_KEPT_GRAPHS */
+    uint32_t params_max; /* launches with more bytes of parameters are made by themselves */
     struct stream_observer stream_observer;
     struct module_observer module_observer;
 };

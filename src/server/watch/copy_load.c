@@ -123,6 +123,8 @@ static void tell_client(struct session *session, struct channel_load load)
 {
     struct channel_load *told = &session->life->load.told;
 
+    if (load.spin_ns && atomic_load_explicit(&session->unpooled, memory_order_relaxed))
+        load.spin_ns = SHORT_SPIN_NS;
     if (!session->channel || (told->copiers == load.copiers && told->spin_ns == load.spin_ns))
         return;
     channel_server_put_load(session->channel, load);

@@ -40,13 +40,14 @@ static struct function *make_function(struct module *module, uintptr_t number)
     return function;
 }
 
-static int setup(void **state)
+static int setup_with(void **state, bool keeps_graphs)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
     void *fixture;
     int error = fixture_setup(&fixture);
 
     scene->fixture = fixture;
+    scene->fixture->server.launch->keeps_graphs = keeps_graphs;
     scene->module.device = &scene->fixture->server.devices.device[0];
     for (unsigned i = 0; i < 2; i++) {
         scene->function[i] = make_function(&scene->module, i + 1);
@@ -55,6 +56,16 @@ static int setup(void **state)
     fake_trace();
     *state = scene;
     return error;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, false);
+}
+
+static int setup_keeping(void **state)
+{
+    return setup_with(state, true);
 }
 
 static int teardown(void **state)
@@ -208,6 +219,16 @@ static void a_launch_with_attributes_comes_after(void **state)
     launch(scene, 0, 0, 1);
     launch_with_attribute(
         scene, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1});
+    assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 1 8; ");
+}
+
+/* Where graphs are not kept, attributes go to the driver as they are. */
+static void a_launch_with_an_attribute_comes_after(void **state)
+{
+    struct scene *scene = *state;
+
+    launch(scene, 0, 0, 1);
+    launch_with_attribute(scene, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE});
     assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 1 8; ");
 }
 
@@ -575,15 +596,13 @@ static void a_session_keeps_so_many_graphs(void **state)
     assert_non_null(strstr(run_sequence(scene, "2211", 10), "instantiate x2; "));
 }
 
-static void graphs_are_not_kept_when_switched_off(void **state)
+static void graphs_are_kept_only_when_switched_on(void **state)
 {
     struct scene *scene = *state;
 
-    scene->stream[0]->launch->graph_batches.kept_count = NULL;
+    assert_false(launch_batches_are_kept(&scene->fixture->server));
     keep_two_sequences(scene);
     assert_non_null(strstr(run_sequence(scene, "1122", 10), "set x1 "));
-    scene->fixture->server.launch->no_kept_graphs = true;
-    assert_false(launch_batches_are_kept(&scene->fixture->server));
 }
 
 /* A sequence that has not come for long makes room for another one. */
@@ -659,6 +678,20 @@ static void graphs_begin_at_the_same_launches(void **state)
     launch_batch_flush(session);
 }
 
+static void without_kept_graphs_nothing_is_gathered_or_cut(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = serve_rows_of(scene, 40);
+
+    scene->stream[0]->flow.control.batch = GRAPH_BATCH_MAX;
+    launch(scene, 0, 0, 0);
+    assert_false(launch_batch_gathers(session, 1));
+    launch_batch_submit(session);
+    launch(scene, 0, 0, 1);
+    assert_int_equal(session->launch->batch.most, GRAPH_BATCH_MAX);
+    launch_batch_flush(session);
+}
+
 /* Its kernels may run while it computes. */
 static void few_launches_in_a_row_are_not_gathered(void **state)
 {
@@ -708,41 +741,45 @@ static void shares_gather_nothing(void **state)
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define KEPT(name) cmocka_unit_test_setup_teardown(name, setup_keeping, teardown)
+#define BOTH(name) CASE(name), KEPT(name)
     const struct CMUnitTest tests[] = {
-        CASE(one_goes_alone),
-        CASE(a_graph_is_made_at_the_third_time),
-        CASE(later_only_parameters_are_set),
-        CASE(the_longest_graph_comes_first),
-        CASE(more_than_a_batch_flushes_itself),
-        CASE(another_stream_comes_after),
-        CASE(kernels_that_may_print_go_together),
-        CASE(a_launch_with_attributes_comes_after),
-        CASE(attributes_with_their_default_do_not_matter),
-        CASE(a_refused_function_always_goes_alone),
-        CASE(a_driver_that_refuses_graphs_is_not_asked_again),
-        CASE(graphs_go_with_the_module),
-        CASE(graphs_go_with_the_stream),
-        CASE(a_failed_launch_is_reported),
-        CASE(a_share_of_the_device_has_no_graphs),
-        CASE(graphs_pause),
-        CASE(it_can_be_switched_off),
-        CASE(a_launch_and_its_fence_become_a_graph),
-        CASE(consecutive_fences_are_counted_by_the_kernel),
-        CASE(a_launch_that_fills_the_device_has_a_separate_fence),
-        CASE(without_the_kernel_nothing_waits_for_a_fence),
-        CASE(a_fence_is_awaited_after_fences_and_not_forever),
-        CASE(the_faster_path_is_taken),
-        CASE(a_repeated_sequence_keeps_its_graph),
-        CASE(a_repeated_row_of_any_length_keeps_its_graph),
-        CASE(kept_graphs_go_with_the_module),
-        CASE(a_session_keeps_so_many_graphs),
-        CASE(graphs_are_not_kept_when_switched_off),
+        BOTH(one_goes_alone),
+        BOTH(a_graph_is_made_at_the_third_time),
+        BOTH(later_only_parameters_are_set),
+        BOTH(the_longest_graph_comes_first),
+        BOTH(more_than_a_batch_flushes_itself),
+        BOTH(another_stream_comes_after),
+        BOTH(kernels_that_may_print_go_together),
+        BOTH(a_launch_with_attributes_comes_after),
+        CASE(a_launch_with_an_attribute_comes_after),
+        KEPT(attributes_with_their_default_do_not_matter),
+        BOTH(a_refused_function_always_goes_alone),
+        BOTH(a_driver_that_refuses_graphs_is_not_asked_again),
+        BOTH(graphs_go_with_the_module),
+        BOTH(graphs_go_with_the_stream),
+        BOTH(a_failed_launch_is_reported),
+        BOTH(a_share_of_the_device_has_no_graphs),
+        BOTH(graphs_pause),
+        BOTH(it_can_be_switched_off),
+        BOTH(a_launch_and_its_fence_become_a_graph),
+        BOTH(consecutive_fences_are_counted_by_the_kernel),
+        BOTH(a_launch_that_fills_the_device_has_a_separate_fence),
+        BOTH(without_the_kernel_nothing_waits_for_a_fence),
+        BOTH(a_fence_is_awaited_after_fences_and_not_forever),
+        BOTH(the_faster_path_is_taken),
+        KEPT(a_repeated_sequence_keeps_its_graph),
+        KEPT(a_repeated_row_of_any_length_keeps_its_graph),
+        KEPT(kept_graphs_go_with_the_module),
+        KEPT(a_session_keeps_so_many_graphs),
+        CASE(graphs_are_kept_only_when_switched_on),
         cmocka_unit_test(unused_sequences_are_forgotten),
-        CASE(launches_in_a_row_are_gathered),
-        CASE(graphs_begin_at_the_same_launches),
-        CASE(few_launches_in_a_row_are_not_gathered),
-        CASE(a_program_that_pauses_after_each_launch_is_not_gathered),
-        CASE(shares_gather_nothing),
+        KEPT(launches_in_a_row_are_gathered),
+        KEPT(graphs_begin_at_the_same_launches),
+        CASE(without_kept_graphs_nothing_is_gathered_or_cut),
+        KEPT(few_launches_in_a_row_are_not_gathered),
+        KEPT(a_program_that_pauses_after_each_launch_is_not_gathered),
+        KEPT(shares_gather_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

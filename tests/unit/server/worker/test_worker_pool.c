@@ -13,6 +13,7 @@
 
 #include "capacity.h"
 #include "fake_driver.h"
+#include "launch_state.h"
 #include "session_life.h"
 #include "sock.h"
 #include "stream_state.h"
@@ -168,13 +169,14 @@ static void set_wanted(struct scene *scene, bool wanted)
     worker_pool_update_locked(&scene->fixture->server, wanted, false);
 }
 
-static int setup(void **state)
+static int setup_with(void **state, bool keeps_graphs)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
     void *fixture;
 
     assert_int_equal(fixture_setup(&fixture), 0);
     scene->fixture = fixture;
+    scene->fixture->server.launch->keeps_graphs = keeps_graphs;
     memset(seen, 0, sizeof(seen));
     atomic_store(&events_elsewhere, 0);
     atomic_store(&largest_lead, 0);
@@ -190,6 +192,16 @@ static int setup(void **state)
             pthread_create(&scene->clients[i].thread, NULL, run_session, &scene->clients[i]), 0);
     *state = scene;
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, false);
+}
+
+static int setup_keeping(void **state)
+{
+    return setup_with(state, true);
 }
 
 /* What its thread has seen can be read then. */
@@ -487,7 +499,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(commands_are_made_once_and_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_session_that_rests_is_not_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(a_suspended_session_makes_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(gathered_launches_are_made_once_and_in_order, setup,
+        cmocka_unit_test_setup_teardown(gathered_launches_are_made_once_and_in_order, setup_keeping,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_pool_can_be_left_and_entered, setup, teardown),
         cmocka_unit_test_setup_teardown(an_exempt_session_is_served_by_its_thread, setup, teardown),
