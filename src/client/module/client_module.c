@@ -19,6 +19,7 @@
 #include "recovery_hook.h"
 #include "reference.h"
 #include "shm.h"
+#include "stream_wait.h"
 #include "wire_calls.h"
 
 #define LOG_MAX 4096
@@ -258,21 +259,33 @@ static struct heap *heap_of(const struct module *module)
     return memory_device_heap(module->context->device);
 }
 
-static void forget_symbol(const struct module *module, struct symbol *symbol)
+static void forget_owned(const struct module *module, struct symbol *symbol)
 {
-    if (symbol->owned)
-        memory_give(heap_of(module), symbol->variable.address);
-    else
-        symbol_remove(symbol);
+    memory_give(heap_of(module), symbol->variable.address);
     free(symbol);
+}
+
+/* Kernels of other modules may use such memory, as that which cuMemFree() ends. */
+static void end_owned(struct module *module)
+{
+    list_for_each_safe (struct symbol, symbol, &module->symbols, module_link) {
+        if (!symbol->owned)
+            continue;
+        stream_drain_device(module->context->device);
+        list_remove(&symbol->module_link);
+        forget_owned(module, symbol);
+    }
 }
 
 static void forget_contents(struct module *module)
 {
+    end_owned(module);
     forget_functions(module);
     references_free(&module->references);
-    list_for_each_safe (struct symbol, symbol, &module->symbols, module_link)
-        forget_symbol(module, symbol);
+    list_for_each_safe (struct symbol, symbol, &module->symbols, module_link) {
+        symbol_remove(symbol);
+        free(symbol);
+    }
 }
 
 /* The server waits for work of the module that still runs. Nothing is sent to variables that are
@@ -308,17 +321,11 @@ static bool is_managed(const struct symbol *symbol)
     return symbol->variable.kind == &kind_managed_variable;
 }
 
-/* Whether it ends, or another context gets it, with the module's. */
-static bool is_in_module(const struct symbol *symbol)
-{
-    return !is_managed(symbol) && !symbol->owned;
-}
-
 /* Without a context no address of theirs is known. */
 static void hide_variables(struct module *module)
 {
     list_for_each (struct symbol, symbol, &module->symbols, module_link) {
-        if (is_in_module(symbol))
+        if (!is_managed(symbol))
             variable_remove(symbol->variable.address);
     }
 }
@@ -326,20 +333,22 @@ static void hide_variables(struct module *module)
 static void show_variables(struct module *module)
 {
     list_for_each (struct symbol, symbol, &module->symbols, module_link) {
-        if (!is_in_module(symbol))
+        if (is_managed(symbol))
             continue;
         symbol->variable.context = module->context;
         variable_add(&symbol->variable);
     }
 }
 
-/* On another device the program may be using the managed ones. */
+/* On another device the program may be using the managed ones. Memory of the context ends with it.
+ */
 void module_rest(struct module *module)
 {
     struct module *other;
 
     tell_profiler(module, PROFILER_MODULE_ENDS);
     forget_functions(module);
+    end_owned(module);
     hide_variables(module);
     managed_rest(&module->managed);
     module->context = module->context->device->primary;
@@ -441,7 +450,7 @@ static struct symbol *keep_symbol(struct module *module, struct symbol *symbol)
         list_append(&module->symbols, &symbol->module_link);
     pthread_mutex_unlock(&client->lock);
     if (other)
-        forget_symbol(module, symbol);
+        forget_owned(module, symbol);
     return other ? other : symbol;
 }
 

@@ -181,6 +181,32 @@ static void twins_without_variables(void)
     EXPECT(CUDA_SUCCESS, cuModuleUnload(second));
 }
 
+/* A kernel of another module uses the variable when its module ends, and new memory may get its
+ * place. */
+static void a_variable_in_use(void)
+{
+    static const char text[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
+                               ".visible .global .align 4 .u32 alone[16] = {5};\n";
+    uint32_t value = 1, count = 16, turns = 100 * SLOW;
+    CUmodule module, kernels = load_kernels();
+    CUdeviceptr variable, memory;
+    CUstream stream;
+    void *parameters[] = {&variable, &value, &count, &turns};
+
+    MUST(cuModuleLoadData(&module, text));
+    MUST(cuModuleGetGlobal_v2(&variable, NULL, module, "alone"));
+    IS_TRUE(word_at(variable) == 5);
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    launch_one(get_kernel(kernels, "slow_add"), stream, parameters);
+    MUST(cuModuleUnload(module));
+    memory = make_words(16, 30);
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(words_are(memory, 16, 30));
+    MUST(cuMemFree_v2(memory));
+    MUST(cuStreamDestroy_v2(stream));
+    MUST(cuModuleUnload(kernels));
+}
+
 int main(void)
 {
     check_open();
@@ -193,5 +219,6 @@ int main(void)
     RUN(libraries);
     RUN(names_that_are_not_there);
     RUN(images_that_are_none);
+    RUN(a_variable_in_use);
     return check_close();
 }
