@@ -7,10 +7,10 @@
 #include "cli.h"
 
 static const struct subcommand *const tables[] = {
-    run_subcommands,    checkpoint_subcommands, daemon_subcommands, why_subcommands,
-    top_subcommands,    view_subcommands,       limit_subcommands,  manage_subcommands,
-    enable_subcommands, trace_subcommands,      usage_subcommands,  metrics_subcommands,
-    cdi_subcommands,    divert_subcommands,     cache_subcommands,  pack_subcommands};
+    run_subcommands,     checkpoint_subcommands, pack_subcommands,   daemon_subcommands,
+    why_subcommands,     top_subcommands,        view_subcommands,   limit_subcommands,
+    manage_subcommands,  enable_subcommands,     trace_subcommands,  usage_subcommands,
+    metrics_subcommands, cdi_subcommands,        divert_subcommands, cache_subcommands};
 
 #define TABLE_COUNT (sizeof(tables) / sizeof(*tables))
 

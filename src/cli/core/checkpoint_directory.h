@@ -19,8 +19,8 @@ struct checkpoint_directory {
 };
 
 /* Makes it beside its later place, which must be free. The file has a name in it, or is in host
- * memory. *ret_envelope has descriptors of the file,
- * as SUSPEND_CLIENT takes it; the caller closes it. 0, or 1 after an error message. */
+ * memory. *ret_envelope has descriptors of the file, as SUSPEND_CLIENT takes it; the caller closes
+ * it. 0, or 1 after an error message. */
 int checkpoint_directory_make(struct checkpoint_directory *checkpoint, const char *path,
                               bool in_host_memory, int *ret_envelope);
 

@@ -17,7 +17,7 @@ struct subcommand {
 extern const struct subcommand daemon_subcommands[]; /* start, stop, log */
 extern const struct subcommand run_subcommands[];    /* run */
 extern const struct subcommand
-    limit_subcommands[]; /* limit, provision, terminate, suspend, evict, resume */
+    limit_subcommands[]; /* limit, provision, terminate, suspend, evict, resume, migrate */
 extern const struct subcommand checkpoint_subcommands[]; /* checkpoint, restore */
 extern const struct subcommand pack_subcommands[];       /* pack */
 extern const struct subcommand manage_subcommands[];     /* server, namespace, partition, memory */
