@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of programs: the directory, what goes on, and what comes back after the end of the
 server. Run as: test_checkpoint.py BUILD [--device cuda]."""
+import contextlib
 import json
 import os
 import re
@@ -312,6 +313,30 @@ class Checkpoint(test_suspend.MovedMemory):
             file.write("0\n")
         self.refused("chunk-list is not as it was written", "restore", place + "2")
 
+    def clean(self, store, done):
+        """As funnel pack --clean, again and again."""
+        while not done.is_set():
+            for folder, _, names in os.walk(store):
+                for name in names:
+                    with contextlib.suppress(FileNotFoundError):
+                        if os.stat(f"{folder}/{name}").st_nlink == 1:
+                            os.unlink(f"{folder}/{name}")
+
+    def test_a_store_is_cleaned_meanwhile(self):
+        probe, place, done = self.random_probe(), self.place(), threading.Event()
+        store = self.store(place)
+        self.assertEqual(probe.ask("hold 80 7"), FINE)
+        cleaner = threading.Thread(target=self.clean, args=(store, done))
+        cleaner.start()
+        try:
+            for _ in range(6):
+                self.fine("checkpoint", "--store", store, probe.process.pid, place)
+                self.is_packed(place)
+                shutil.rmtree(place)
+        finally:
+            done.set()
+            cleaner.join(TIMEOUT)
+
     def test_no_room_for_chunks(self):
         directory, probe = self.small_file_system(), self.random_probe()
         self.assertEqual(probe.ask("hold 1 7"), FINE)
@@ -328,6 +353,7 @@ class Checkpoint(test_suspend.MovedMemory):
         self.refused("is full", "pack", store, place)
         self.refused("same file system", "pack", self.store(self.place()), place)
         self.assertEqual(self.manifest(place)["funnel-checkpoint"], "1")
+        self.assertEqual(sorted(os.listdir(place)), ["manifest", "memory"])
         self.fine("restore", place)
         self.assertEqual(self.read(place + "/memory"), contents)
         self.fine("pack", "--zstd", store, place)

@@ -122,26 +122,26 @@ int checkpoint_directory_publish(struct checkpoint_directory *checkpoint,
     return error ? fail_with(checkpoint->path, -error) : 0;
 }
 
-static void remove_chunks(const struct checkpoint_directory *checkpoint)
+void checkpoint_chunks_remove(int directory)
 {
-    int fd = openat(checkpoint->directory, "chunks", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(directory, "chunks", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *chunks = fd < 0 ? NULL : fdopendir(fd);
 
     for (const struct dirent *entry; chunks && (entry = readdir(chunks));)
         unlinkat(fd, entry->d_name, 0);
     if (chunks)
         closedir(chunks);
-    unlinkat(checkpoint->directory, "chunks", AT_REMOVEDIR);
+    unlinkat(directory, "chunks", AT_REMOVEDIR);
+    unlinkat(directory, "chunk-list", 0);
+    unlinkat(directory, "chunk-list.new", 0);
 }
 
 void checkpoint_directory_remove(const struct checkpoint_directory *checkpoint)
 {
-    static const char *const files[] = {"memory", "manifest", "chunk-list", "chunk-list.new"};
-
     if (checkpoint->directory >= 0) {
-        for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-            unlinkat(checkpoint->directory, files[i], 0);
-        remove_chunks(checkpoint);
+        unlinkat(checkpoint->directory, "memory", 0);
+        unlinkat(checkpoint->directory, "manifest", 0);
+        checkpoint_chunks_remove(checkpoint->directory);
     }
     rmdir(checkpoint->temporary);
 }

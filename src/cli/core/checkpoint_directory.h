@@ -32,5 +32,8 @@ int checkpoint_directory_publish(struct checkpoint_directory *checkpoint,
 /* Removes what has not been published. */
 void checkpoint_directory_remove(const struct checkpoint_directory *checkpoint);
 
+/* Removes links to chunks, and their list, from the directory of a checkpoint. */
+void checkpoint_chunks_remove(int directory);
+
 /* Closes the descriptors. */
 void checkpoint_directory_close(struct checkpoint_directory *checkpoint);

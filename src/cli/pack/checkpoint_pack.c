@@ -137,15 +137,20 @@ static int remove_memory(const struct packed *packed)
     return unlinkat(packed->directory, "memory", 0) && errno != ENOENT ? -errno : 0;
 }
 
+/* Links that the manifest does not count would keep their chunks in the store. */
 static int pack(struct packed *packed, struct chunk_store *store,
                 struct checkpoint_manifest *manifest)
 {
     int error = open_memory(packed, manifest->memory_size);
 
-    if (!error)
-        error = make_chunks(packed, store, manifest);
-    if (!error)
-        error = checkpoint_manifest_replace(packed->directory, manifest);
+    if (error)
+        return error;
+    error = make_chunks(packed, store, manifest);
+    if (error) {
+        checkpoint_chunks_remove(packed->directory);
+        return error;
+    }
+    error = checkpoint_manifest_replace(packed->directory, manifest);
     return error ? error : remove_memory(packed);
 }
 

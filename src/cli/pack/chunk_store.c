@@ -72,6 +72,7 @@ static int make_folder(const struct chunk_store *store, const char *place)
     return mkdirat(store->fd, folder, 0700) && errno != EEXIST ? -errno : 0;
 }
 
+/* The checkpoint has it first, so that nobody who cleans the store takes it for unused. */
 static int add_chunk(struct chunk_store *store, int directory, const unsigned char *data,
                      size_t size, const char *name)
 {
@@ -85,17 +86,25 @@ static int add_chunk(struct chunk_store *store, int directory, const unsigned ch
     if (!error)
         error = chunk_write(fd, data, size, store->compress, &store->buffers);
     if (!error)
+        error = link_to(fd, directory, name);
+    if (!error)
         error = link_file(fd, store->fd, place);
-    if (error)
-        return error == -EEXIST ? -EAGAIN : error;
-    store->added += size;
-    return link_to(fd, directory, name);
+    store->added += error ? 0 : size;
+    return error == -EEXIST ? -EAGAIN : error;
 }
 
 /* A file that is damaged, or has as many links as there can be, makes room for another one. */
 static int drop_chunk(const struct chunk_store *store, const char *place)
 {
     return unlinkat(store->fd, place, 0) && errno != ENOENT ? -errno : -EAGAIN;
+}
+
+/* Somebody has cleaned the store since it was opened. */
+static bool is_deleted(int fd)
+{
+    struct stat status;
+
+    return !fstat(fd, &status) && !status.st_nlink;
 }
 
 static int share_chunk(struct chunk_store *store, int directory, int fd, size_t size,
@@ -107,6 +116,8 @@ static int share_chunk(struct chunk_store *store, int directory, int fd, size_t 
     place_of(name, place);
     if (error == -EMLINK)
         return drop_chunk(store, place);
+    if (error == -ENOENT && is_deleted(fd))
+        return -EAGAIN;
     store->shared += error ? 0 : size;
     return error;
 }
