@@ -86,10 +86,13 @@ static __attribute__((noinline)) struct graph_batch *find_kept(struct graph_batc
                                                                unsigned length, uint64_t key)
 {
     struct graph_batch *batch = kept_batches_find(&batches->kept, key);
-    struct kept_batch *place = batch ? NULL : kept_batches_want(&batches->kept, key);
+
+    if (batch)
+        return graph_batch_length(batch) == length ? batch : NULL;
+    struct kept_batch *place = kept_batches_want(&batches->kept, key);
 
     if (!place || !may_keep_more(batches))
-        return batch;
+        return NULL;
     place->batch = create(batches, launches, length);
     *batches->kept_count += place->batch != NULL;
     return place->batch;

@@ -4,8 +4,8 @@
  * the steps of a training. Their nodes already have the right functions, and mostly the right
  * parameters. Such a batch costs the driver a quarter of one whose nodes get other functions.
  *
- * The key of a sequence is a hash. Another sequence with the same key only costs time, since
- * graph_batch_set() compares the launches.
+ * The key of a sequence is a hash. Another sequence with the same key only costs time: who finds a
+ * batch compares the lengths, and graph_batch_set() compares the launches.
  */
 #pragma once
 

@@ -572,6 +572,23 @@ static void a_repeated_row_of_any_length_keeps_its_graph(void **state)
     assert_string_equal(run_sequence(scene, "12", 9), "set x2 f1 9; set x2 f2 10; graph s1 x2; ");
 }
 
+/* As if two keys were the same, though the sequences are not. */
+static void a_key_of_another_length_launches_nothing_else(void **state)
+{
+    struct scene *scene = *state;
+    struct kept_batch *kept = scene->stream[0]->launch->graph_batches.kept.kept;
+
+    for (unsigned i = 0; i < 3; i++) {
+        run_sequence(scene, "121", 10);
+        run_sequence(scene, "12", 10);
+    }
+    uint64_t key = kept[0].key;
+    kept[0].key = kept[1].key;
+    kept[1].key = key;
+    assert_string_equal(run_sequence(scene, "12", 10), "launch s1 f1 0 8; launch s1 f2 0 8; ");
+    assert_int_equal(launch_count(scene->fixture->session), 3 * 5 + 2);
+}
+
 static void kept_graphs_go_with_the_module(void **state)
 {
     struct scene *scene = *state;
@@ -770,6 +787,7 @@ int main(void)
         BOTH(the_faster_path_is_taken),
         KEPT(a_repeated_sequence_keeps_its_graph),
         KEPT(a_repeated_row_of_any_length_keeps_its_graph),
+        KEPT(a_key_of_another_length_launches_nothing_else),
         KEPT(kept_graphs_go_with_the_module),
         KEPT(a_session_keeps_so_many_graphs),
         CASE(graphs_are_kept_only_when_switched_on),
