@@ -54,7 +54,8 @@ static bool node_is(const struct batch_node *node, const struct launch *launch)
 
     return node->known && last->function == launch->function &&
            !memcmp(&last->shape, &launch->shape, sizeof(last->shape)) &&
-           !memcmp(node->params, launch->params, launch->shape.params_size);
+           (!last->shape.params_size ||
+            !memcmp(node->params, launch->params, last->shape.params_size));
 }
 
 /* The priority is a hint: a driver without it runs the node at normal priority. */

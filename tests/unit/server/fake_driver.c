@@ -257,6 +257,12 @@ static CUresult fake_cuGraphDestroy(CUgraph graph)
 }
 
 /* Nodes show their first parameter. */
+/* 0 for a kernel without parameters. */
+static unsigned first_param(const CUDA_KERNEL_NODE_PARAMS *params)
+{
+    return params->extra ? *(const unsigned *)params->extra[1] : 0;
+}
+
 static CUresult fake_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph,
                                           const CUgraphNode *dependencies, size_t count,
                                           const CUDA_KERNEL_NODE_PARAMS *params)
@@ -264,7 +270,7 @@ static CUresult fake_cuGraphAddKernelNode(CUgraphNode *ret_node, CUgraph graph,
     (void)graph;
     assert_true((count > 0) == (dependencies != NULL));
     *ret_node = (CUgraphNode)(uintptr_t)1;
-    return trace("node f%u %u; ", number(params->func), *(const unsigned *)params->extra[1]);
+    return trace("node f%u %u; ", number(params->func), first_param(params));
 }
 
 static CUresult fake_cuGraphAddMemcpyNode(CUgraphNode *ret_node, CUgraph graph,
@@ -361,8 +367,7 @@ static CUresult fake_cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNod
                                                     const CUDA_KERNEL_NODE_PARAMS *params)
 {
     (void)node;
-    return trace("set x%u f%u %u; ", number(exec), number(params->func),
-                 *(const unsigned *)params->extra[1]);
+    return trace("set x%u f%u %u; ", number(exec), number(params->func), first_param(params));
 }
 
 static CUresult fake_cuGraphLaunch(CUgraphExec exec, CUstream stream)

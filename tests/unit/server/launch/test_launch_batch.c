@@ -144,6 +144,20 @@ static void later_only_parameters_are_set(void **state)
                                             "set x1 f1 22; graph s1 x1; launch s1 f1 0 8; ");
 }
 
+static void kernels_without_parameters_go_together(void **state)
+{
+    struct scene *scene = *state;
+    const struct wire_cuLaunchKernelEx in = {.f = 1, .shape = {1}, .params = ""};
+
+    scene->function[0]->params_size = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        serve_cuLaunchKernelEx(scene->fixture->session, &in, scene->function[0], scene->stream[0]);
+        if (i % 4 == 3)
+            launch_batch_flush(scene->fixture->session);
+    }
+    assert_non_null(strstr(fake_trace(), "instantiate x1; graph s1 x1; graph s1 x1; "));
+}
+
 static void the_longest_graph_comes_first(void **state)
 {
     struct scene *scene = *state;
@@ -764,6 +778,7 @@ int main(void)
         BOTH(one_goes_alone),
         BOTH(a_graph_is_made_at_the_third_time),
         BOTH(later_only_parameters_are_set),
+        BOTH(kernels_without_parameters_go_together),
         BOTH(the_longest_graph_comes_first),
         BOTH(more_than_a_batch_flushes_itself),
         BOTH(another_stream_comes_after),
