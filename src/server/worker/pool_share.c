@@ -2,6 +2,8 @@
 /* See pool_share.h. */
 #include "pool_share.h"
 
+#include <stdbool.h>
+
 #include "clock.h"
 
 /* A worker counts as so many times faster or slower than the average at most: its sessions may
@@ -12,6 +14,9 @@
  * keeps its sessions, because one that moves waits for its thread to wake. */
 #define FORGOTTEN_PART 8u
 
+/* In less time than this, of what is not forgotten, too few turns are made to tell a speed. */
+#define KNOWN_NS (5 * NS_PER_MS)
+
 static uint64_t less_of_past(uint64_t past)
 {
     return past - past / FORGOTTEN_PART;
@@ -21,6 +26,11 @@ void pool_turns_add(struct pool_turns *turns, struct pool_turns more)
 {
     turns->busy_ns = less_of_past(turns->busy_ns) + more.busy_ns;
     turns->turns = less_of_past(turns->turns) + more.turns;
+}
+
+static bool is_known(const struct pool_turns *turns)
+{
+    return turns->busy_ns >= KNOWN_NS;
 }
 
 /* Turns a second of a worker that was busy. */
@@ -35,7 +45,7 @@ static uint64_t average_speed(const struct pool_turns *turns, unsigned workers)
     unsigned known = 0;
 
     for (unsigned i = 0; i < workers; i++) {
-        if (!turns[i].busy_ns)
+        if (!is_known(&turns[i]))
             continue;
         sum += speed_of(&turns[i]);
         known++;
@@ -46,7 +56,7 @@ static uint64_t average_speed(const struct pool_turns *turns, unsigned workers)
 /* At least 1. */
 static uint64_t bounded_speed(const struct pool_turns *turns, uint64_t average)
 {
-    uint64_t speed = turns->busy_ns ? speed_of(turns) : average;
+    uint64_t speed = is_known(turns) ? speed_of(turns) : average;
     uint64_t least = average / FACTOR_MAX, most = average * FACTOR_MAX;
 
     return 1 + (speed < least ? least : speed > most ? most : speed);

@@ -16,6 +16,6 @@ struct pool_turns {
 /* Adds what came since the last look. The past counts less with each. */
 void pool_turns_add(struct pool_turns *turns, struct pool_turns more);
 
-/* Divides `sessions` among `workers`. One of which nothing is known counts as an average one. */
+/* Divides `sessions` among `workers`. One that was hardly busy counts as an average one. */
 void pool_share(const struct pool_turns *turns, unsigned workers, unsigned sessions,
                 unsigned *ret_shares);

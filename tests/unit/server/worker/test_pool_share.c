@@ -105,6 +105,24 @@ static void a_new_worker_counts_as_an_average_one(void **state)
     assert_true(workers[0].sessions > workers[1].sessions);
 }
 
+/* Whose numbers have become so small that they say nothing of its speed. */
+static void a_worker_that_has_rested_counts_as_an_average_one(void **state)
+{
+    struct worker workers[WORKERS] = {{30000}, {30000}, {30000}, {30000}};
+
+    for (unsigned i = 0; i < WORKERS; i++)
+        work(&workers[i]);
+    for (unsigned look = 0; look < 300; look++) {
+        work(&workers[0]);
+        work(&workers[1]);
+        for (unsigned i = 2; i < WORKERS; i++)
+            pool_turns_add(&workers[i].recent, (struct pool_turns){0});
+        share_out(workers);
+        for (unsigned i = 0; i < WORKERS; i++)
+            assert_in_range(workers[i].sessions, 60, 68);
+    }
+}
+
 /* It has had other commands than the others, or hardly any CPU. */
 static void no_worker_is_left_alone(void **state)
 {
@@ -117,7 +135,7 @@ static void no_worker_is_left_alone(void **state)
 
 static void all_sessions_are_shared_out(void **state)
 {
-    struct pool_turns recent[3] = {{1000, 7}, {1000, 11}, {1000, 13}};
+    struct pool_turns recent[3] = {{LOOK_NS, 7}, {LOOK_NS, 11}, {LOOK_NS, 13}};
     unsigned shares[3];
 
     for (unsigned sessions = 0; sessions < 300; sessions++) {
@@ -133,6 +151,7 @@ int main(void)
         cmocka_unit_test(slow_workers_get_fewer_sessions),
         cmocka_unit_test(shares_follow_the_workers),
         cmocka_unit_test(a_new_worker_counts_as_an_average_one),
+        cmocka_unit_test(a_worker_that_has_rested_counts_as_an_average_one),
         cmocka_unit_test(no_worker_is_left_alone),
         cmocka_unit_test(all_sessions_are_shared_out),
     };
