@@ -36,6 +36,9 @@
 /* A program that has made no launch for this time computes, or waits for something else. */
 #define GATHERED_NS (300 * NS_PER_US)
 
+/* Launches that come slowly are held for so long at most: the GPU may have nothing else to do. */
+#define HELD_NS (1 * NS_PER_MS)
+
 /* One part in so many of `in_a_row` is replaced by a shorter row, and this is its most: a program
  * that waits for single launches is noticed after a few of them. */
 #define ROW_WEIGHT 4u
@@ -284,11 +287,13 @@ bool launch_batch_gathers(struct session *session, uint64_t now)
     if (!batch->count || batch->count >= batch->most || batch->in_a_row < GATHERED_ROW ||
         !keeps_graphs(batch->stream))
         return false;
+    if (!batch->gathered)
+        batch->held_since = now;
     if (batch->gathered != batch->count) {
         batch->gathered = batch->count;
         batch->gathered_at = now;
     }
-    return now - batch->gathered_at < GATHERED_NS;
+    return now - batch->gathered_at < GATHERED_NS && now - batch->held_since < HELD_NS;
 }
 
 bool launch_batch_submit(struct session *session)

@@ -44,8 +44,9 @@ struct launch_batch {
     uint64_t since;       /* clock_ns() at which the wait for a fence began; 0 = it did not */
     unsigned place;       /* launches that the driver got since the last other command */
     unsigned in_a_row;    /* so many, about, came between other commands; less after short rows */
-    unsigned gathered;    /* `count` when it was last looked at, and clock_ns() */
-    uint64_t gathered_at; /* when it had become that */
+    unsigned gathered;    /* `count` when it was last looked at; 0 = it was not */
+    uint64_t gathered_at; /* clock_ns() when it had become that */
+    uint64_t held_since;  /* clock_ns() when it was first looked at */
     struct launch launches[GRAPH_BATCH_MAX];
     _Alignas(16) unsigned char params[GRAPH_BATCH_MAX][LAUNCH_BATCH_PARAMS_MAX];
 };

@@ -686,6 +686,24 @@ static void launches_in_a_row_are_gathered(void **state)
     session->launch->batch.count = 0;
 }
 
+/* The GPU might wait for all of them. */
+static void launches_that_come_slowly_are_not_held_for_long(void **state)
+{
+    struct scene *scene = *state;
+    struct session *session = serve_rows_of(scene, 40);
+    unsigned held = 0;
+
+    scene->stream[0]->flow.control.batch = GRAPH_BATCH_MAX;
+    do
+        launch(scene, 0, 0, 1);
+    while (launch_batch_gathers(session, 1 + held++ * (PAUSE_NS - 1)));
+    assert_int_equal(held, 5);
+    launch_batch_submit(session);
+    launch(scene, 0, 0, 1);
+    assert_true(launch_batch_gathers(session, NS_PER_SEC));
+    launch_batch_flush(session);
+}
+
 /* After a pause, too. */
 static void graphs_begin_at_the_same_launches(void **state)
 {
@@ -808,6 +826,7 @@ int main(void)
         CASE(graphs_are_kept_only_when_switched_on),
         cmocka_unit_test(unused_sequences_are_forgotten),
         KEPT(launches_in_a_row_are_gathered),
+        KEPT(launches_that_come_slowly_are_not_held_for_long),
         KEPT(graphs_begin_at_the_same_launches),
         CASE(without_kept_graphs_nothing_is_gathered_or_cut),
         KEPT(few_launches_in_a_row_are_not_gathered),
