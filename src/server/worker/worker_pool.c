@@ -142,7 +142,7 @@ bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
     if (!worker_pool_is_wanted(session->server) || is_exempt(session))
         return false;
     session->pooled = true;
-    session_set_at_rest(session, true);
+    session_set_at_rest(session, !launch_batch_is_pending(session));
     arrive(choose_worker(session->server->life->pool), &seat);
     while (!has_left(&seat))
         futex_wait(&seat.left, 0, 0);
