@@ -28,9 +28,12 @@ void stream_flow_end(struct stream *stream)
 
 /* ---- checkpoints ---- */
 
-/* Where there are too many, the last one moves behind the new submissions. */
+/* Where there are too many, the last one moves behind the new submissions. Where there is none, the
+ * first place is taken, so that a stream has few events. */
 static void add_checkpoint(struct stream_flow *flow, CUstream stream, int32_t submissions)
 {
+    if (!flow->count)
+        flow->first = 0;
     bool moves = flow->count == FLOW_CHECKPOINTS_MAX;
     struct flow_checkpoint *last =
         &flow->checkpoints[(flow->first + flow->count - moves) % FLOW_CHECKPOINTS_MAX];

@@ -79,6 +79,16 @@ static void submissions_that_take_long_come_two_at_a_time(void **state)
     stream_flow_end(stream);
 }
 
+static void a_stream_has_no_more_events_than_checkpoints_at_a_time(void **state)
+{
+    struct stream *stream = make_stream(state, 1, VERY_LONG, 2);
+
+    gpu.looks_wanted = 0;
+    give(stream, 100);
+    assert_in_range(gpu.events, 1, 2);
+    stream_flow_end(stream);
+}
+
 /* The first checkpoint is polled a thousand times, 20 us apart or more. */
 static void waiting_tells_that_submissions_take_long(void **state)
 {
@@ -206,6 +216,7 @@ int main(void)
         CASE(unless_another_client_waits_for_an_idle_point),
         CASE(nor_one_that_waits_for_its_client),
         CASE(a_suspended_session_shows_how_far_it_comes),
+        CASE(a_stream_has_no_more_events_than_checkpoints_at_a_time),
         CASE(a_stream_keeps_its_events),
         CASE(a_stream_that_is_idle_each_time_costs_nothing),
     };
