@@ -26,7 +26,7 @@ struct idle_source {
     void (*visit_busy)(const struct session *session, const struct device *device,
                        idle_visit *visit, void *context);
     struct work_progress (*progress)(const struct session *session); /* the same */
-    void (*look)(struct session *session); /* on its thread: brings its progress up to date */
+    void (*poll)(struct session *session); /* on its thread: brings its progress up to date */
 };
 
 /* Before there are sessions. The source stays the caller's. */

@@ -169,7 +169,7 @@ void suspend_await_end(struct session *session)
     while (session_is_suspended(session)) {
         session_set_at_rest(session, true);
         nanosleep(&pause, NULL);
-        session->server->idle.source->look(session);
+        session->server->idle.source->poll(session);
     }
     session_set_at_rest(session, false);
 }

@@ -159,13 +159,13 @@ static uint64_t poll_ns(const struct flow_control *flow, int32_t awaited)
     return pause < POLL_NS_MIN ? POLL_NS_MIN : pause > POLL_NS_MAX ? POLL_NS_MAX : pause;
 }
 
-static void learn_given(struct flow_control *flow, const struct flow_look *look)
+static void learn_given(struct flow_control *flow, const struct flow_poll *poll)
 {
-    if (look->given)
-        count_burst(flow, look->given, look->is_new_burst);
-    if (!look->awaited)
-        learn_step(flow, look->given, look->now);
-    if (look->is_idle) {
+    if (poll->given)
+        count_burst(flow, poll->given, poll->is_new_burst);
+    if (!poll->awaited)
+        learn_step(flow, poll->given, poll->now);
+    if (poll->is_idle) {
         flow->in_flight = 0;
         flow->passed_at = 0;
     }
@@ -173,28 +173,28 @@ static void learn_given(struct flow_control *flow, const struct flow_look *look)
 
 /* The first checkpoint of a stream that was idle comes later: the others follow before it is
  * awaited. */
-static void begin_step(struct flow_control *flow, const struct flow_look *look)
+static void begin_step(struct flow_control *flow, const struct flow_poll *poll)
 {
     int32_t step = flow->limit / CHECKPOINTS_WANTED;
     int32_t first = flow->submission_ns || flow->limit > LIMIT_FIRST ? STEP_FIRST : STEP_UNKNOWN;
-    int32_t least = !look->is_idle ? 1 : flow->limit < first ? flow->limit : first;
+    int32_t least = !poll->is_idle ? 1 : flow->limit < first ? flow->limit : first;
 
-    flow->stepped_at = look->now;
+    flow->stepped_at = poll->now;
     flow->step = more_of(step, least);
     flow->left = flow->step;
 }
 
-uint64_t flow_control_look(struct flow_control *flow, struct flow_look *look)
+uint64_t flow_control_poll(struct flow_control *flow, struct flow_poll *poll)
 {
-    if (look->done)
-        count_done(flow, look->done, look->before, look->now);
-    learn_given(flow, look);
-    if (look->done || !look->before ||
-        has_waited(flow, look->awaited, look->now - look->awaits_since))
-        look->awaits_since = look->now;
-    if (look->begins_step)
-        begin_step(flow, look);
-    look->before = look->now;
-    look->given = 0;
-    return flow->in_flight < capacity_by(flow, look->rule) ? 0 : poll_ns(flow, look->awaited);
+    if (poll->done)
+        count_done(flow, poll->done, poll->before, poll->now);
+    learn_given(flow, poll);
+    if (poll->done || !poll->before ||
+        has_waited(flow, poll->awaited, poll->now - poll->awaits_since))
+        poll->awaits_since = poll->now;
+    if (poll->begins_step)
+        begin_step(flow, poll);
+    poll->before = poll->now;
+    poll->given = 0;
+    return flow->in_flight < capacity_by(flow, poll->rule) ? 0 : poll_ns(flow, poll->awaited);
 }

@@ -38,18 +38,18 @@ struct flow_control {
 /* What bounds how much a stream has in flight: FLOW_SUBMISSIONS_MAX, the limit, or its bursts. */
 enum flow_rule { FLOW_BY_COUNT, FLOW_BY_LIMIT, FLOW_BY_BURST };
 
-/* What the stream's thread finds when it looks at a stream. In one wait it looks several times, and
+/* What the stream's thread finds when it polls a stream. In one wait it polls several times, and
  * passes the same variable each time. */
-struct flow_look {
+struct flow_poll {
     uint64_t now;
     bool begins_step;      /* what the stream is given next is a step */
-    int32_t given;         /* submissions since the last step; 0 after the first look */
-    bool is_idle;          /* at the first look the stream had done all that it was given */
+    int32_t given;         /* submissions since the last step; 0 after the first poll */
+    bool is_idle;          /* at the first poll the stream had done all that it was given */
     bool is_new_burst;     /* the client gave another stream some before */
     int32_t done;          /* submissions that were found done now */
     int32_t awaited;       /* submissions before the next checkpoint; 0 = there is none */
     enum flow_rule rule;   /* for what it is given next */
-    uint64_t before;       /* the look before; 0 = this is the first. Written by flow_control.c */
+    uint64_t before;       /* the poll before; 0 = this is the first. Written by flow_control.c */
     uint64_t awaits_since; /* the next checkpoint. Written by flow_control.c */
 };
 
@@ -58,6 +58,6 @@ void flow_control_init(struct flow_control *flow, bool is_unlimited);
 /* Submissions in flight may take `in_flight_ns` from now on. */
 void flow_control_set_time(struct flow_control *flow, uint64_t in_flight_ns);
 
-/* Learns from a look. Returns how long to pause until the next look; 0 = the stream may be given
+/* Learns from a poll. Returns how long to pause until the next one; 0 = the stream may be given
  * more. */
-uint64_t flow_control_look(struct flow_control *flow, struct flow_look *look);
+uint64_t flow_control_poll(struct flow_control *flow, struct flow_poll *poll);

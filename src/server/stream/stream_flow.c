@@ -61,7 +61,7 @@ static int32_t drop_reached(struct stream_flow *flow)
     return done;
 }
 
-/* ---- looks ---- */
+/* ---- polls ---- */
 
 static enum flow_rule rule_of(const struct stream *stream)
 {
@@ -73,38 +73,38 @@ static enum flow_rule rule_of(const struct stream *stream)
                : FLOW_BY_BURST;
 }
 
-/* Returns how long to pause until the next look; 0 = the stream may be given more. */
-static uint64_t look_at(struct stream *stream, struct flow_look *look)
+/* Returns how long to pause until the next poll; 0 = the stream may be given more. */
+static uint64_t poll_stream(struct stream *stream, struct flow_poll *poll)
 {
     struct session_streams *streams = stream->session->streams;
     struct stream_flow *flow = &stream->flow;
 
-    look->now = clock_ns();
-    look->done = drop_reached(flow);
-    look->awaited = flow->count ? flow->checkpoints[flow->first].submissions : 0;
-    look->rule = rule_of(stream);
-    uint64_t pause = flow_control_look(&flow->control, look);
-    if (!look->done)
+    poll->now = clock_ns();
+    poll->done = drop_reached(flow);
+    poll->awaited = flow->count ? flow->checkpoints[flow->first].submissions : 0;
+    poll->rule = rule_of(stream);
+    uint64_t pause = flow_control_poll(&flow->control, poll);
+    if (!poll->done)
         return pause;
     /* Partners: streams_progress(), and makes_progress() in long_work_watch.c. */
-    atomic_store_explicit(&flow->progressed_at, look->now, memory_order_relaxed);
-    atomic_store_explicit(&streams->progressed_at, look->now, memory_order_relaxed);
+    atomic_store_explicit(&flow->progressed_at, poll->now, memory_order_relaxed);
+    atomic_store_explicit(&streams->progressed_at, poll->now, memory_order_relaxed);
     if (flow->control.submission_ns >= LONG_WORK_NS)
-        atomic_store_explicit(&streams->long_step_at, look->now, memory_order_relaxed);
+        atomic_store_explicit(&streams->long_step_at, poll->now, memory_order_relaxed);
     return pause;
 }
 
 /* The thread keeps its context. */
-void streams_look(struct session *session)
+void streams_poll(struct session *session)
 {
     const struct device *current = session->current;
 
     for (unsigned i = 0; i < session->server->devices.count; i++) {
         list_for_each (struct stream, stream, &session->streams->of_device[i], link) {
-            struct flow_look look = {0};
+            struct flow_poll poll = {0};
 
             if (stream->flow.count && session_enter(session, stream->device) == CUDA_SUCCESS)
-                look_at(stream, &look);
+                poll_stream(stream, &poll);
         }
     }
     if (current)
@@ -125,25 +125,25 @@ struct work_progress streams_progress(const struct session *session)
 /* ---- steps ---- */
 
 /* Puts a checkpoint behind what the stream was given since the last step. */
-static void take_submissions(struct stream *stream, struct flow_look *look)
+static void take_submissions(struct stream *stream, struct flow_poll *poll)
 {
     struct session_streams *streams = stream->session->streams;
 
-    if (look->is_idle)
+    if (poll->is_idle)
         stream->flow.count = 0;
     else
-        add_checkpoint(&stream->flow, stream->driver, look->given);
-    look->is_new_burst = streams->given_last != stream->word;
+        add_checkpoint(&stream->flow, stream->driver, poll->given);
+    poll->is_new_burst = streams->given_last != stream->word;
     streams->given_last = stream->word;
 }
 
 /* A worker of the pool never waits: the session's thread does it before the next command. */
-static void await_capacity(struct stream *stream, struct flow_look *look)
+static void await_capacity(struct stream *stream, struct flow_poll *poll)
 {
     struct session *session = stream->session;
     uint64_t pause;
 
-    while ((pause = look_at(stream, look)) && !session->stop) {
+    while ((pause = poll_stream(stream, poll)) && !session->stop) {
         if (session->pooled) {
             session->streams->needs_capacity = stream;
             return;
@@ -166,23 +166,23 @@ bool streams_need_capacity(const struct session *session)
 void streams_await_capacity(struct session *session)
 {
     struct stream *stream = steal_pointer(session->streams->needs_capacity);
-    struct flow_look look = {0};
+    struct flow_poll poll = {0};
 
     if (stream && session_enter(session, stream->device) == CUDA_SUCCESS)
-        await_capacity(stream, &look);
+        await_capacity(stream, &poll);
 }
 
 void stream_flow_step(struct stream *stream)
 {
     struct flow_control *control = &stream->flow.control;
-    struct flow_look look = {.begins_step = true,
+    struct flow_poll poll = {.begins_step = true,
                              .given = control->step - control->left,
                              .is_idle = !fence_pending(stream)};
 
     control->left = control->step;
     if (stream->session->server->streams->no_flow_control)
         return;
-    if (look.given)
-        take_submissions(stream, &look);
-    await_capacity(stream, &look);
+    if (poll.given)
+        take_submissions(stream, &poll);
+    await_capacity(stream, &poll);
 }

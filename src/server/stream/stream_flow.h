@@ -6,7 +6,7 @@
  * NVIDIA's driver takes 1024 launches before one has to wait, and each may be a graph of 16
  * kernels. So the rest of a client's work stays in its ring. A stream is given its work in steps of
  * a few submissions. Behind each step comes a checkpoint, an event. While the stream has as much in
- * flight as flow_control.h allows, the session's thread looks at the checkpoints until it has less.
+ * flight as flow_control.h allows, the session's thread polls the checkpoints until it has less.
  * A stream never runs empty because of this. While another session waits for an idle point, no
  * stream gets more than the strict limit. A client that makes streams wait for itself is limited by
  * the number of submissions alone.
@@ -52,8 +52,8 @@ void stream_flow_step(struct stream *stream);
 bool streams_need_capacity(const struct session *session);
 void streams_await_capacity(struct session *session);
 
-/* Looks at the checkpoints of all streams of a session that is suspended (idle.h). */
-void streams_look(struct session *session);
+/* Polls the checkpoints of all streams of a session that is suspended (idle.h). */
+void streams_poll(struct session *session);
 
 /* From any thread: how far the session's work has come (idle.h). */
 struct work_progress streams_progress(const struct session *session);

@@ -23,7 +23,7 @@ static void visit_busy_streams(const struct session *session, const struct devic
     }
 }
 
-static const struct idle_source idle_source = {visit_busy_streams, streams_progress, streams_look};
+static const struct idle_source idle_source = {visit_busy_streams, streams_progress, streams_poll};
 
 int server_streams_init(struct server *server)
 {

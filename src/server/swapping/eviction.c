@@ -93,16 +93,16 @@ CUresult eviction_make_room(struct session *session, const struct device *device
 
 /* ---- what has stayed ---- */
 
-static void count_rest(struct session *session)
+static void count_resident_memory(struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++)
-        session->swapping->eviction.rest[i] = swap_bytes_here(session, i);
+        session->swapping->eviction.resident[i] = swap_bytes_here(session, i);
 }
 
-bool eviction_has_rest(const struct session *session)
+bool eviction_has_resident_memory(const struct session *session)
 {
     for (unsigned i = 0; i < session->server->devices.count; i++)
-        if (session->swapping->eviction.rest[i])
+        if (session->swapping->eviction.resident[i])
             return true;
     return false;
 }
@@ -122,7 +122,7 @@ static CUresult try_return(struct session *session, void *context)
     attempt->result = swap_slices_in(session);
     attempt->ns += clock_ns() - began;
     if (attempt->result == SUSPEND_NO_MEMORY)
-        count_rest(session);
+        count_resident_memory(session);
     return attempt->result == SUSPEND_NO_MEMORY ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
@@ -160,7 +160,7 @@ int eviction_return(struct session *session)
 void eviction_note_leaving(struct session *session, uint64_t bytes)
 {
     accounting_note_swapped_out(session, bytes);
-    count_rest(session);
+    count_resident_memory(session);
     session->swapping->eviction.obstacle = SUSPEND_OK;
 }
 

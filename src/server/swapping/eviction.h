@@ -33,7 +33,7 @@ struct session_eviction {
     uint64_t idle_since;  /* clock_ns(); 0 = it has work: the watchdog's */
     uint32_t ordered_for; /* the client that it shall leave for; 0 = none */
     uint64_t ordered;     /* so many bytes; UINT64_MAX = all */
-    atomic_uint_fast64_t rest[SERVER_MAX_DEVICES]; /* bytes that have stayed; any thread may read */
+    atomic_uint_fast64_t resident[SERVER_MAX_DEVICES]; /* bytes here; any thread may read */
     atomic_uint in_line; /* how often: it waits for memory; any thread may read */
     atomic_int obstacle; /* enum suspend_result: why it did not leave when asked; the same */
     uint64_t obstacle_until;
@@ -53,7 +53,7 @@ CUresult eviction_make_room(struct session *session, const struct device *device
 int eviction_return(struct session *session);
 
 /* Any thread, of a client that stands still: whether some of its memory has not left. */
-bool eviction_has_rest(const struct session *session);
+bool eviction_has_resident_memory(const struct session *session);
 
 /* Whether the client's memory may make room for others, and others' for it. */
 bool eviction_takes_part(const struct session *session);

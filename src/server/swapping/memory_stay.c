@@ -82,8 +82,8 @@ bool resident_leaves_before(const struct resident *a, const struct resident *b, 
 {
     bool a_suffices = a->bytes >= need, b_suffices = b->bytes >= need;
 
-    if (a->is_rest != b->is_rest)
-        return a->is_rest;
+    if (a->is_partly_away != b->is_partly_away)
+        return a->is_partly_away;
     if (a->class != b->class)
         return a->class == CLASS_BATCH;
     if (a->is_idle != b->is_idle)

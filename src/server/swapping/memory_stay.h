@@ -42,14 +42,14 @@ bool memory_stay_returns(struct stay_pace *pace, struct memory_stay *stay, uint6
 
 /* A program whose memory may leave. */
 struct resident {
-    uint32_t class; /* enum client_class, never critical */
-    bool is_idle;   /* its client has no work */
-    uint64_t bytes; /* on the device */
-    uint64_t ns;    /* for how long it has been idle, or else on the device */
-    bool is_rest;   /* the other part of its memory is away, so it does not run */
+    uint32_t class;      /* enum client_class, never critical */
+    bool is_idle;        /* its client has no work */
+    uint64_t bytes;      /* on the device */
+    uint64_t ns;         /* for how long it has been idle, or else on the device */
+    bool is_partly_away; /* a part of its memory is away, so it does not run */
 };
 
-/* Whether `a` leaves rather than `b` when `need` bytes are missing. The rest of one that is away
- * goes first, then a batch program, then an idle one, one that suffices alone, and the one that has
- * been idle for longer for its size. */
+/* Whether `a` leaves rather than `b` when `need` bytes are missing. A program that is partly
+ * away goes first, then a batch program, then an idle one, one that suffices alone, and the one
+ * that has been idle for longer for its size. */
 bool resident_leaves_before(const struct resident *a, const struct resident *b, uint64_t need);

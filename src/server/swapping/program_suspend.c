@@ -127,17 +127,17 @@ bool program_suspend_is_locked(const struct session *session)
     return suspend_of(session)->out && suspend_of(session)->followed == SERVER_SUSPEND_LOCK;
 }
 
-bool program_suspend_has_rest(const struct session *session)
+bool program_suspend_has_resident_memory(const struct session *session)
 {
     return suspend_of(session)->out && !program_suspend_is_locked(session) &&
-           eviction_has_rest(session);
+           eviction_has_resident_memory(session);
 }
 
 bool program_suspend_leaves_more(const struct session *session)
 {
     const struct program_suspend *suspend = suspend_of(session);
 
-    return suspend->more || (!suspend->evict && program_suspend_has_rest(session));
+    return suspend->more || (!suspend->evict && program_suspend_has_resident_memory(session));
 }
 
 uint32_t program_suspend_state(const struct session *session)

@@ -88,7 +88,7 @@ bool program_suspend_has_other_order(const struct session *session);
 
 /* Any thread: whether it stands still with only a part of its memory away; and whether more of that
  * shall leave, for others or because the client is suspended now. */
-bool program_suspend_has_rest(const struct session *session);
+bool program_suspend_has_resident_memory(const struct session *session);
 bool program_suspend_leaves_more(const struct session *session);
 
 /* Any thread: 0, 1 when the client is suspended, 2 when it is locked. */

@@ -119,7 +119,7 @@ static void order_all(struct server *server, const struct server_suspend_client 
         suspend_of(session)->evict = order->evict != 0;
         suspend_of(session)->for_others = false;
         suspend_of(session)->to_file = to_file;
-        if (order->suspend == SERVER_SUSPEND_LEAVE && program_suspend_has_rest(session))
+        if (order->suspend == SERVER_SUSPEND_LEAVE && program_suspend_has_resident_memory(session))
             set_more_locked(session);
         set_wanted_locked(session, true);
     }
@@ -227,7 +227,7 @@ static bool is_as_ordered(const struct session *session, const struct server_sus
     if (order->suspend && suspend_of(session)->out &&
         program_suspend_is_locked(session) != is_locking((int)order->suspend))
         return false;
-    if (order->suspend && program_suspend_has_rest(session))
+    if (order->suspend && program_suspend_has_resident_memory(session))
         return false;
     return !order->suspend || suspend_of(session)->evict == (order->evict != 0);
 }

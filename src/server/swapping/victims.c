@@ -48,7 +48,9 @@ static uint64_t bytes_to_leave(const struct session *session, unsigned device)
 {
     if (!is_away(session))
         return bytes_on(session, device);
-    return program_suspend_has_rest(session) ? session->swapping->eviction.rest[device] : 0;
+    return program_suspend_has_resident_memory(session)
+               ? session->swapping->eviction.resident[device]
+               : 0;
 }
 
 /* At some time. */
@@ -93,7 +95,7 @@ static struct resident resident_of(const struct session *session, unsigned devic
     const struct session_eviction *eviction = &session->swapping->eviction;
     uint64_t since = eviction->idle_since ? eviction->idle_since : eviction->stay.since;
 
-    return (struct resident){.is_rest = is_away(session),
+    return (struct resident){.is_partly_away = is_away(session),
                              .class = session->limits.class,
                              .is_idle = is_idle(session),
                              .bytes = bytes_to_leave(session, device),

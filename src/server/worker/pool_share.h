@@ -13,7 +13,7 @@ struct pool_turns {
     uint64_t busy_ns, turns; /* one turn: some commands of one session */
 };
 
-/* Adds what came since the last look. The past counts less with each. */
+/* Adds what came since the last count. The past counts less with each. */
 void pool_turns_add(struct pool_turns *turns, struct pool_turns more);
 
 /* Divides `sessions` among `workers`. One that was hardly busy counts as an average one. */

@@ -12,12 +12,12 @@ static int begin(void **state)
     return 0;
 }
 
-/* A later look, at which a submission is found done that was not done at `before`. */
+/* A later poll, at which a submission is found done that was not done at `before`. */
 static void find_done(uint64_t before, uint64_t now)
 {
-    struct flow_look look = {.done = 1, .awaited = 1, .before = before, .now = now};
+    struct flow_poll poll = {.done = 1, .awaited = 1, .before = before, .now = now};
 
-    flow_control_look(&flow, &look);
+    flow_control_poll(&flow, &poll);
 }
 
 /* Submissions that take so long each or 1 ns longer, a checkpoint behind each: equal times would
@@ -34,28 +34,28 @@ static void run_timed(uint64_t each_ns, int32_t count)
     }
 }
 
-/* A look in vain after so long. Returns whether the wait counts as a new one from then on. */
+/* A poll in vain after so long. Returns whether the wait counts as a new one from then on. */
 static bool wait_for(int32_t awaited, uint64_t ns)
 {
-    struct flow_look look = {
+    struct flow_poll poll = {
         .awaited = awaited, .before = 1, .awaits_since = NS_PER_SEC, .now = NS_PER_SEC + ns};
 
-    flow_control_look(&flow, &look);
-    return look.awaits_since == look.now;
+    flow_control_poll(&flow, &poll);
+    return poll.awaits_since == poll.now;
 }
 
 static uint64_t pause_by(enum flow_rule rule, int32_t awaited)
 {
-    struct flow_look look = {.awaited = awaited, .now = NS_PER_SEC, .rule = rule};
+    struct flow_poll poll = {.awaited = awaited, .now = NS_PER_SEC, .rule = rule};
 
-    return flow_control_look(&flow, &look);
+    return flow_control_poll(&flow, &poll);
 }
 
 static void begin_step(bool is_idle)
 {
-    struct flow_look look = {.begins_step = true, .is_idle = is_idle};
+    struct flow_poll poll = {.begins_step = true, .is_idle = is_idle};
 
-    flow_control_look(&flow, &look);
+    flow_control_poll(&flow, &poll);
 }
 
 static void the_limit_is_forty_milliseconds_of_work(void **state)
@@ -132,10 +132,10 @@ static void after_a_timeout_the_limit_doubles(void **state)
 
 static void find_idle(int32_t given, uint64_t now)
 {
-    struct flow_look look = {.given = given, .is_idle = true, .now = now};
+    struct flow_poll poll = {.given = given, .is_idle = true, .now = now};
 
-    assert_int_equal(flow_control_look(&flow, &look), 0);
-    assert_int_equal(look.given, 0);
+    assert_int_equal(flow_control_poll(&flow, &poll), 0);
+    assert_int_equal(poll.given, 0);
 }
 
 static void work_that_took_little_time_in_all_gets_more(void **state)
@@ -159,9 +159,9 @@ static void a_burst_is_allowed_up_to_four_times_the_limit(void **state)
 
 static void give_burst(int32_t given, bool is_new)
 {
-    struct flow_look look = {.given = given, .is_new_burst = is_new, .awaited = given};
+    struct flow_poll poll = {.given = given, .is_new_burst = is_new, .awaited = given};
 
-    flow_control_look(&flow, &look);
+    flow_control_poll(&flow, &poll);
 }
 
 static void short_bursts_keep_to_their_length(void **state)
