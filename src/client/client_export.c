@@ -120,7 +120,7 @@ static void on_symbol_call(enum cudart_symbol symbol, const struct cudart_call *
     static const enum symbol_use uses[] = {
         [CUDART_SYMBOL_COPY_TO] = SYMBOL_COPIED_TO, [CUDART_SYMBOL_COPY_FROM] = SYMBOL_COPIED_FROM,
         [CUDART_SYMBOL_SIZE] = SYMBOL_COPIED_FROM,  [CUDART_SYMBOL_ADDRESS] = SYMBOL_SEEN,
-        [CUDART_SYMBOL_NODE] = SYMBOL_NODED,
+        [CUDART_SYMBOL_NODE] = SYMBOL_PUT_IN_GRAPH,
     };
 
     if (!client)

@@ -202,7 +202,7 @@ static void show_all(void)
 void symbol_call_begins(enum symbol_use use)
 {
     symbol_call = (struct symbol_call){.use = use};
-    if (use == SYMBOL_NODED)
+    if (use == SYMBOL_PUT_IN_GRAPH)
         show_all();
 }
 
@@ -255,7 +255,7 @@ static bool is_stale_locked(uint64_t address)
 
 bool symbol_node_is_stale(uint64_t dst, uint64_t src)
 {
-    if (symbol_call.use != SYMBOL_NODED)
+    if (symbol_call.use != SYMBOL_PUT_IN_GRAPH)
         return false;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
     return is_stale_locked(dst) || is_stale_locked(src);

@@ -17,8 +17,8 @@ enum symbol_use {
     SYMBOL_NOT_USED, /* in no such call: it is the program that asks */
     SYMBOL_COPIED_TO,
     SYMBOL_COPIED_FROM,
-    SYMBOL_SEEN,  /* the program gets the address */
-    SYMBOL_NODED, /* a node of a graph gets the address */
+    SYMBOL_SEEN,         /* the program gets the address */
+    SYMBOL_PUT_IN_GRAPH, /* a node of a graph gets the address */
 };
 
 struct symbol {

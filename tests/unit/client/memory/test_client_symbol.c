@@ -122,7 +122,7 @@ static void test_graphs_keep_addresses(void **state)
     symbol->seen = false;
     symbol_move(symbol, SECOND);
     assert_false(symbol_node_is_stale(FIRST, OTHER));
-    symbol_call_begins(SYMBOL_NODED);
+    symbol_call_begins(SYMBOL_PUT_IN_GRAPH);
     assert_true(symbol->seen);
     assert_true(symbol_node_is_stale(FIRST, OTHER));
     assert_true(symbol_node_is_stale(OTHER, FIRST + 8));
