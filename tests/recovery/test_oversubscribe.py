@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -241,6 +242,23 @@ class Oversubscribe(test_recovery.TestCase):
         self.assertGreaterEqual(self.swap_pool()[1], 55 << 20)
         self.fine(first, "check")
         self.fine(second, "check")
+
+    def test_memory_while_a_checkpoint_is_written(self):
+        """The copy on the device takes 30 MiB, and the program needs more than what is left."""
+        folder = self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
+        for turn in range(3):
+            probe, done = self.program(), []
+            self.fine(probe, "hold 30 1")
+            before = len(self.log("server"))
+            maker = threading.Thread(target=lambda: done.append(self.funnel(
+                "checkpoint", str(probe.process.pid), f"{folder}/{turn}")))  # noqa: B023
+            maker.start()
+            wait_until(lambda: "for a checkpoint" in self.log("server")[before:]
+                       or done, "the rest of the file")  # noqa: B023
+            self.fine(probe, "more 75 2", "check")
+            maker.join(TIMEOUT)
+            self.assertEqual(done[0].returncode, 0, done[0].stdout + self.logs())
+            probe.end()
 
     def test_a_victim_ends_on_its_way(self):
         for seed in range(6):

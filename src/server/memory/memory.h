@@ -162,7 +162,7 @@ void server_memory_fini(struct server *server);
 
 /* Adds one of at most MEMORY_RECLAIMERS functions for memory_reclaim(). Before there are sessions.
  */
-#define MEMORY_RECLAIMERS 2u
+#define MEMORY_RECLAIMERS 3u
 void memory_add_reclaimer(struct server *server, memory_reclaimer *reclaim);
 
 /* Sets the function that finds memory in use by a stream's wait: such a wait would never end, or

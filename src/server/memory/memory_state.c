@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "file_guard.h"
+#include "swap_transfer.h"
 
 int server_memory_init(struct server *server, const struct page_lock_options *options)
 {
@@ -24,6 +25,7 @@ int server_memory_init(struct server *server, const struct page_lock_options *op
     chunk_hasher_init(&memory->hasher, &memory->page_locker);
     swap_staging_init(&memory->swap_staging, &memory->page_locker);
     pthread_mutex_init(&memory->limits_lock, NULL);
+    memory_add_reclaimer(server, swap_writing_reclaim);
     return 0;
 }
 

@@ -308,8 +308,9 @@ CUresult swap_save(struct session *session, const struct swap_saving *saving, in
 
 struct swap_writing {
     struct transfer transfer;
-    struct swap_snapshot *snapshot; /* NULL = all was written at once */
+    struct swap_snapshot *snapshot; /* NULL = there is none, or none any more */
     struct chunk_task task;
+    bool is_finished; /* the task */
 };
 
 static struct swap_writing *make_writing(int fd)
@@ -333,6 +334,13 @@ static void end_writing(struct session *session, struct swap_writing *writing)
     fd_close(&writing->transfer.fd);
     free(writing);
     session->memory->writing = NULL;
+}
+
+static void finish_task(struct swap_writing *writing)
+{
+    if (!writing->is_finished)
+        chunk_task_finish(&writing->task);
+    writing->is_finished = true;
 }
 
 /* False where all has to be written at once. */
@@ -388,7 +396,7 @@ CUresult swap_writing_end(struct session *session, int *ret_error)
     *ret_error = 0;
     if (!writing)
         return CUDA_SUCCESS;
-    chunk_task_finish(&writing->task);
+    finish_task(writing);
     CUresult result = writing->task.result;
     *ret_error = writing->task.error;
     end_writing(session, writing);
@@ -396,12 +404,29 @@ CUresult swap_writing_end(struct session *session, int *ret_error)
     return result;
 }
 
+bool swap_writing_reclaim(struct session *session, const struct device *device)
+{
+    struct swap_writing *writing = session->memory->writing;
+
+    if (!writing || !writing->snapshot)
+        return false;
+    session_log(session, " waits for the file of its checkpoint, whose copy takes memory that it "
+                         "needs");
+    finish_task(writing);
+    swap_snapshot_end(session, writing->snapshot);
+    writing->snapshot = NULL;
+    return session_enter(session, device) == CUDA_SUCCESS;
+}
+
 void swap_writing_cancel(struct session *session)
 {
-    if (!session->memory->writing)
+    struct swap_writing *writing = session->memory->writing;
+
+    if (!writing)
         return;
-    chunk_task_cancel(&session->memory->writing->task);
-    end_writing(session, session->memory->writing);
+    if (!writing->is_finished)
+        chunk_task_cancel(&writing->task);
+    end_writing(session, writing);
 }
 
 /* ---- back from a file ---- */
