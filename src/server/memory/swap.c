@@ -366,6 +366,15 @@ uint64_t swap_bytes(const struct session *session, unsigned device)
     return session->memory->device[device].swapped;
 }
 
+uint64_t swap_bytes_in_all(const struct session *session)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < session->server->devices.count; i++)
+        bytes += swap_bytes(session, i);
+    return bytes;
+}
+
 struct count {
     unsigned device;
     uint64_t bytes;

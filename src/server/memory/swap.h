@@ -75,8 +75,9 @@ bool swap_returns(struct session *session);
 /* The granule ends without its memory. */
 void swap_forget(struct session *session, struct granule *granule);
 
-/* From any thread: the bytes of a device that are in the pool. */
+/* From any thread: the bytes of a device that are in the pool; and of all devices. */
 uint64_t swap_bytes(const struct session *session, unsigned device);
+uint64_t swap_bytes_in_all(const struct session *session);
 
 /* Bytes that are page-locked for contents; those that have some; and those with contents of memory
  * that is on its device again, which are given up for others. */

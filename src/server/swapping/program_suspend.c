@@ -69,15 +69,6 @@ static bool reach_idle_point(struct session *session)
     return false;
 }
 
-static uint64_t total_bytes(const struct session *session)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < session->server->devices.count; i++)
-        bytes += swap_bytes(session, i);
-    return bytes;
-}
-
 void suspend_file_close(struct suspend_file *file)
 {
     fd_close(&file->writable);
@@ -183,7 +174,7 @@ static const char *state_name(const struct session *session)
 static void log_away(const struct session *session, uint64_t ns)
 {
     const struct program_suspend *suspend = suspend_of(session);
-    uint64_t mib = total_bytes(session) >> 20, ms = ns / NS_PER_MS;
+    uint64_t mib = swap_bytes_in_all(session) >> 20, ms = ns / NS_PER_MS;
 
     if (suspend->adopted.to_file)
         session_log(session, " is %s: %llu MiB are in a file, after %llu ms", state_name(session),
@@ -307,7 +298,7 @@ static enum suspend_result leave_device(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);
     enum suspend_result result = find_obstacle(session);
-    uint64_t began = clock_ns(), before = total_bytes(session);
+    uint64_t began = clock_ns(), before = swap_bytes_in_all(session);
 
     activity_set_stage(&session->activity, "suspend");
     if (result == SUSPEND_OK)
@@ -317,7 +308,7 @@ static enum suspend_result leave_device(struct session *session)
     if (result == SUSPEND_OK && is_checkpoint(session))
         return result;
     if (result == SUSPEND_OK)
-        eviction_note_leaving(session, total_bytes(session) - before);
+        eviction_note_leaving(session, swap_bytes_in_all(session) - before);
     if (suspend->for_others)
         tell_result(session, result);
     return result;
@@ -379,7 +370,7 @@ static enum suspend_result unlock(const struct session *session)
 static enum suspend_result move_in(struct session *session)
 {
     const struct program_suspend *suspend = suspend_of(session);
-    uint64_t bytes = total_bytes(session), began = clock_ns();
+    uint64_t bytes = swap_bytes_in_all(session), began = clock_ns();
 
     activity_set_stage(&session->activity, "resume");
     enum suspend_result result = suspend->evict && eviction_takes_part(session)
@@ -645,11 +636,11 @@ CUresult serve_fnGranulesAdopted(struct session *session, const struct wire_fnGr
 {
     struct program_suspend *suspend = suspend_of(session);
 
-    if (!total_bytes(session))
+    if (!swap_bytes_in_all(session))
         return CUDA_SUCCESS;
     suspend->evict = swap_returns(session);
     session_log(session, " comes %s: %llu MiB are in a file", suspend->evict ? "back" : "suspended",
-                (unsigned long long)(total_bytes(session) >> 20));
+                (unsigned long long)(swap_bytes_in_all(session) >> 20));
     suspend->kind = suspend->followed = SERVER_SUSPEND_LEAVE;
     suspend->out = true;
     suspend->wanted = 1;

@@ -71,35 +71,27 @@ static struct swap_room find_room(struct session *session)
     return room;
 }
 
-static uint64_t bytes_away(const struct session *session)
-{
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < session->server->devices.count; i++)
-        bytes += swap_bytes(session, i);
-    return bytes;
-}
-
 /* Of each device at most. A granule may be larger than a slice. */
 static enum suspend_result move_slice_in(struct session *session)
 {
     struct swap_room all = find_room(session), slice = all;
-    uint64_t before = bytes_away(session);
+    uint64_t before = swap_bytes_in_all(session);
 
     for (unsigned i = 0; i < session->server->devices.count; i++)
         slice.bytes[i] = smaller_of(slice.bytes[i], slice_of(session_device(session, i)));
     enum suspend_result result = swap_in(session, &slice);
-    return result == SUSPEND_OK && bytes_away(session) == before ? swap_in(session, &all) : result;
+    return result == SUSPEND_OK && swap_bytes_in_all(session) == before ? swap_in(session, &all)
+                                                                        : result;
 }
 
 enum suspend_result swap_slices_in(struct session *session)
 {
     enum suspend_result result = SUSPEND_OK;
-    uint64_t before = bytes_away(session) + 1, away;
+    uint64_t before = swap_bytes_in_all(session) + 1, away;
 
-    while (result == SUSPEND_OK && (away = bytes_away(session)) && away < before) {
+    while (result == SUSPEND_OK && (away = swap_bytes_in_all(session)) && away < before) {
         before = away;
         result = move_slice_in(session);
     }
-    return result == SUSPEND_OK && bytes_away(session) ? SUSPEND_NO_MEMORY : result;
+    return result == SUSPEND_OK && swap_bytes_in_all(session) ? SUSPEND_NO_MEMORY : result;
 }
