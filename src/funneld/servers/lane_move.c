@@ -311,14 +311,21 @@ static void name_target(const struct server_process *server, uint32_t class, enu
         lane_name_other_class(server->name, is_batch_wanted(class, wish), ret_name);
 }
 
-static struct lane_move *add_move(const struct client_record *record)
+/* In place of the move that the program has. NULL when there is no memory, and `done` knows. */
+static struct lane_move *add_move(struct client_record *record, lane_move_done *done, void *context)
 {
     const struct server_process *server = record->server;
-    struct lane_move *move = calloc(1, sizeof(*move));
+    struct lane_move *move;
 
-    if (!move)
+    lane_move_withdraw(record);
+    move = calloc(1, sizeof(*move));
+    if (!move) {
+        done(context, LANE_MOVE_NO_LANE);
         return NULL;
+    }
     move->daemon = server->daemon;
+    move->done = done;
+    move->context = context;
     move->id = record->id;
     move->pid = record->identity.pid;
     memcpy(move->token, record->token, sizeof(move->token));
@@ -332,19 +339,13 @@ static void begin_move(struct client_record *record, uint32_t class, enum lane_w
                        bool is_gentle, lane_move_done *done, void *context)
 {
     struct server_process *server = record->server;
-    struct lane_move *move;
+    struct lane_move *move = add_move(record, done, context);
 
-    lane_move_withdraw(record);
-    move = add_move(record);
-    if (!move) {
-        done(context, LANE_MOVE_NO_LANE);
+    if (!move)
         return;
-    }
     name_target(server, class, wish, move->to);
     move->is_gentle = is_gentle;
     move->wish = wish;
-    move->done = done;
-    move->context = context;
     if (!lane_move_choose(record, class, wish))
         end_move(move, LANE_MOVE_UNKNOWN);
     else if (start_target(move, server))
@@ -371,18 +372,12 @@ void lane_move_order_gently(struct client_record *record, enum lane_wish wish, l
 void lane_move_order_device(struct client_record *record, uint32_t device, lane_move_done *done,
                             void *context)
 {
-    struct lane_move *move;
+    struct lane_move *move = add_move(record, done, context);
 
-    lane_move_withdraw(record);
-    move = add_move(record);
-    if (!move) {
-        done(context, LANE_MOVE_NO_LANE);
+    if (!move)
         return;
-    }
     text_copy(move->to, sizeof(move->to), move->from);
     move->device = device + 1;
-    move->done = done;
-    move->context = context;
     if (lane_move_choose(record, move->before.class, (enum lane_wish)move->before.wish))
         follow_move(move);
     else
