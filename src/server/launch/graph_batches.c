@@ -71,10 +71,8 @@ static void count_dropped(struct graph_batches *batches)
     --*batches->kept_count;
 }
 
-static bool may_keep_more(struct graph_batches *batches)
+static bool may_keep_more(const struct graph_batches *batches)
 {
-    if (kept_batches_drop_unused(&batches->kept))
-        count_dropped(batches);
     return *batches->kept_count < GRAPH_BATCHES_KEPT_MAX &&
            capacity_take_surplus(batches->device, SLOTS);
 }
@@ -89,6 +87,8 @@ static __attribute__((noinline)) struct graph_batch *find_kept(struct graph_batc
 
     if (batch)
         return graph_batch_length(batch) == length ? batch : NULL;
+    if (kept_batches_drop_unused(&batches->kept))
+        count_dropped(batches);
     struct kept_batch *place = kept_batches_want(&batches->kept, key);
 
     if (!place || !may_keep_more(batches))

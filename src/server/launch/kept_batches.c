@@ -53,13 +53,14 @@ struct kept_batch *kept_batches_want(struct kept_batches *kept, uint64_t key)
 {
     struct kept_batch *place = find_place(kept, key);
 
+    kept->turn++;
     if (!place) {
         place = find_oldest(kept, false);
         if (!place)
             return NULL;
         *place = (struct kept_batch){.key = key};
     }
-    place->turn = ++kept->turn;
+    place->turn = kept->turn;
     return ++place->seen >= SEEN_OFTEN ? place : NULL;
 }
 

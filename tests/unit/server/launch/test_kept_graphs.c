@@ -129,6 +129,30 @@ static void unused_sequences_are_forgotten(void **state)
     assert_false(kept_batches_drop_unused(&kept));
 }
 
+/* One of 32 sequences of five launches. */
+static const char *run_number(struct scene *scene, unsigned number)
+{
+    char digits[6] = "";
+
+    for (unsigned i = 0; i < 5; i++)
+        digits[i] = number >> i & 1 ? '2' : '1';
+    return run_sequence(scene, digits, 10);
+}
+
+/* A program may go on to something else. */
+static void new_sequences_take_the_place_of_unused_ones(void **state)
+{
+    struct scene *scene = *state;
+
+    for (unsigned i = 0; i < 3 * KEPT_BATCHES_MAX; i++)
+        run_number(scene, i / 3);
+    assert_int_equal(scene->fixture->session->launch->kept_count, KEPT_BATCHES_MAX);
+    for (unsigned i = 0; i < 2000; i++)
+        run_number(scene, KEPT_BATCHES_MAX);
+    assert_string_equal(run_number(scene, KEPT_BATCHES_MAX), "graph s1 x26; ");
+    assert_int_equal(scene->fixture->session->launch->kept_count, KEPT_BATCHES_MAX);
+}
+
 /* ---- launches in a row ---- */
 
 #define PAUSE_NS (300 * NS_PER_US)
@@ -272,6 +296,7 @@ int main(void)
         KEPT(kept_graphs_go_with_the_module),
         KEPT(a_session_keeps_so_many_graphs),
         CASE(graphs_are_kept_only_when_switched_on),
+        KEPT(new_sequences_take_the_place_of_unused_ones),
         cmocka_unit_test(unused_sequences_are_forgotten),
         KEPT(launches_in_a_row_are_gathered),
         KEPT(launches_that_come_slowly_are_not_held_for_long),
