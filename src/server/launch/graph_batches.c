@@ -50,17 +50,15 @@ static bool has_refused(const struct launch *launches, unsigned length)
     return false;
 }
 
-static struct graph_batch *create(struct graph_batches *batches, const struct launch *launches,
-                                  unsigned length)
+static struct graph_batch *create(const struct graph_batches *batches,
+                                  const struct launch *launches, unsigned length)
 {
     struct graph_batch *batch = NULL;
 
     if (driver_has_graph_batches())
         batch = graph_batch_create(&batches->priorities, launches, length);
-    if (!batch) {
+    if (!batch)
         capacity_give(batches->device, SLOTS);
-        batches->unavailable = !has_refused(launches, length);
-    }
     return batch;
 }
 
@@ -95,6 +93,8 @@ static __attribute__((noinline)) struct graph_batch *find_kept(struct graph_batc
         return NULL;
     place->batch = create(batches, launches, length);
     *batches->kept_count += place->batch != NULL;
+    if (!place->batch)
+        place->seen = 0; /* so that it is not tried again at once */
     return place->batch;
 }
 
@@ -105,8 +105,10 @@ static struct graph_batch *find_general(struct graph_batches *batches, unsigned 
     batches->key[kind] = key;
     if (batches->batch[kind])
         return batches->batch[kind];
-    if (++batches->wanted[kind] >= WANTED_OFTEN && capacity_take(batches->device, SLOTS))
-        batches->batch[kind] = create(batches, launches, lengths[kind]);
+    if (++batches->wanted[kind] < WANTED_OFTEN || !capacity_take(batches->device, SLOTS))
+        return NULL;
+    batches->batch[kind] = create(batches, launches, lengths[kind]);
+    batches->unavailable = !batches->batch[kind] && !has_refused(launches, lengths[kind]);
     return batches->batch[kind];
 }
 

@@ -129,6 +129,21 @@ static void unused_sequences_are_forgotten(void **state)
     assert_false(kept_batches_drop_unused(&kept));
 }
 
+/* There may be too little memory for one now, and more later. */
+static void a_graph_that_cannot_be_kept_is_tried_again(void **state)
+{
+    struct scene *scene = *state;
+
+    run_sequence(scene, "121", 10);
+    run_sequence(scene, "121", 10);
+    fake.refusal = CUDA_ERROR_OUT_OF_MEMORY;
+    assert_string_equal(run_sequence(scene, "121", 10),
+                        "graph; launch s1 f1 0 8; launch s1 f2 0 8; launch s1 f1 0 8; ");
+    assert_null(strstr(run_sequence(scene, "121", 10), "graph"));
+    run_sequence(scene, "121", 10);
+    assert_non_null(strstr(run_sequence(scene, "121", 10), "instantiate x1; graph s1 x1; "));
+}
+
 /* One of 32 sequences of five launches. */
 static const char *run_number(struct scene *scene, unsigned number)
 {
@@ -296,6 +311,7 @@ int main(void)
         KEPT(kept_graphs_go_with_the_module),
         KEPT(a_session_keeps_so_many_graphs),
         CASE(graphs_are_kept_only_when_switched_on),
+        KEPT(a_graph_that_cannot_be_kept_is_tried_again),
         KEPT(new_sequences_take_the_place_of_unused_ones),
         cmocka_unit_test(unused_sequences_are_forgotten),
         KEPT(launches_in_a_row_are_gathered),
