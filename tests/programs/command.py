@@ -14,10 +14,7 @@ import re
 import sys
 import tempfile
 
-import report
 import runner
-
-HERE = pathlib.Path(__file__).resolve().parent
 
 
 class CommandWay(runner.SayingWay):
@@ -38,32 +35,16 @@ def parse_arguments():
                         help="a regular expression of what has to be the same")
     parser.add_argument("--folder", type=pathlib.Path, help="where the command starts")
     parser.add_argument("--name", help="its name in the table")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
-                        help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
+    runner.add_way_options(parser)
     parser.add_argument("command", nargs="+", help="behind --")
-    parsed = parser.parse_args()
-    parsed.clients = [int(number) for number in parsed.clients.split(",")]
-    parsed.build, parsed.first_only, parsed.shares = parsed.build.resolve(), False, []
-    return parsed
+    return runner.parse_way_options(parser)
 
 
 def main():
     CommandWay.said = options.said
     program = runner.SayingProgram(options.name or pathlib.Path(options.command[0]).name, options.command)
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
-        ways = list(runner.ways(options, pathlib.Path(scratch), CommandWay))
-        try:
-            for way in ways:
-                program.runs[way.title] = way.run(program)
-        finally:
-            runner.stop_daemon(options, scratch)
-    print(report.table([program], [way.title for way in ways]))
-    print(program.said)
-    passed = all(result.verdict == "passed" for result in program.runs.values())
-    return 0 if passed and program.said else 1
+        return runner.compare_ways([program], options, scratch, CommandWay)
 
 
 if __name__ == "__main__":

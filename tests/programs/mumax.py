@@ -14,7 +14,6 @@ import re
 import sys
 import tempfile
 
-import report
 import runner
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -38,35 +37,15 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", default="mumax3")
     parser.add_argument("--libraries", default="", help="folders of libraries, with colons")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
-                        help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
-    parsed = parser.parse_args()
-    parsed.clients = [int(number) for number in parsed.clients.split(",")]
-    parsed.build = parsed.build.resolve()
-    parsed.first_only, parsed.shares = False, []
-    return parsed
+    runner.add_way_options(parser)
+    return runner.parse_way_options(parser)
 
 
 def main():
     programs = [runner.SayingProgram(path.stem, [str(path)])
                 for path in sorted((HERE / "mumax").glob("*.mx3"))]
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
-        ways = list(runner.ways(options, pathlib.Path(scratch), MumaxWay))
-        try:
-            for program in programs:
-                for way in ways:
-                    program.runs[way.title] = way.run(program)
-        finally:
-            runner.stop_daemon(options, scratch)
-    titles = [way.title for way in ways]
-    print(report.table(programs, titles))
-    for program in programs:
-        print(program.said)
-    passed = all(result.verdict == "passed" for program in programs for result in program.runs.values())
-    return 0 if passed and all(program.said for program in programs) else 1
+        return runner.compare_ways(programs, options, scratch, MumaxWay)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,9 @@ import subprocess
 import tempfile
 import time
 
+import report
+
+HERE = pathlib.Path(__file__).resolve().parent
 WAIVED = 2  # NVIDIA's samples exit with this status where the device lacks what they show
 TELLING = re.compile(r"error|fail|mismatch|waiv|not support|illegal|unable|invalid|corrupt", re.I)
 
@@ -166,6 +169,38 @@ def ways(options, scratch, kind=Way):
             title = "funnel" if clients == 1 else f"funnel x{clients}"
             yield kind(title if share == 100 else f"{title} {share:g}%", words, environment,
                        clients, options)
+
+
+def add_way_options(parser):
+    """The options of a test that runs a program natively and through Funnel."""
+    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
+                        help="Funnel's build folder")
+    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
+    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
+
+
+def parse_way_options(parser):
+    parsed = parser.parse_args()
+    parsed.clients = [int(number) for number in parsed.clients.split(",")]
+    parsed.build, parsed.first_only, parsed.shares = parsed.build.resolve(), False, []
+    return parsed
+
+
+def compare_ways(programs, options, scratch, kind):
+    """Runs the programs in all ways, and prints the results. The exit status is 0 when all agree."""
+    said_ways = list(ways(options, pathlib.Path(scratch), kind))
+    try:
+        for program in programs:
+            for way in said_ways:
+                program.runs[way.title] = way.run(program)
+    finally:
+        stop_daemon(options, scratch)
+    print(report.table(programs, [way.title for way in said_ways]))
+    for program in programs:
+        print(program.said)
+    passed = all(result.verdict == "passed" for program in programs for result in program.runs.values())
+    return 0 if passed and all(program.said for program in programs) else 1
 
 
 def stop_daemon(options, scratch):

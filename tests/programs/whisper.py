@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 
-import report
 import runner
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -51,15 +50,9 @@ def parse_arguments():
     parser.add_argument("--modules", type=pathlib.Path, required=True, help="a node_modules folder")
     parser.add_argument("--libraries", default="", help="folders of CUDA's libraries, with colons")
     parser.add_argument("--tokens", default="8", help="how many the model is to hear")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
-                        help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
-    parsed = parser.parse_args()
-    parsed.clients = [int(number) for number in parsed.clients.split(",")]
-    parsed.build, parsed.modules = parsed.build.resolve(), parsed.modules.resolve()
-    parsed.first_only, parsed.shares = False, []
+    runner.add_way_options(parser)
+    parsed = runner.parse_way_options(parser)
+    parsed.modules = parsed.modules.resolve()
     return parsed
 
 
@@ -70,17 +63,7 @@ def main():
         subprocess.run([sys.executable, HERE / "whisper/tiny_model.py", model], check=True)
         compile_program(hear)
         program = runner.SayingProgram("whisper.cpp", [hear, model, options.tokens])
-        ways = list(runner.ways(options, folder, WhisperWay))
-        try:
-            for way in ways:
-                program.runs[way.title] = way.run(program)
-        finally:
-            runner.stop_daemon(options, scratch)
-    titles = [way.title for way in ways]
-    print(report.table([program], titles))
-    print(program.said)
-    passed = all(result.verdict == "passed" for result in program.runs.values())
-    return 0 if passed and program.said else 1
+        return runner.compare_ways([program], options, scratch, WhisperWay)
 
 
 if __name__ == "__main__":
