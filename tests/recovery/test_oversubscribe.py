@@ -243,22 +243,30 @@ class Oversubscribe(test_recovery.TestCase):
         self.fine(first, "check")
         self.fine(second, "check")
 
+    def begin_checkpoint(self, probe, place):
+        """Until the program goes on. The file is written meanwhile."""
+        before, done = len(self.log("server")), []
+        maker = threading.Thread(target=lambda: done.append(self.funnel(
+            "checkpoint", str(probe.process.pid), place)))
+        maker.start()
+        wait_until(lambda: "for a checkpoint" in self.log("server")[before:] or done, "the file")
+        return maker, done
+
     def test_memory_while_a_checkpoint_is_written(self):
-        """The copy on the device takes 30 MiB, and the program needs more than what is left."""
+        """The copy on the device takes 30 MiB, and a program needs more than what is left."""
         folder = self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
-        for turn in range(3):
-            probe, done = self.program(), []
+        self.limit("--quota", "room-seconds=0")
+        for turn in range(4):
+            probe, other = self.programs(2)
             self.fine(probe, "hold 30 1")
-            before = len(self.log("server"))
-            maker = threading.Thread(target=lambda: done.append(self.funnel(
-                "checkpoint", str(probe.process.pid), f"{folder}/{turn}")))  # noqa: B023
-            maker.start()
-            wait_until(lambda: "for a checkpoint" in self.log("server")[before:]
-                       or done, "the rest of the file")  # noqa: B023
-            self.fine(probe, "more 75 2", "check")
+            self.limit("--client", probe.process.pid, "--oversubscribe", "false")
+            maker, done = self.begin_checkpoint(probe, f"{folder}/{turn}")
+            self.fine((probe, other)[turn % 2], "more 75 2", "check")
             maker.join(TIMEOUT)
             self.assertEqual(done[0].returncode, 0, done[0].stdout + self.logs())
+            self.fine(probe, "check")
             probe.end()
+            other.end()
 
     def test_a_victim_ends_on_its_way(self):
         for seed in range(6):

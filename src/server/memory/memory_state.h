@@ -20,6 +20,11 @@
 #define SESSION_ALLOCATIONS_MAX (1u << 16)
 #define SESSION_RESERVATIONS_MAX 4096u
 
+/* Snapshots of one device so far (swap_snapshot.h). */
+struct snapshot_count {
+    atomic_uint_fast64_t made, ended;
+};
+
 struct server_memory {
     struct windows windows;
     struct reserve_area reserve_area;
@@ -28,6 +33,7 @@ struct server_memory {
     struct kept_copies kept_copies;
     struct chunk_hasher hasher;
     struct swap_staging swap_staging;
+    struct snapshot_count snapshots[SERVER_MAX_DEVICES];
     memory_reclaimer *reclaimers[MEMORY_RECLAIMERS];
     unsigned reclaimer_count;
     memory_guard *is_awaited;

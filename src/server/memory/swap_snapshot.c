@@ -3,9 +3,15 @@
 #include "swap_snapshot.h"
 
 #include <stdlib.h>
+#include <time.h>
 
+#include "clock.h"
+#include "device.h"
 #include "memory_state.h"
 #include "swap_file.h"
+
+#define AWAIT_NS (30 * NS_PER_SEC)
+#define PAUSE_NS (2 * NS_PER_MS)
 
 struct part {
     uint64_t size; /* 0 = there is nothing of this device */
@@ -102,17 +108,17 @@ static CUresult make_part(struct session *session, const struct device *device, 
     if (result != CUDA_SUCCESS) {
         driver.cuMemRelease(part->handle);
         part->size = 0;
+    } else {
+        session->server->memory->snapshots[device->ordinal].made++;
     }
     return result;
 }
 
-static void end_part(const struct session *session, const struct part *part)
+static void end_part(struct server *server, const struct part *part)
 {
-    if (!part->size)
-        return;
     driver.cuMemUnmap(part->address, part->size);
     driver.cuMemRelease(part->handle);
-    reserve_area_give_back(&session->server->memory->reserve_area, part->address, part->size);
+    reserve_area_give_back(&server->memory->reserve_area, part->address, part->size);
 }
 
 static CUresult make_parts(struct session *session, struct swap_snapshot *snapshot)
@@ -205,7 +211,8 @@ struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_r
     if (result == CUDA_SUCCESS)
         result = copy_all(session, snapshot, regions, count);
     if (result != CUDA_SUCCESS) {
-        swap_snapshot_end(session, snapshot);
+        swap_snapshot_end(session->server, snapshot);
+        session->current = NULL; /* the thread may be in another device's context now */
         return NULL;
     }
     for (unsigned i = 0; i < count; i++)
@@ -214,10 +221,25 @@ struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_r
     return snapshot;
 }
 
-void swap_snapshot_end(struct session *session, struct swap_snapshot *snapshot)
+void swap_snapshot_end(struct server *server, struct swap_snapshot *snapshot)
 {
-    for (unsigned i = 0; i < session->server->devices.count; i++)
-        if (!session_visit(session, session_device(session, i)))
-            end_part(session, &snapshot->parts[i]);
+    for (unsigned i = 0; i < server->devices.count; i++) {
+        if (!snapshot->parts[i].size)
+            continue;
+        if (device_enter(&server->devices.device[i]) == CUDA_SUCCESS)
+            end_part(server, &snapshot->parts[i]);
+        server->memory->snapshots[i].ended++;
+    }
     free(snapshot);
+}
+
+bool swap_snapshots_await(const struct session *session, const struct device *device)
+{
+    const struct snapshot_count *count = &session->server->memory->snapshots[device->ordinal];
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t made = count->made, until = clock_ns() + AWAIT_NS;
+
+    while (count->ended < made && !session->stop && clock_ns() < until)
+        nanosleep(&pause, NULL);
+    return made;
 }

@@ -4,7 +4,8 @@
  * the client changes its own memory again. Copies within a device are a hundred times as fast as a
  * file, so the client stands still for a moment only.
  *
- * Functions are the session thread's. The memory is not charged to the client.
+ * Functions are the session thread's, unless a comment says otherwise. The memory is not charged to
+ * the client.
  */
 #pragma once
 
@@ -19,5 +20,9 @@ struct swap_snapshot;
 struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_region *regions,
                                          unsigned count);
 
-/* When nobody reads it any more. */
-void swap_snapshot_end(struct session *session, struct swap_snapshot *snapshot);
+/* When nobody reads it any more. Any thread, which may be in another context afterwards. */
+void swap_snapshot_end(struct server *server, struct swap_snapshot *snapshot);
+
+/* Waits until the device has the memory of all snapshots back that it has now, or the session ends,
+ * for half a minute at most. False when it never had one: the last may have ended just now. */
+bool swap_snapshots_await(const struct session *session, const struct device *device);

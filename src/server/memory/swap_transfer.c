@@ -308,7 +308,9 @@ CUresult swap_save(struct session *session, const struct swap_saving *saving, in
 
 struct swap_writing {
     struct transfer transfer;
-    struct swap_snapshot *snapshot; /* NULL = there is none, or none any more */
+    struct server *server;
+    struct swap_snapshot *snapshot; /* NULL = there is none, or none any more; while the task runs
+                                     * its */
     struct chunk_task task;
     bool is_finished; /* the task */
 };
@@ -326,10 +328,17 @@ static struct swap_writing *make_writing(int fd)
     return NULL;
 }
 
-static void end_writing(struct session *session, struct swap_writing *writing)
+static void end_snapshot(struct swap_writing *writing)
 {
     if (writing->snapshot)
-        swap_snapshot_end(session, writing->snapshot);
+        swap_snapshot_end(writing->server, writing->snapshot);
+    writing->snapshot = NULL;
+}
+
+static void end_writing(struct session *session, struct swap_writing *writing)
+{
+    end_snapshot(writing);
+    session->current = NULL; /* the thread may be in another device's context now */
     end_tables(&writing->transfer);
     fd_close(&writing->transfer.fd);
     free(writing);
@@ -343,6 +352,16 @@ static void finish_task(struct swap_writing *writing)
     writing->is_finished = true;
 }
 
+/* On the task's thread, when all has been read. The device has the memory back before the file is
+ * on its disk. */
+static int end_reading(void *context)
+{
+    struct swap_writing *writing = context;
+
+    end_snapshot(writing);
+    return complete(&writing->transfer);
+}
+
 /* False where all has to be written at once. */
 static bool write_later(struct session *session, struct swap_writing *writing)
 {
@@ -350,8 +369,9 @@ static bool write_later(struct session *session, struct swap_writing *writing)
     const struct chunk_order order = {
         .session = session, .out = true, .regions = transfer->regions, .count = transfer->count};
 
-    writing->task.ending = complete;
-    writing->task.context = &writing->transfer;
+    writing->task.ending = end_reading;
+    writing->task.context = writing;
+    writing->server = session->server;
     if (!transfer->count)
         return false;
     writing->snapshot = swap_snapshot_take(session, transfer->regions, transfer->count);
@@ -404,18 +424,26 @@ CUresult swap_writing_end(struct session *session, int *ret_error)
     return result;
 }
 
-bool swap_writing_reclaim(struct session *session, const struct device *device)
+/* False when it has none. */
+static bool await_own(struct session *session)
 {
     struct swap_writing *writing = session->memory->writing;
 
-    if (!writing || !writing->snapshot)
+    if (!writing || writing->is_finished)
         return false;
     session_log(session, " waits for the file of its checkpoint, whose copy takes memory that it "
                          "needs");
     finish_task(writing);
-    swap_snapshot_end(session, writing->snapshot);
-    writing->snapshot = NULL;
-    return session_enter(session, device) == CUDA_SUCCESS;
+    end_snapshot(writing);
+    session->current = NULL; /* the thread may be in another device's context now */
+    return true;
+}
+
+bool swap_writing_reclaim(struct session *session, const struct device *device)
+{
+    bool own = await_own(session), others = swap_snapshots_await(session, device);
+
+    return (own || others) && session_enter(session, device) == CUDA_SUCCESS;
 }
 
 void swap_writing_cancel(struct session *session)

@@ -30,7 +30,8 @@ CUresult swap_writing_begin(struct session *session, int fd, int *ret_error);
 bool swap_writing_runs(const struct session *session);
 CUresult swap_writing_end(struct session *session, int *ret_error);
 
-/* As memory_reclaimer: a client that needs the memory of its snapshot waits for the end, too. */
+/* As memory_reclaimer: a client that needs the memory of its snapshot waits for the end, too, and
+ * for those of other clients. */
 bool swap_writing_reclaim(struct session *session, const struct device *device);
 
 /* The file is of no use then. Waits for a chunk at most. */
