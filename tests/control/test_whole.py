@@ -120,9 +120,10 @@ class Whole(harness.TestCase):
             server = self.servers()
         self.assertIn("may have left memory in its heap", self.control_log())
 
-    def endless(self):
+    def endless(self, microseconds=2000):
         """A program that runs until the test ends it, attached and at work."""
-        process = self.in_background(os.path.join(harness.BUILD, "tests/control/at_work"), "2000", "2")
+        process = self.in_background(os.path.join(harness.BUILD, "tests/control/at_work"),
+                                     str(microseconds), "2")
 
         def works():
             return any(c["pid"] == process.pid and c["launches"] for c in self.status()["clients"])
@@ -258,8 +259,9 @@ class Whole(harness.TestCase):
         self.assertEqual(self.servers(), server)
 
     def test_server_that_is_killed(self):
+        """Its programs end when they had work in flight, so these kernels are long ones."""
         self.start("--device", "soft")
-        process = self.endless()
+        process = self.endless(300_000)
         server = self.servers()[0]
         os.kill(server, signal.SIGKILL)
         process.communicate(timeout=harness.TIMEOUT)
