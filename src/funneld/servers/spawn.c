@@ -209,6 +209,20 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
     fail(FUNNEL_ERROR_MPS_CONNECTION_FAILED, spawn->program);
 }
 
+/* A child has the handlers of the daemon until restore_signals(). They write to the daemon's event
+ * loop. So a server that was ordered to end that early would have ended the daemon. */
+static pid_t fork_without_signals(void)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+    if (pid)
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+
 int spawn_server(const struct spawn *spawn, pid_t *ret_pid, int *ret_fd)
 {
     _cleanup_fd_ int own = -1;
@@ -224,7 +238,7 @@ int spawn_server(const struct spawn *spawn, pid_t *ret_pid, int *ret_fd)
     error = sock_ask_sender(own);
     if (error)
         return error;
-    pid = fork();
+    pid = fork_without_signals();
     if (pid < 0)
         return -errno;
     if (pid == 0)
