@@ -32,6 +32,27 @@ CUmemAllocationProp device_memory_properties(const struct device *device)
     };
 }
 
+CUresult device_grant(const struct device *device, uint64_t address, uint64_t size)
+{
+    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
+                                    CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+    return driver.cuMemSetAccess(address, size, &access, 1);
+}
+
+CUresult device_map(const struct device *device, CUmemGenericAllocationHandle memory,
+                    uint64_t address, uint64_t size)
+{
+    CUresult result = driver.cuMemMap(address, size, 0, memory, 0);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = device_grant(device, address, size);
+    if (result != CUDA_SUCCESS)
+        driver.cuMemUnmap(address, size);
+    return result;
+}
+
 /* A client may come to hold all the memory of a device, in allocations with holes between them. */
 static uint64_t addresses_for(uint64_t memory)
 {

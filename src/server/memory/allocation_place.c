@@ -93,20 +93,6 @@ static uint64_t find_place(const struct allocation *allocation)
     return 0;
 }
 
-static CUresult map_scratch(const struct granule *memory)
-{
-    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, (int)memory->part},
-                                    CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUresult result = driver.cuMemMap(memory->address, memory->size, 0, memory->handle, 0);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver.cuMemSetAccess(memory->address, memory->size, &access, 1);
-    if (result != CUDA_SUCCESS)
-        driver.cuMemUnmap(memory->address, memory->size);
-    return result;
-}
-
 static CUresult open_scratch(struct session *session, struct allocation *allocation)
 {
     struct reserve_area *area = &session->server->memory->reserve_area;
@@ -116,7 +102,8 @@ static CUresult open_scratch(struct session *session, struct allocation *allocat
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = map_scratch(memory);
+    result = device_map(session_device(session, memory->part), memory->handle, memory->address,
+                        memory->size);
     allocation->has_scratch = result == CUDA_SUCCESS;
     if (!allocation->has_scratch) {
         reserve_area_give_back(area, memory->address, memory->size);
@@ -142,4 +129,19 @@ void allocation_close(struct session *session, struct allocation *allocation)
     }
     allocation->has_scratch = false;
     memory->address = 0;
+}
+
+/* ---- the same of any granule ---- */
+
+CUresult granule_open(struct session *session, struct granule *granule, void *context)
+{
+    return granule->kind == GRANULE_CREATED ? allocation_open(session, allocation_of(granule))
+                                            : CUDA_SUCCESS;
+}
+
+CUresult granule_close(struct session *session, struct granule *granule, void *context)
+{
+    if (granule->kind == GRANULE_CREATED)
+        allocation_close(session, allocation_of(granule));
+    return CUDA_SUCCESS;
 }

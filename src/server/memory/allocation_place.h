@@ -13,6 +13,10 @@
 CUresult allocation_open(struct session *session, struct allocation *allocation);
 void allocation_close(struct session *session, struct allocation *allocation);
 
+/* The same for swap_for_each(): other granules have such a place at all times. */
+CUresult granule_open(struct session *session, struct granule *granule, void *context);
+CUresult granule_close(struct session *session, struct granule *granule, void *context);
+
 /* Maps the memory wherever the client has it, and opens it; or nothing of that. The second function
  * takes all of it back, and the places stay the client's. */
 CUresult allocation_map_all(struct session *session, struct allocation *allocation);

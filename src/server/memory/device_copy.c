@@ -109,20 +109,13 @@ static CUresult copy_contents(struct session *session, const struct device_copy 
 
 /* ---- the memory ---- */
 
-static CUresult grant_access(const struct device *device, const struct target *target)
-{
-    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-                                    CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-
-    return driver.cuMemSetAccess(target->address, target->size, &access, 1);
-}
-
 /* Where the driver lets the one device not reach the other's memory after all, all goes through the
  * buffers from now on. */
 static CUresult grant_from(struct session *session, struct device_copy *copy,
                            const struct target *target)
 {
-    CUresult result = copy->buffers ? CUDA_SUCCESS : grant_access(copy->from, target);
+    CUresult result =
+        copy->buffers ? CUDA_SUCCESS : device_grant(copy->from, target->address, target->size);
 
     if (result == CUDA_SUCCESS)
         return CUDA_SUCCESS;
@@ -134,13 +127,11 @@ static CUresult grant_from(struct session *session, struct device_copy *copy,
 static CUresult map_target(struct session *session, struct device_copy *copy,
                            const struct target *target)
 {
-    CUresult result = driver.cuMemMap(target->address, target->size, 0, target->handle, 0);
+    CUresult result = device_map(copy->to, target->handle, target->address, target->size);
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = grant_access(copy->to, target);
-    if (result == CUDA_SUCCESS)
-        result = grant_from(session, copy, target);
+    result = grant_from(session, copy, target);
     if (result != CUDA_SUCCESS)
         driver.cuMemUnmap(target->address, target->size);
     return result;
@@ -273,29 +264,16 @@ static void close_way(struct session *session, const struct device_copy *copy)
         swap_staging_give(&session->server->memory->swap_staging, copy->buffers);
 }
 
-static CUresult open_place(struct session *session, struct granule *granule, void *context)
-{
-    return granule->kind == GRANULE_CREATED ? allocation_open(session, allocation_of(granule))
-                                            : CUDA_SUCCESS;
-}
-
-static CUresult close_place(struct session *session, struct granule *granule, void *context)
-{
-    if (granule->kind == GRANULE_CREATED)
-        allocation_close(session, allocation_of(granule));
-    return CUDA_SUCCESS;
-}
-
 static CUresult copy_all(struct session *session, struct device_copy *copy)
 {
-    CUresult result = swap_for_each(session, SWAP_HERE, open_place, NULL);
+    CUresult result = swap_for_each(session, SWAP_HERE, granule_open, NULL);
 
     if (result == CUDA_SUCCESS)
         result = open_way(session, copy);
     if (result == CUDA_SUCCESS)
         result = swap_for_each(session, SWAP_HERE, copy_granule, copy);
     close_way(session, copy);
-    swap_for_each(session, SWAP_HERE, close_place, NULL);
+    swap_for_each(session, SWAP_HERE, granule_close, NULL);
     return result;
 }
 

@@ -52,25 +52,11 @@ static CUresult forget_copy(struct session *session, struct granule *granule, vo
     return CUDA_SUCCESS;
 }
 
-/* Memory of cuMemCreate may have no address at which its device reaches it. */
-static CUresult open_memory(struct session *session, struct granule *granule, void *context)
-{
-    return granule->kind == GRANULE_CREATED ? allocation_open(session, allocation_of(granule))
-                                            : CUDA_SUCCESS;
-}
-
-static CUresult close_memory(struct session *session, struct granule *granule, void *context)
-{
-    if (granule->kind == GRANULE_CREATED)
-        allocation_close(session, allocation_of(granule));
-    return CUDA_SUCCESS;
-}
-
 static void forget_all(struct session *session)
 {
-    swap_for_each(session, SWAP_MOVING, close_memory, NULL);
+    swap_for_each(session, SWAP_MOVING, granule_close, NULL);
     swap_for_each(session, SWAP_MOVING, forget_copy, NULL);
-    swap_for_each(session, SWAP_HERE, close_memory, NULL);
+    swap_for_each(session, SWAP_HERE, granule_close, NULL);
 }
 
 static enum suspend_result result_of_file(struct session *session, int error)
@@ -100,11 +86,11 @@ static enum suspend_result result_of_saving(struct session *session, CUresult re
 enum suspend_result swap_checkpoint_begin(struct session *session, int file)
 {
     int error = 0;
-    CUresult result = swap_for_each(session, SWAP_HERE, open_memory, NULL);
+    CUresult result = swap_for_each(session, SWAP_HERE, granule_open, NULL);
 
     if (result == CUDA_SUCCESS)
         result = swap_writing_begin(session, file, &error);
-    swap_for_each(session, SWAP_HERE, close_memory, NULL);
+    swap_for_each(session, SWAP_HERE, granule_close, NULL);
     return result_of_saving(session, result, error);
 }
 
@@ -135,7 +121,7 @@ static CUresult withdraw_saved(struct session *session, struct granule *granule,
 enum suspend_result swap_out_to_file(struct session *session, const struct swap_saving *saving)
 {
     int error = 0;
-    CUresult result = swap_for_each(session, SWAP_HERE, open_memory, NULL);
+    CUresult result = swap_for_each(session, SWAP_HERE, granule_open, NULL);
 
     if (result == CUDA_SUCCESS)
         result = swap_save(session, saving, &error);
@@ -162,7 +148,7 @@ static bool is_of_part(const struct leaving *leaving, const struct granule *gran
 static CUresult begin_copy(struct session *session, struct granule *granule,
                            struct leaving *leaving)
 {
-    CUresult result = open_memory(session, granule, NULL);
+    CUresult result = granule_open(session, granule, NULL);
 
     if (result == CUDA_SUCCESS && !granule->swapped)
         result = make_copy(session, granule);
@@ -260,7 +246,7 @@ static CUresult finish_return(struct session *session, struct granule *granule, 
 {
     swap_keep(session, granule);
     device_granule_keep_again(session, granule);
-    return close_memory(session, granule, NULL);
+    return granule_close(session, granule, NULL);
 }
 
 enum suspend_result swap_in(struct session *session, struct swap_room *room)

@@ -63,20 +63,6 @@ static bool is_enough(uint64_t size)
     return driver.cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS && size <= free_bytes / 2;
 }
 
-static CUresult map(const struct device *device, const struct part *part)
-{
-    const CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, device->ordinal},
-                                    CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUresult result = driver.cuMemMap(part->address, part->size, 0, part->handle, 0);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver.cuMemSetAccess(part->address, part->size, &access, 1);
-    if (result != CUDA_SUCCESS)
-        driver.cuMemUnmap(part->address, part->size);
-    return result;
-}
-
 static CUresult map_somewhere(const struct session *session, const struct device *device,
                               struct part *part)
 {
@@ -85,7 +71,7 @@ static CUresult map_somewhere(const struct session *session, const struct device
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = map(device, part);
+    result = device_map(device, part->handle, part->address, part->size);
     if (result != CUDA_SUCCESS)
         reserve_area_give_back(area, part->address, part->size);
     return result;
