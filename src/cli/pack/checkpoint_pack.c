@@ -61,11 +61,11 @@ static bool is_zero(const unsigned char *data, size_t size)
 
 /* ---- into the store ---- */
 
-/* A lease for writing is given when nobody else has the file open. Where a file system has no
+/* A lease for writing is given when no other process has the file open. Where a file system has no
  * leases there is no answer. */
 static bool is_in_use(int fd)
 {
-    void (*before)(int) = signal(SIGIO, SIG_IGN); /* somebody opens the file meanwhile */
+    void (*before)(int) = signal(SIGIO, SIG_IGN); /* another process opens the file */
     bool is_taken = fcntl(fd, F_SETLEASE, F_WRLCK) && errno == EAGAIN;
 
     fcntl(fd, F_SETLEASE, F_UNLCK);

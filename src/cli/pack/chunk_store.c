@@ -72,7 +72,7 @@ static int make_folder(const struct chunk_store *store, const char *place)
     return mkdirat(store->fd, folder, 0700) && errno != EEXIST ? -errno : 0;
 }
 
-/* The checkpoint has it first, so that nobody who cleans the store takes it for unused. */
+/* The checkpoint has it first, so that a clean of the store does not take it for unused. */
 static int add_chunk(struct chunk_store *store, int directory, const unsigned char *data,
                      size_t size, const char *name)
 {
@@ -155,7 +155,7 @@ int chunk_store_put(struct chunk_store *store, int directory, unsigned char *dat
     return error;
 }
 
-/* ---- chunks that nobody has ---- */
+/* ---- chunks that no checkpoint has ---- */
 
 static bool is_chunk(const struct dirent *entry)
 {

@@ -42,7 +42,7 @@ void symbols_init(void);
 CUresult symbol_enter(struct symbol *symbol);
 void symbol_remove(struct symbol *symbol);
 
-/* The address for whoever asks for it: symbol_call_begins(). Errors as above. */
+/* The address for the call that asks for it: symbol_call_begins(). Errors as above. */
 CUresult symbol_give(struct symbol *symbol, CUdeviceptr *ret_address);
 
 /* Another server has loaded the variable at this address. */

@@ -25,7 +25,7 @@
 struct capacity {
     atomic_int small;          /* slots for what takes one */
     atomic_int large;          /* slots that large graphs had */
-    atomic_bool lacks_surplus; /* somebody has wanted more than what is needed */
+    atomic_bool lacks_surplus; /* a caller has wanted more than what is needed */
     atomic_bool is_exhausted;  /* the last refill has found nothing */
 };
 

@@ -20,7 +20,7 @@ struct swap_snapshot;
 struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_region *regions,
                                          unsigned count);
 
-/* When nobody reads it any more. Any thread, which may be in another context afterwards. */
+/* When nothing reads it any more. Any thread, which may be in another context afterwards. */
 void swap_snapshot_end(struct server *server, struct swap_snapshot *snapshot);
 
 /* Waits until the device has the memory of all snapshots back that it has now, or the session ends,

@@ -456,8 +456,8 @@ static void follow_other_order(struct session *session)
     end_leaving(session);
 }
 
-/* Part of its memory has stayed, and somebody wants that now. When it cannot leave, the client is
- * an evicted one as before. */
+/* Part of its memory has stayed, and another program wants that now. When it cannot leave, the
+ * client is an evicted one as before. */
 static void leave_more(struct session *session)
 {
     struct program_suspend *suspend = suspend_of(session);

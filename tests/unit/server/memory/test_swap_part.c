@@ -83,7 +83,7 @@ static CUresult release(CUmemGenericAllocationHandle handle)
     return CUDA_SUCCESS;
 }
 
-/* New memory has contents of nobody. */
+/* New memory has contents of no client. */
 static CUresult map(CUdeviceptr address, size_t size, size_t offset,
                     CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
