@@ -59,6 +59,19 @@ class MovedMemory(test_recovery.TestCase):
         row = self.row(probe)
         return row["memory_used"], sum(device["memory_swapped"] for device in row["devices"])
 
+    def suspend_to_file(self, probe):
+        self.fine("suspend", "--to", self.directory(), probe.process.pid)
+
+    def check_resumed(self, probe, word="check"):
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(probe.ask(word)))
+        asker.start()
+        wait_until(lambda: answers or (self.row(probe) or {}).get("suspended"), "an answer")
+        if not answers:
+            self.order("resume", probe.process.pid)
+        asker.join(TIMEOUT)
+        return answers[0]
+
     def directory(self):
         return self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
 
@@ -156,6 +169,66 @@ class NoHashes(CleanMemory):
             self.assertEqual(probe.ask("check"), FINE)
 
 
+class FullDevice(MovedMemory):
+    """The device has memory for one of two programs."""
+    devices = "1:sms=24,mem=96M"
+
+    def test_another_program_uses_the_memory(self):
+        first = self.random_probe()
+        self.assertEqual(first.ask("hold 56 1"), FINE)
+        self.suspend(first)
+        second = self.random_probe()
+        self.assertEqual(second.ask("hold 56 2"), FINE, self.logs())
+        self.refused("too little free memory", "resume", first.process.pid)
+        self.assertEqual(second.ask("check"), FINE)
+        self.suspend(second)
+        self.resume(first)
+        self.assertEqual(first.ask("check"), FINE)
+        first.end()
+        wait_until(lambda: self.row(first) is None, "the end of the session")
+        self.resume(second)
+        self.assertEqual(second.ask("check"), FINE)
+
+    def test_an_evicted_program_waits_for_memory(self):
+        first, second = self.random_probe(), self.random_probe()
+        self.assertEqual(first.ask("hold 56 1"), FINE)
+        self.fine("evict", first.process.pid)
+        self.assertEqual(second.ask("hold 56 2"), FINE, self.logs())
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(first.ask("check")))
+        asker.start()
+        wait_until(lambda: "is not resumed" in self.logs(), "a return without memory")
+        self.assertEqual(answers, [])
+        self.assertTrue(self.row(first)["evicted"])
+        self.fine("evict", second.process.pid)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE], self.logs())
+        self.assertEqual(self.logs().count("is not resumed"), 1)
+        first.end()
+        self.assertEqual(second.ask("check"), FINE)
+
+    def test_the_program_ends(self):
+        first, second = self.random_probe(), self.random_probe()
+        self.assertEqual(first.ask("hold 56 1"), FINE)
+        self.suspend(first)
+        os.kill(first.process.pid, signal.SIGKILL)
+        wait_until(lambda: self.row(first) is None, "the end of the session")
+        self.assertEqual(second.ask("hold 56 2"), FINE)
+        self.suspend(second)
+        self.resume(second)
+        self.assertEqual(second.ask("check"), FINE)
+
+    def test_a_return_that_fails_keeps_the_file(self):
+        probe, other = self.random_probe(), self.random_probe()
+        self.assertEqual(probe.ask("hold 56 1"), FINE)
+        self.suspend_to_file(probe)
+        self.assertEqual(other.ask("hold 56 2"), FINE)
+        self.refused("too little free memory", "resume", probe.process.pid)
+        other.end()
+        self.kill_server()
+        self.assertEqual(self.check_resumed(probe), FINE, probe.said() + self.logs())
+
+
 class Suspend(MovedMemory):
     def test_the_memory_leaves_and_returns(self):
         probe = self.probes(1)[0]
@@ -193,25 +266,9 @@ class Suspend(MovedMemory):
         """Commands wait in its ring."""
         return self.row(probe)["usage"]["queue_bytes"] > 0
 
-    def test_another_program_uses_the_memory(self):
-        first = self.random_probe()
-        self.assertEqual(first.ask("hold 150 1"), FINE)
-        self.suspend(first)
-        second = self.random_probe()
-        self.assertEqual(second.ask("hold 150 2"), FINE, self.logs())
-        self.refused("too little free memory", "resume", first.process.pid)
-        self.assertEqual(second.ask("check"), FINE)
-        self.suspend(second)
-        self.resume(first)
-        self.assertEqual(first.ask("check"), FINE)
-        first.end()
-        wait_until(lambda: self.row(first) is None, "the end of the session")
-        self.resume(second)
-        self.assertEqual(second.ask("check"), FINE)
-
     def test_an_evicted_program_returns_by_itself(self):
         probe = self.random_probe()
-        self.assertEqual(probe.ask("hold 150 1"), FINE)
+        self.assertEqual(probe.ask("hold 20 1"), FINE)
         for _ in range(3):
             used, _ = self.memory(probe)
             self.fine("evict", probe.process.pid)
@@ -227,24 +284,6 @@ class Suspend(MovedMemory):
         self.resume(probe)
         self.assertEqual(self.memory(probe), (used, 0))
         self.assertEqual(probe.ask("check"), FINE)
-
-    def test_an_evicted_program_waits_for_memory(self):
-        first, second = self.random_probe(), self.random_probe()
-        self.assertEqual(first.ask("hold 150 1"), FINE)
-        self.fine("evict", first.process.pid)
-        self.assertEqual(second.ask("hold 150 2"), FINE, self.logs())
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(first.ask("check")))
-        asker.start()
-        wait_until(lambda: "is not resumed" in self.logs(), "a return without memory")
-        self.assertEqual(answers, [])
-        self.assertTrue(self.row(first)["evicted"])
-        self.fine("evict", second.process.pid)
-        asker.join(TIMEOUT)
-        self.assertEqual(answers, [FINE], self.logs())
-        self.assertEqual(self.logs().count("is not resumed"), 1)
-        first.end()
-        self.assertEqual(second.ask("check"), FINE)
 
     def test_suspended_and_evicted_in_turn(self):
         probe = self.probes(1)[0]
@@ -324,17 +363,6 @@ class Suspend(MovedMemory):
         self.refused("not found", "suspend", 1)
         self.refused("not found", "resume", 1)
 
-    def test_the_program_ends(self):
-        first, second = self.random_probe(), self.random_probe()
-        self.assertEqual(first.ask("hold 150 1"), FINE)
-        self.suspend(first)
-        os.kill(first.process.pid, signal.SIGKILL)
-        wait_until(lambda: self.row(first) is None, "the end of the session")
-        self.assertEqual(second.ask("hold 150 2"), FINE)
-        self.suspend(second)
-        self.resume(second)
-        self.assertEqual(second.ask("check"), FINE)
-
     def test_the_server_ends_meanwhile(self):
         probe, other = self.probes(2)
         self.suspend(probe)
@@ -344,9 +372,6 @@ class Suspend(MovedMemory):
         self.assertIn("it was suspended", probe.said())
 
     # ---- with the contents in a file
-
-    def suspend_to_file(self, probe):
-        self.fine("suspend", "--to", self.directory(), probe.process.pid)
 
     def test_the_contents_are_in_a_file(self):
         probe = self.random_probe()
@@ -384,16 +409,6 @@ class Suspend(MovedMemory):
         asker.join(TIMEOUT)
         self.assertEqual(answers, [FINE], probe.said() + self.logs())
         self.assertEqual(probe.ask("work 4 40"), FINE)
-
-    def test_a_return_that_fails_keeps_the_file(self):
-        probe, other = self.random_probe(), self.random_probe()
-        self.assertEqual(probe.ask("hold 150 1"), FINE)
-        self.suspend_to_file(probe)
-        self.assertEqual(other.ask("hold 150 2"), FINE)
-        self.refused("too little free memory", "resume", probe.process.pid)
-        other.end()
-        self.kill_server()
-        self.assertEqual(self.check_resumed(probe), FINE, probe.said() + self.logs())
 
     def test_all_objects_outlive_the_server(self):
         """Streams, events, graphs, managed and page-locked memory."""
@@ -494,16 +509,6 @@ class Suspend(MovedMemory):
             order.wait(TIMEOUT)
             self.assertEqual(other.ask("round"), FINE)
             self.assertEqual(self.check_resumed(probe), FINE, probe.said() + self.logs())
-
-    def check_resumed(self, probe, word="check"):
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask(word)))
-        asker.start()
-        wait_until(lambda: answers or (self.row(probe) or {}).get("suspended"), "an answer")
-        if not answers:
-            self.order("resume", probe.process.pid)
-        asker.join(TIMEOUT)
-        return answers[0]
 
     def test_the_server_ends_later(self):
         """The program got descriptors of its new memory."""
