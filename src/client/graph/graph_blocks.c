@@ -27,7 +27,7 @@ CUresult graph_memory_take(CUcontext given, struct graph_memory *memory)
     if (memory->size > device->record->total_memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
     like.context = context->device == device ? context : device->primary;
-    memory_reclaim(memory_device_heap(device), false);
+    memory_free_pending(memory_device_heap(device), false);
     result = memory_take_like(memory_device_heap(device), &like, &memory->address);
     if (result == CUDA_SUCCESS && address_map_find(memory->address, &allocation))
         memory->id = allocation.id;

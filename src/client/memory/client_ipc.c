@@ -99,7 +99,7 @@ CUresult client_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
                : CUDA_ERROR_INVALID_VALUE;
 }
 
-void ipc_withdraw(uint64_t address)
+void ipc_withdraw_at(uint64_t address)
 {
     struct wire_fnIpcWithdraw in = {.ptr = address};
     IPC_LOCKED;

@@ -15,7 +15,7 @@ void ipc_init(void);
 bool ipc_find(uint64_t address, struct allocation *ret_allocation);
 
 /* The allocation that begins here is about to be freed: other processes cannot open it any more. */
-void ipc_withdraw(uint64_t address);
+void ipc_withdraw_at(uint64_t address);
 
 /* The 64 bytes of a handle for an allocation of this client. And the address of an allocation that
  * another client has named, as memory of `kind`, which is closed (kind_opened) or freed

@@ -139,7 +139,7 @@ CUresult memory_take(struct heap *heap, const struct memory_kind *kind, struct c
 
 void memory_give(struct heap *heap, uint64_t address)
 {
-    ipc_withdraw(address);
+    ipc_withdraw_at(address);
     pool_end(heap_give(heap, address));
 }
 
@@ -155,8 +155,8 @@ void memory_free_all(struct context *context)
 {
     bool wait = client_error() == CUDA_SUCCESS;
 
-    memory_reclaim(memory_device_heap(context->device), wait);
-    memory_reclaim(memory_host_heap(), wait);
+    memory_free_pending(memory_device_heap(context->device), wait);
+    memory_free_pending(memory_host_heap(), wait);
     free_all_in(memory_device_heap(context->device), context);
     free_all_in(memory_host_heap(), context);
     managed_free_all(context);

@@ -28,7 +28,7 @@ struct device *memory_device_of(uint64_t address);
 void memory_free_all(struct context *context);
 
 /* Frees what cuMemFreeAsync has put off and whose time has come. `wait` waits for all of it. */
-void memory_reclaim(struct heap *heap, bool wait);
+void memory_free_pending(struct heap *heap, bool wait);
 
 /* An allocation like this one, of `like->size` bytes; it gets an address and an id. The caller has
  * checked the size. CUDA_ERROR_OUT_OF_MEMORY, or the server's error. May wait for the server. */

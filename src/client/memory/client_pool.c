@@ -184,10 +184,10 @@ static CUresult take_memory(struct heap *heap, const struct allocation *like, ui
 {
     CUresult result;
 
-    memory_reclaim(heap, false);
+    memory_free_pending(heap, false);
     result = memory_take_like(heap, like, ret_address);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        memory_reclaim(heap, true);
+        memory_free_pending(heap, true);
         result = memory_take_like(heap, like, ret_address);
     }
     return result;
@@ -391,7 +391,7 @@ static struct pool *pool_look_at(CUmemoryPool handle)
 
     if (!pool_copy(handle, &copy))
         return NULL;
-    memory_reclaim(copy.heap, false);
+    memory_free_pending(copy.heap, false);
     pthread_mutex_lock(&pools.lock);
     pool = pool_lookup_locked((uint64_t)handle);
     if (pool)

@@ -30,10 +30,10 @@ CUresult client_cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
         return result;
     if (bytesize > context->device->record->total_memory)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    memory_reclaim(memory_device_heap(context->device), false);
+    memory_free_pending(memory_device_heap(context->device), false);
     result = take_device_memory(context, bytesize, &address);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-        memory_reclaim(memory_device_heap(context->device), true);
+        memory_free_pending(memory_device_heap(context->device), true);
         managed_hooks.trim();
         result = take_device_memory(context, bytesize, &address);
     }
@@ -67,7 +67,7 @@ static CUresult give_device_memory(const struct allocation *allocation)
 {
     if (pool_is_pending(allocation->address))
         return CUDA_ERROR_INVALID_VALUE;
-    ipc_withdraw(allocation->address);
+    ipc_withdraw_at(allocation->address);
     free(heap_give(memory_device_heap(allocation->context->device), allocation->address));
     return CUDA_SUCCESS;
 }

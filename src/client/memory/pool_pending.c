@@ -61,7 +61,7 @@ static bool oldest_fence(const struct heap *heap, struct fence *ret_fence, uint6
     return false;
 }
 
-void memory_reclaim(struct heap *heap, bool wait)
+void memory_free_pending(struct heap *heap, bool wait)
 {
     struct pending *pending;
     struct fence fence;
@@ -69,7 +69,7 @@ void memory_reclaim(struct heap *heap, bool wait)
 
     do {
         while ((pending = pop_ready(heap)) != NULL) {
-            ipc_withdraw(pending->address);
+            ipc_withdraw_at(pending->address);
             pool_end_since(heap_give(heap, pending->address), pending->waits);
             free(pending);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks that were freed on a stream, and that earlier work may use until their fence has passed.
- * memory_reclaim() gives those back whose fence has (client_memory.h).
+ * memory_free_pending() gives those back whose fence has (client_memory.h).
  */
 #pragma once
 

@@ -147,7 +147,7 @@ void accounting_usage(const struct session *session, struct server_usage *ret_us
     *ret_usage = (struct server_usage){.launches = launch_count(session)};
     read_sampled(accounting, ret_usage);
     copy_counters(session, &ret_usage->copies, &all);
-    copy_bytes(session, bytes);
+    copy_direction_bytes(session, bytes);
     ret_usage->copied_up = bytes[COPY_UP];
     ret_usage->copied_down = bytes[COPY_DOWN];
     ret_usage->copied_within = bytes[COPY_WITHIN];

@@ -47,7 +47,7 @@ CUresult texture_describe_memory(struct session *session, const char *call,
                                  CUDA_RESOURCE_DESC *ret_resource);
 
 /* Ends an object that is not in the handle table any more. */
-void texture_destroy(struct session *session, struct texture *texture);
+void texture_end(struct session *session, struct texture *texture);
 
 /* ---- the parts of devices and of a session: array_state.c ---- */
 

@@ -96,7 +96,7 @@ static CUresult submit_copy(struct session *session, const CUDA_MEMCPY3D *copy, 
         stream_note_other_work(stream);
         copy_count(session, way_of(session, copy), copy->WidthInBytes * copy->Height * copy->Depth);
     }
-    return stream_end(stream, seq, result);
+    return stream_end_work(stream, seq, result);
 }
 
 CUresult serve_fnArrayCopy(struct session *session, const struct wire_fnArrayCopy *in,

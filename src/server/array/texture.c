@@ -67,7 +67,7 @@ static CUresult add_texture(struct session *session, uint64_t handle, const stru
     session->arrays->textures++;
     result = session_put(session, WIRE_TEXTURE, handle, texture);
     if (result != CUDA_SUCCESS)
-        texture_destroy(session, texture);
+        texture_end(session, texture);
     else
         *ret_object = texture->driver;
     return result;
@@ -207,7 +207,7 @@ CUresult serve_fnMemoryTexture(struct session *session, const struct wire_fnMemo
                           &ret_out->object);
 }
 
-void texture_destroy(struct session *session, struct texture *texture)
+void texture_end(struct session *session, struct texture *texture)
 {
     if (session_enter(session, texture->device) == CUDA_SUCCESS)
         destroy_driver(texture);
@@ -221,6 +221,6 @@ CUresult serve_cuTexObjectDestroy(struct session *session, const struct wire_cuT
                                   struct texture *texture)
 {
     session_remove(session, WIRE_TEXTURE, in->texture);
-    texture_destroy(session, texture);
+    texture_end(session, texture);
     return CUDA_SUCCESS;
 }

@@ -64,7 +64,8 @@ enum copy_way copy_way_of(const struct window *window, uint64_t dst, uint64_t sr
     return to_host ? COPY_DOWN : COPY_UP;
 }
 
-/* Only the session's thread counts, so no atomic addition is needed. Partner: copy_bytes(). */
+/* Only the session's thread counts, so no atomic addition is needed. Partner:
+ * copy_direction_bytes(). */
 static void add_to_counter(atomic_uint_fast64_t *counter, uint64_t amount)
 {
     uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
@@ -94,7 +95,7 @@ CUresult serve_cuMemcpyAsync(struct session *session, const struct wire_cuMemcpy
     if (result == CUDA_SUCCESS)
         result = copy_chunks(session->window, in->dst, in->src, in->ByteCount, hStream->driver);
     count_addresses(hStream, in->dst, in->src, in->ByteCount);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }
 
 CUresult serve_fnCopyUp(struct session *session, const struct wire_fnCopyUp *in,
@@ -127,7 +128,7 @@ CUresult serve_cuMemcpyHtoDAsync_v2(struct session *session,
                                 hStream->driver);
     stream_note_other_work(hStream);
     copy_count(session, COPY_UP, in->data_size);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }
 
 /* The driver checks the pitch of a box of one row, and the height of a single slice, although
@@ -182,7 +183,7 @@ CUresult serve_cuMemcpy3DAsync_v2(struct session *session, const struct wire_cuM
     if (result == CUDA_SUCCESS && in->width && in->height && in->depth)
         result = copy_chunks_box(session->window, &box, hStream->driver);
     count_addresses(hStream, in->dst, in->src, in->width * in->height * in->depth);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }
 
 bool copy_check_memset(struct session *session, const char *call, const struct wire_fnMemset *in)
@@ -211,5 +212,5 @@ CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
     if (result == CUDA_SUCCESS)
         result = copy_chunks_memset(session->window, in, hStream->driver);
     stream_note_other_work(hStream);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }

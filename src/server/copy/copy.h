@@ -40,7 +40,7 @@ void copy_count(struct session *session, enum copy_way way, uint64_t bytes);
 void copy_counters(const struct session *session, uint64_t *ret_count, uint64_t *ret_bytes);
 
 /* From any thread: the bytes that went each way. */
-void copy_bytes(const struct session *session, uint64_t ret_bytes[COPY_WAYS]);
+void copy_direction_bytes(const struct session *session, uint64_t ret_bytes[COPY_WAYS]);
 
 /* ---- the parts of devices and of a session: copy_state.c ---- */
 

@@ -128,5 +128,5 @@ CUresult serve_fnCopyBatch(struct session *session, const struct wire_fnCopyBatc
     if (result == CUDA_SUCCESS)
         result = copy_all(hStream, &batch);
     count_all(hStream, &batch);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }

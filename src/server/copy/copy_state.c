@@ -58,13 +58,13 @@ void copy_counters(const struct session *session, uint64_t *ret_count, uint64_t 
 {
     uint64_t bytes[COPY_WAYS];
 
-    copy_bytes(session, bytes);
+    copy_direction_bytes(session, bytes);
     *ret_count = session->copies->count;
     *ret_bytes = bytes[COPY_UP] + bytes[COPY_DOWN] + bytes[COPY_WITHIN];
 }
 
 /* Partner: copy_count(). */
-void copy_bytes(const struct session *session, uint64_t ret_bytes[COPY_WAYS])
+void copy_direction_bytes(const struct session *session, uint64_t ret_bytes[COPY_WAYS])
 {
     for (unsigned way = 0; way < COPY_WAYS; way++)
         ret_bytes[way] = atomic_load_explicit(&session->copies->bytes[way], memory_order_relaxed);

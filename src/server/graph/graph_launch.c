@@ -106,7 +106,7 @@ CUresult serve_cuGraphUpload(struct session *session, const struct wire_cuGraphU
     (void)in;
     if (result == CUDA_SUCCESS && graph->exec && driver.cuGraphUpload)
         result = driver.cuGraphUpload(graph->exec, hStream->driver);
-    return stream_end(hStream, 0, result);
+    return stream_end_work(hStream, 0, result);
 }
 
 static CUresult launch_graph(const struct graph *graph, struct stream *stream)
@@ -142,5 +142,5 @@ CUresult serve_cuGraphLaunch(struct session *session, const struct wire_cuGraphL
         announce_all(session, graph, hStream);
     if (result == CUDA_SUCCESS)
         result = launch_graph(graph, hStream);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }

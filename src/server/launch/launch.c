@@ -208,7 +208,7 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
         result = launch_begin(session, hStream, &launch, 1, f->uses);
     if (result == CUDA_SUCCESS)
         result = launch_with(&launch, hStream, attributes, count);
-    return stream_end(hStream, 0, result);
+    return stream_end_work(hStream, 0, result);
 }
 
 /* Whether a launch may be set aside if its attributes do not matter: most functions have none of

@@ -59,7 +59,7 @@ static void measure_path(struct stream *stream)
 {
     struct fence_path_probe *probe = &stream->launch->fence_path_probe;
 
-    if (!probe->since || !fence_reached(stream, probe->seq))
+    if (!probe->since || !fence_word_reached(stream, probe->seq))
         return;
     uint64_t took = clock_ns() - probe->since, *known = &probe->took_ns[probe->path];
     *known = *known ? *known - *known / PATH_WEIGHT + took / PATH_WEIGHT : took;
@@ -316,7 +316,7 @@ bool launch_batch_submit(struct session *session)
     else
         session_async_failed(session, "cuLaunchKernelEx", result);
     stream_count_more(batch->stream, count - 1);
-    stream_end(batch->stream, 0, result);
+    stream_end_work(batch->stream, 0, result);
     if (count == 1) {
         batch->stream->launch->lone_work = batch->stream->work;
         count_lone(session, 1);
@@ -340,5 +340,5 @@ CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
     if (session->launch->batch.count == 1)
         count_lone(session, -1); /* it has a fence */
     launch_batch_flush(session);
-    return stream_end(hStream, in->seq, stream_begin_brief(hStream));
+    return stream_end_work(hStream, in->seq, stream_begin_brief(hStream));
 }

@@ -220,7 +220,7 @@ CUresult memory_grant(const struct session *session, unsigned device, uint64_t a
     return driver.cuMemSetAccess(address, size, access, count);
 }
 
-bool memory_reclaim(struct session *session, const struct device *device)
+bool memory_reclaim_unused(struct session *session, const struct device *device)
 {
     const struct server_memory *memory = session->server->memory;
     bool any = false;
@@ -235,7 +235,7 @@ CUresult memory_create(struct session *session, const struct device *device, uin
 {
     CUresult result = driver.cuMemCreate(ret_handle, size, prop, 0);
 
-    if (result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim(session, device))
+    if (result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim_unused(session, device))
         result = driver.cuMemCreate(ret_handle, size, prop, 0);
     return result;
 }
@@ -259,7 +259,7 @@ static CUresult attempt_or_reclaim(struct session *session, const struct device 
 {
     CUresult result = attempt(session, context);
 
-    return result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim(session, device)
+    return result == CUDA_ERROR_OUT_OF_MEMORY && memory_reclaim_unused(session, device)
                ? attempt(session, context)
                : result;
 }

@@ -68,10 +68,10 @@ bool memory_may_export(struct session *session, unsigned device, uint64_t size);
 
 /* The driver has too little memory of the device, whose context is current: frees memory that no
  * client uses, which may wait for all streams. False when there was none. */
-bool memory_reclaim(struct session *session, const struct device *device);
+bool memory_reclaim_unused(struct session *session, const struct device *device);
 
-/* Creates memory of the driver. When a device has too little, it calls memory_reclaim() first.
- * Returns the driver's result. */
+/* Creates memory of the driver. When a device has too little, it calls memory_reclaim_unused()
+ * first. Returns the driver's result. */
 CUresult memory_create(struct session *session, const struct device *device, uint64_t size,
                        const CUmemAllocationProp *prop, CUmemGenericAllocationHandle *ret_handle);
 
@@ -79,9 +79,9 @@ CUresult memory_create(struct session *session, const struct device *device, uin
 typedef CUresult memory_attempt(struct session *session, void *context);
 
 /* Makes an attempt in the context of the device, which needs about `size` bytes. When the device
- * has too little, it calls memory_reclaim(), and then other clients may have to give memory up, for
- * which this may wait. The client's own memory may leave and return meanwhile. For a call of the
- * client that has changed nothing yet. Returns the last result. */
+ * has too little, it calls memory_reclaim_unused(), and then other clients may have to give memory
+ * up, for which this may wait. The client's own memory may leave and return meanwhile. For a call
+ * of the client that has changed nothing yet. Returns the last result. */
 CUresult memory_attempt_with_room(struct session *session, const struct device *device,
                                   uint64_t size, memory_attempt *attempt, void *context);
 
@@ -140,7 +140,7 @@ uint64_t memory_refusals(const struct session *session);
 
 /* ---- the parts of the server and of a session: memory_state.c ---- */
 
-/* As memory_reclaim(), for one kind of memory. */
+/* As memory_reclaim_unused(), for one kind of memory. */
 typedef bool memory_reclaimer(struct session *session, const struct device *device);
 
 /* Whether a stream of the client waits for a value in [address, address + size). */
@@ -160,7 +160,8 @@ int server_memory_init(struct server *server, const struct page_lock_options *op
 void server_memory_load_kernels(struct server *server);
 void server_memory_fini(struct server *server);
 
-/* Adds one of at most MEMORY_RECLAIMERS functions for memory_reclaim(). Before there are sessions.
+/* Adds one of at most MEMORY_RECLAIMERS functions for memory_reclaim_unused(). Before there are
+ * sessions.
  */
 #define MEMORY_RECLAIMERS 3u
 void memory_add_reclaimer(struct server *server, memory_reclaimer *reclaim);

@@ -75,7 +75,7 @@ CUresult library_compile(const struct library *library, struct session *session,
     if (result != CUDA_SUCCESS || !image_is_ptx(library->code.bytes, library->code.size))
         return result;
     result = get_module(library->driver, session, device);
-    return result == CUDA_ERROR_OUT_OF_MEMORY && session && memory_reclaim(session, device)
+    return result == CUDA_ERROR_OUT_OF_MEMORY && session && memory_reclaim_unused(session, device)
                ? get_module(library->driver, session, device)
                : result;
 }

@@ -83,7 +83,7 @@ static void destroy_object(void *context, uint64_t handle, void *object)
         array_unref(session, object);
         break;
     case WIRE_TEXTURE:
-        texture_destroy(session, object);
+        texture_end(session, object);
         break;
     case WIRE_LINK:
         link_destroy(session, object);

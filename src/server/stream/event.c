@@ -96,7 +96,7 @@ CUresult serve_cuEventRecordWithFlags(struct session *session,
 
     if (result == CUDA_SUCCESS)
         result = record(hEvent, hStream);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }
 
 CUresult serve_cuStreamWaitEvent(struct session *session, const struct wire_cuStreamWaitEvent *in,
@@ -108,7 +108,7 @@ CUresult serve_cuStreamWaitEvent(struct session *session, const struct wire_cuSt
     if (result == CUDA_SUCCESS)
         result = awaited ? driver.cuStreamWaitEvent(hStream->driver, awaited, 0)
                          : CUDA_ERROR_INVALID_HANDLE;
-    return stream_end(hStream, 0, result);
+    return stream_end_work(hStream, 0, result);
 }
 
 CUresult serve_cuEventElapsedTime_v2(struct session *session,

@@ -80,7 +80,7 @@ CUresult fence_write(struct stream *stream, uint32_t seq)
     return driver.cuStreamWriteValue32_v2(stream->driver, (uintptr_t)stream->fence, seq, 0);
 }
 
-bool fence_reached(const struct stream *stream, uint32_t seq)
+bool fence_word_reached(const struct stream *stream, uint32_t seq)
 {
     return (int32_t)(fence_value(stream) - seq) >= 0;
 }
@@ -94,7 +94,7 @@ static void CUDA_CB wake_sleepers(void *word)
 
 CUresult serve_fnWake(struct session *session, const struct wire_fnWake *in, struct stream *hStream)
 {
-    if (fence_reached(hStream, in->seq)) {
+    if (fence_word_reached(hStream, in->seq)) {
         futex_wake(hStream->fence, INT_MAX);
         return CUDA_SUCCESS;
     }

@@ -32,7 +32,7 @@ uint32_t fence_value(const struct stream *stream);
 void fence_write_now(const struct stream *stream, uint32_t seq);
 
 /* From any thread: whether `seq` or a later number has been written to the stream's word. */
-bool fence_reached(const struct stream *stream, uint32_t seq);
+bool fence_word_reached(const struct stream *stream, uint32_t seq);
 
 /* From any thread: whether a stream, or any stream of the client, may have work on the GPU that is
  * not done. */

@@ -25,7 +25,7 @@ static bool is_waiting_for_host(const struct stream *stream)
 {
     const struct session *session = stream->session;
 
-    return stream->waits_for_host && fence_reached(stream, stream->host_wait_fence) &&
+    return stream->waits_for_host && fence_word_reached(stream, stream->host_wait_fence) &&
            (int32_t)(host_wait_word_load(session, stream->host_wait_word) - stream->host_wait_seq) <
                0;
 }
@@ -113,13 +113,13 @@ CUresult serve_cuLaunchHostFunc(struct session *session, const struct wire_cuLau
     if (in->host_wait_word >= GPU_REGION_HOST_WAITS) {
         session_log_error(session, "cuLaunchHostFunc: host-wait word %u, there are %u",
                           in->host_wait_word, GPU_REGION_HOST_WAITS);
-        return stream_end(hStream, in->seq, CUDA_ERROR_INVALID_VALUE);
+        return stream_end_work(hStream, in->seq, CUDA_ERROR_INVALID_VALUE);
     }
     throttle(hStream);
     CUresult result = stream_begin_brief(hStream);
     if (result == CUDA_SUCCESS)
         result = wait_for_host(hStream, in);
-    return stream_end(hStream, result == CUDA_SUCCESS ? 0 : in->seq, result);
+    return stream_end_work(hStream, result == CUDA_SUCCESS ? 0 : in->seq, result);
 }
 
 static bool check_word(struct session *session, const char *call, uint64_t address, unsigned size)
@@ -141,7 +141,7 @@ CUresult serve_cuStreamWriteValue32_v2(struct session *session,
         result = stream_begin_brief(hStream);
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWriteValue32_v2(hStream->driver, in->addr, in->value, in->flags);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }
 
 CUresult serve_cuStreamWriteValue64_v2(struct session *session,
@@ -156,7 +156,7 @@ CUresult serve_cuStreamWriteValue64_v2(struct session *session,
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWriteValue64_v2(hStream->driver, in->addr, in->value, in->flags);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }
 
 CUresult serve_cuStreamWaitValue32_v2(struct session *session,
@@ -174,7 +174,7 @@ CUresult serve_cuStreamWaitValue32_v2(struct session *session,
         result = wait_for_value(hStream, in->addr, in->value, in->flags);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventRecord(wait->passed, hStream->driver);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }
 
 static CUresult wait_for_wide_value(const struct stream *stream,
@@ -207,5 +207,5 @@ CUresult serve_cuStreamWaitValue64_v2(struct session *session,
         result = wait_for_wide_value(hStream, in);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventRecord(wait->passed, hStream->driver);
-    return stream_end(hStream, in->seq, result);
+    return stream_end_work(hStream, in->seq, result);
 }

@@ -35,7 +35,7 @@ static bool is_reached(struct stream *stream)
 
     if (place == PLACE_NONE)
         return true;
-    if (place == PLACE_OPEN ? !is_idle(stream) : !fence_reached(stream, (uint32_t)place))
+    if (place == PLACE_OPEN ? !is_idle(stream) : !fence_word_reached(stream, (uint32_t)place))
         return false;
     stream->print_checkpoint = PLACE_NONE;
     return true;

@@ -25,7 +25,7 @@ CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fen
     return result != CUDA_SUCCESS ? result : fenced;
 }
 
-CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result)
+CUresult stream_end_work(struct stream *stream, uint32_t seq, CUresult result)
 {
     return stream_end_by(stream, seq, result, fence_write);
 }

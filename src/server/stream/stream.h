@@ -56,7 +56,7 @@ struct stream {
     uint32_t watched_fence, watched_rounds; /* the watchdog's: long_work_watch.c */
 };
 
-/* Beyond the one submission that stream_end() counts, `count` more were given. */
+/* Beyond the one submission that stream_end_work() counts, `count` more were given. */
 static inline void stream_count_more(struct stream *stream, unsigned count)
 {
     stream->flow.control.left -= (int32_t)count;
@@ -64,7 +64,7 @@ static inline void stream_count_more(struct stream *stream, unsigned count)
 
 /* After that work: writes the fence `seq`, also behind work that failed, for a thread may wait for
  * it; 0 = the work has no fence. Returns `result`, or the fence's own failure. */
-CUresult stream_end(struct stream *stream, uint32_t seq, CUresult result);
+CUresult stream_end_work(struct stream *stream, uint32_t seq, CUresult result);
 
 /* The same with another function to write the fence. */
 typedef CUresult fence_writer(struct stream *stream, uint32_t seq);

@@ -82,7 +82,7 @@ static CUresult enter_context(const struct stream *stream)
                           : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* A fault may be noticed before stream_end(), so the work is announced here. */
+/* A fault may be noticed before stream_end_work(), so the work is announced here. */
 CUresult stream_begin_brief(struct stream *stream)
 {
     CUresult result = enter_context(stream);

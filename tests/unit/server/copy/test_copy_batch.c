@@ -81,7 +81,7 @@ static void one_launch_makes_them_all(void **state)
     assert_int_equal(copy(fixture, host + 1, VARIABLE + 1, 17), CUDA_SUCCESS);
     assert_string_equal(fake_trace(), BY_KERNEL);
     copy_counters(fixture->session, &count, &bytes);
-    copy_bytes(fixture->session, ways);
+    copy_direction_bytes(fixture->session, ways);
     assert_int_equal(count, 2);
     assert_int_equal(bytes, 20);
 }

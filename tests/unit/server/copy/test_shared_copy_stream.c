@@ -76,7 +76,7 @@ static void not_before_other_work_is_done(void **state)
 {
     struct stream *stream = stream_of(*state, 1);
 
-    stream_end(stream, 0, stream_begin_brief(stream));
+    stream_end_work(stream, 0, stream_begin_brief(stream));
     assert_string_equal(copy_up(*state, 4096, 1), "copy s1 4096; write s1 1; ");
 }
 

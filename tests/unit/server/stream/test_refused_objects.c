@@ -101,7 +101,8 @@ static void a_refused_stream_writes_its_fences(void **state)
     assert_non_null(stream);
     assert_null(stream->driver);
     assert_int_equal(quota_held(fixture->session, QUOTA_STREAMS), 4);
-    assert_int_equal(stream_end(stream, 5, stream_begin_brief(stream)), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(stream_end_work(stream, 5, stream_begin_brief(stream)),
+                     CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(*window_fence(&fixture->window, 7), 5);
     const struct wire_cuStreamDestroy_v2 in = {.hStream = fixture_handle(WIRE_STREAM, 7)};
     assert_int_equal(serve_cuStreamDestroy_v2(fixture->session, &in, stream), CUDA_SUCCESS);

@@ -10,7 +10,7 @@
 
 static void work(struct stream *stream)
 {
-    assert_int_equal(stream_end(stream, 0, stream_begin_brief(stream)), CUDA_SUCCESS);
+    assert_int_equal(stream_end_work(stream, 0, stream_begin_brief(stream)), CUDA_SUCCESS);
 }
 
 static void one_stream_costs_nothing(void **state)
@@ -148,7 +148,8 @@ static void refused_stream_writes_its_fences(void **state)
     struct stream *stream = fixture_stream(fixture, 7, 0);
     assert_non_null(stream);
     assert_null(stream->driver);
-    assert_int_equal(stream_end(stream, 5, stream_begin_brief(stream)), CUDA_ERROR_INVALID_HANDLE);
+    assert_int_equal(stream_end_work(stream, 5, stream_begin_brief(stream)),
+                     CUDA_ERROR_INVALID_HANDLE);
     assert_int_equal(*window_fence(&fixture->window, 7), 5);
 }
 
@@ -158,7 +159,8 @@ static void failed_work_writes_its_fence(void **state)
     struct stream *stream = fixture_stream(fixture, 1, 0);
 
     fake_trace();
-    assert_int_equal(stream_end(stream, 9, CUDA_ERROR_INVALID_VALUE), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(stream_end_work(stream, 9, CUDA_ERROR_INVALID_VALUE),
+                     CUDA_ERROR_INVALID_VALUE);
     assert_string_equal(fake_trace(), "write s1 9; ");
 }
 

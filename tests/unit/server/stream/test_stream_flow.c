@@ -63,7 +63,7 @@ static int32_t give(struct stream *stream, unsigned count)
         assert_int_equal(stream_begin_work(stream), CUDA_SUCCESS);
         if (stream->flow.control.in_flight > most)
             most = stream->flow.control.in_flight;
-        stream_end(stream, 0, CUDA_SUCCESS);
+        stream_end_work(stream, 0, CUDA_SUCCESS);
     }
     return most;
 }
@@ -197,7 +197,7 @@ static void a_stream_that_is_idle_each_time_costs_nothing(void **state)
 
     for (uint32_t seq = 1; seq < 100; seq++) {
         assert_int_equal(stream_begin_work(stream), CUDA_SUCCESS);
-        stream_end(stream, seq, CUDA_SUCCESS);
+        stream_end_work(stream, seq, CUDA_SUCCESS);
         *window_fence(&fixture->window, 1) = seq;
     }
     assert_int_equal(gpu.events, 0);
