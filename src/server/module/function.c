@@ -129,7 +129,7 @@ CUresult serve_fnFunctionEnter(struct session *session, const struct wire_fnFunc
     return result != CUDA_SUCCESS ? result : enter_function(session, library, in->f, known);
 }
 
-void function_remove(struct session *session, struct function *function)
+void function_end(struct session *session, struct function *function)
 {
     list_remove(&function->link);
     session_remove(session, WIRE_FUNCTION, function->handle);

@@ -65,4 +65,4 @@ static inline void function_note_uses(struct session *session, const struct func
 }
 
 /* Removes it from its module and from the handle table, and frees it. */
-void function_remove(struct session *session, struct function *function);
+void function_end(struct session *session, struct function *function);

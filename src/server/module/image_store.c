@@ -93,7 +93,7 @@ static bool map_bytes(struct stored_image *image, int *fd)
     return true;
 }
 
-static CUresult copy_direction_bytes(struct stored_image *image, int fd)
+static CUresult read_bytes(struct stored_image *image, int fd)
 {
     char *bytes = malloc(image->size + 1);
 
@@ -133,7 +133,7 @@ static CUresult stored_image_create(struct image_store *store, int fd, uint64_t 
         (struct stored_image){.store = store, .size = size, .fd = -1, .owner = owner, .users = 1};
     list_init(&image->link);
     if (!map_bytes(image, &file))
-        result = copy_direction_bytes(image, file);
+        result = read_bytes(image, file);
     if (result != CUDA_SUCCESS) {
         stored_image_destroy(image);
         return result;

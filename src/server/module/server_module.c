@@ -206,7 +206,7 @@ void module_destroy(struct session *session, struct module *module)
     list_for_each (struct module_observer, observer, &session->server->modules->observers, link)
         observer->forget(session, module);
     list_for_each_safe (struct function, function, &module->functions, link)
-        function_remove(session, function);
+        function_end(session, function);
     module_cache_park(server_module_cache(session->server), module->cached,
                       &session->modules->parked[module->device->ordinal]);
     memory_refund(session, (unsigned)module->device->ordinal, module->charged);

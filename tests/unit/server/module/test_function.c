@@ -50,7 +50,7 @@ static int teardown(void **state)
 
     for (int i = 0; i < 2; i++) {
         list_for_each_safe (struct function, function, &modules[i].functions, link)
-            function_remove(fixture->session, function);
+            function_end(fixture->session, function);
         module_cache_put(server_module_cache(&fixture->server), modules[i].cached);
     }
     return fixture_teardown(state);
