@@ -76,9 +76,7 @@ class Checkpoint(test_suspend.MovedMemory):
         self.checkpoint(probe, place, "--stop")
         self.kill_server()
         self.assertEqual(other.ask("work 1 5"), FINE, other.said() + self.logs())
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
-        asker.start()
+        asker, answers = probe.ask_later("check")
         wait_until(lambda: (self.row(probe) or {}).get("suspended"), "the move")
         self.fine("restore", place)
         asker.join(TIMEOUT)
@@ -392,9 +390,7 @@ class CudaCheckpoint(test_suspend.MovedMemory):
             self.act(probe, "--action", "restore")
             self.is_in(probe, "locked")
             self.assertEqual(self.memory(probe), (used, 0))
-            answers = []
-            asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
-            asker.start()
+            asker, answers = probe.ask_later("check")
             wait_until(lambda: self.row(probe)["usage"]["queue_bytes"] > 0, "a call that waits")
             self.assertEqual(answers, [])
             self.act(probe, "--action", "unlock")

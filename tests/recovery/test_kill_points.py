@@ -140,9 +140,7 @@ class KillPoints(KillPointsTestCase, test_suspend.MovedMemory):
 
     def answer(self):
         """An order that goes on may suspend it at any time."""
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(self.program.ask("check")))
-        asker.start()
+        asker, answers = self.program.ask_later("check")
         while asker.is_alive():
             self.order("resume", self.program.process.pid)
             asker.join(0.2)

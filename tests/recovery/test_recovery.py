@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -52,6 +53,13 @@ class Probe:
     def ask(self, word):
         self.tell(word)
         return self.receive(word.split()[0])
+
+    def ask_later(self, word):
+        """Asks in a thread of its own. Returns that thread, and the list that gets the answer."""
+        answers = []
+        asker = threading.Thread(target=lambda: answers.append(self.ask(word)))
+        asker.start()
+        return asker, answers
 
     def said(self):
         with open(self.log.name) as log:

@@ -63,9 +63,7 @@ class MovedMemory(test_recovery.TestCase):
         self.fine("suspend", "--to", self.directory(), probe.process.pid)
 
     def check_resumed(self, probe, word="check"):
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask(word)))
-        asker.start()
+        asker, answers = probe.ask_later(word)
         wait_until(lambda: answers or (self.row(probe) or {}).get("suspended"), "an answer")
         if not answers:
             self.order("resume", probe.process.pid)
@@ -194,9 +192,7 @@ class FullDevice(MovedMemory):
         self.assertEqual(first.ask("hold 56 1"), FINE)
         self.fine("evict", first.process.pid)
         self.assertEqual(second.ask("hold 56 2"), FINE, self.logs())
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(first.ask("check")))
-        asker.start()
+        asker, answers = first.ask_later("check")
         wait_until(lambda: "is not resumed" in self.logs(), "a return without memory")
         self.assertEqual(answers, [])
         self.assertTrue(self.row(first)["evicted"])
@@ -253,9 +249,7 @@ class Suspend(MovedMemory):
     def test_a_call_waits_until_the_program_is_resumed(self):
         probe = self.probes(1)[0]
         self.suspend(probe)
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask("round")))
-        asker.start()
+        asker, answers = probe.ask_later("round")
         wait_until(lambda: self.waits_for_server(probe), "a call of the suspended program")
         self.assertEqual(answers, [])
         self.resume(probe)
@@ -289,9 +283,7 @@ class Suspend(MovedMemory):
         probe = self.probes(1)[0]
         self.fine("evict", probe.process.pid)
         self.suspend(probe)
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask("round")))
-        asker.start()
+        asker, answers = probe.ask_later("round")
         wait_until(lambda: self.waits_for_server(probe), "a call of the suspended program")
         self.assertEqual(answers, [])
         self.fine("evict", probe.process.pid)
@@ -395,9 +387,7 @@ class Suspend(MovedMemory):
         self.suspend_to_file(probe)
         self.kill_server()
         self.assertEqual(other.ask("round"), FINE)
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask("check")))
-        asker.start()
+        asker, answers = probe.ask_later("check")
         for _ in range(2):
             wait_until(lambda: (self.row(probe) or {}).get("suspended"), "the move")
             self.assertGreaterEqual(self.memory(probe)[1], 20 << 20)
@@ -419,9 +409,7 @@ class Suspend(MovedMemory):
         self.suspend_to_file(probe)
         self.kill_server()
         self.assertEqual(other.ask("round"), FINE)
-        answers = []
-        asker = threading.Thread(target=lambda: answers.append(probe.ask("round")))
-        asker.start()
+        asker, answers = probe.ask_later("round")
         wait_until(lambda: (self.row(probe) or {}).get("suspended"), "the move")
         self.resume(probe)
         asker.join(TIMEOUT)
