@@ -82,7 +82,6 @@ static int init_copies(struct server *server)
 static int init_launch(struct server *server)
 {
     const struct launch_options options = {
-        .keeps_graphs = switch_is_on("FUNNEL_KEPT_GRAPHS"),
         .no_batching = feature_is_off(FEATURE_LAUNCH_BATCHING),
         .no_fence_kernel = feature_is_off(FEATURE_FENCE_KERNEL),
         .no_fence_counter = feature_is_off(FEATURE_FENCE_COUNTER),

@@ -13,29 +13,20 @@
 /* Two blocks are full then, and a client takes one to five slots for each of its streams. */
 #define RESERVED 96u
 #define UNCOUNTED 16u
-
-/* Where more than what is needed was wanted, so that clients pause once and not again soon. Sixteen
- * trainings want some 200 graphs. */
-#define SURPLUS (2 * RESERVED)
 #define LOW (RESERVED / 2)
 
-/* For what cannot do without, until more is reserved. */
-#define NEEDED (LOW / 2)
-
 struct capacity {
-    atomic_int small;          /* slots for what takes one */
-    atomic_int large;          /* slots that large graphs had */
-    atomic_bool lacks_surplus; /* a caller has wanted more than what is needed */
-    atomic_bool is_exhausted;  /* the last refill has found nothing */
+    atomic_int small; /* slots for what takes one */
+    atomic_int large; /* slots that large graphs had */
 };
 
-/* For so many slots, at most SURPLUS. Returns how many could be created at once. */
-static unsigned fill_blocks(unsigned slots)
+/* Returns how many could be created at once. */
+static unsigned fill_blocks(void)
 {
-    CUstream streams[SURPLUS + UNCOUNTED];
+    CUstream streams[RESERVED + UNCOUNTED];
     unsigned count = 0;
 
-    while (count < slots + UNCOUNTED &&
+    while (count < RESERVED + UNCOUNTED &&
            driver.cuStreamCreateWithPriority(&streams[count], CU_STREAM_NON_BLOCKING, 0) ==
                CUDA_SUCCESS)
         count++;
@@ -46,7 +37,7 @@ static unsigned fill_blocks(unsigned slots)
 
 void capacity_prepare(void)
 {
-    fill_blocks(RESERVED);
+    fill_blocks();
 }
 
 struct capacity *capacity_create(void)
@@ -69,29 +60,16 @@ static atomic_int *slots_left(const struct device *device, unsigned slots)
 }
 
 /* Numbers that order nothing: relaxed, here and below. */
-static bool take(atomic_int *left, unsigned slots, unsigned rest)
+bool capacity_take(const struct device *device, unsigned slots)
 {
+    atomic_int *left = slots_left(device, slots);
     int there = atomic_load_explicit(left, memory_order_relaxed);
 
-    while (there >= (int)(slots + rest))
+    while (there >= (int)slots)
         if (atomic_compare_exchange_weak_explicit(left, &there, there - (int)slots,
                                                   memory_order_relaxed, memory_order_relaxed))
             return true;
     return false;
-}
-
-bool capacity_take(const struct device *device, unsigned slots)
-{
-    return take(slots_left(device, slots), slots, 0);
-}
-
-bool capacity_take_surplus(const struct device *device, unsigned slots)
-{
-    bool taken = take(slots_left(device, slots), slots, NEEDED);
-
-    if (!taken && !atomic_load_explicit(&device->capacity->is_exhausted, memory_order_relaxed))
-        atomic_store_explicit(&device->capacity->lacks_surplus, true, memory_order_relaxed);
-    return taken;
 }
 
 void capacity_give(const struct device *device, unsigned slots)
@@ -101,10 +79,7 @@ void capacity_give(const struct device *device, unsigned slots)
 
 bool capacity_is_low(const struct device *device)
 {
-    const struct capacity *capacity = device->capacity;
-
-    return atomic_load_explicit(&capacity->small, memory_order_relaxed) < (int)LOW ||
-           atomic_load_explicit(&capacity->lacks_surplus, memory_order_relaxed);
+    return atomic_load_explicit(&device->capacity->small, memory_order_relaxed) < (int)LOW;
 }
 
 /* What others take meanwhile is subtracted as ever. */
@@ -112,13 +87,8 @@ void capacity_refill(const struct device *device)
 {
     atomic_int *small = &device->capacity->small;
     int before = atomic_load_explicit(small, memory_order_relaxed);
+    int more = (int)fill_blocks() - before;
 
-    bool lacks_surplus =
-        atomic_exchange_explicit(&device->capacity->lacks_surplus, false, memory_order_relaxed);
-
-    int more = (int)fill_blocks(lacks_surplus ? SURPLUS : RESERVED) - before;
-
-    atomic_store_explicit(&device->capacity->is_exhausted, more <= 0, memory_order_relaxed);
     if (more > 0)
         atomic_fetch_add_explicit(small, more, memory_order_relaxed);
 }

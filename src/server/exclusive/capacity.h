@@ -29,9 +29,6 @@ void capacity_destroy(struct capacity *capacity);
 /* From any thread: takes slots for something that is about to be created, where there are enough.
  */
 bool capacity_take(const struct device *device, unsigned slots);
-/* The same for something that its owner can do without: some slots are left to others. Where they
- * are too few, the capacity is low. */
-bool capacity_take_surplus(const struct device *device, unsigned slots);
 /* Something is destroyed that had so many slots. */
 void capacity_give(const struct device *device, unsigned slots);
 

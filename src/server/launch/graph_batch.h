@@ -50,6 +50,4 @@ bool graph_batch_set(struct graph_batch *batch, const struct launch *launches);
 /* Whether the driver has taken it. */
 bool graph_batch_launch(const struct graph_batch *batch, CUstream stream);
 
-unsigned graph_batch_length(const struct graph_batch *batch);
-
 bool graph_batch_uses(const struct graph_batch *batch, const struct module *module);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph batches of one stream. For some lengths there is one whose nodes are set to whatever
- * launches come. Others, of any length, are kept for sequences that come again and again. A batch
- * is created when it is wanted repeatedly, because that takes as long as a hundred launches. All
- * functions are the session thread's.
+ * launches come. It is created when it is wanted repeatedly, because that takes as long as a
+ * hundred launches. All functions are the session thread's.
  */
 #pragma once
 
 #include "graph_batch.h"
-#include "kept_batches.h"
 
 #define GRAPH_BATCH_MAX 16u
 
@@ -17,27 +15,20 @@
 #define GRAPH_BATCH_FENCED GRAPH_BATCH_QUEUED_KINDS
 #define GRAPH_BATCH_KINDS (GRAPH_BATCH_QUEUED_KINDS + 1)
 
-/* How many batches the streams of a session keep together. */
-#define GRAPH_BATCHES_KEPT_MAX 48u
-
 struct device;
 
 struct graph_batches {
     const struct device *device;
     struct graph_batch *batch[GRAPH_BATCH_KINDS];
-    uint64_t key[GRAPH_BATCH_KINDS]; /* of the sequence that the batch was set to last */
     unsigned wanted[GRAPH_BATCH_KINDS];
-    struct kept_batches kept;
-    unsigned *kept_count; /* of all streams of the session; NULL: batches are not kept */
     struct node_priorities priorities;
     bool unavailable; /* the driver has no graph batches for this stream */
 };
 
 /* Launches the first of `count` kernels as one batch. Returns how many, or 0 when they have to be
- * launched one by one. `is_whole`: they are all that wait together, and so they may come together
- * again. The caller has called stream_begin_brief(). */
+ * launched one by one. The caller has called stream_begin_brief(). */
 unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
-                              const struct launch *launches, unsigned count, bool is_whole);
+                              const struct launch *launches, unsigned count);
 
 /* Launches a kernel, and behind it the one that writes its fence, by one call of the driver. False
  * when that needs two calls. */

@@ -50,38 +50,6 @@ static bool attribute_is_hint(const CUlaunchAttribute *attribute)
     }
 }
 
-/* cuBLAS names some attributes with the value that a launch has without them. */
-static bool attribute_is_default(const CUlaunchAttribute *attribute)
-{
-    switch (attribute->id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-        return !attribute->value.cooperative;
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-        return !attribute->value.programmaticStreamSerializationAllowed;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return attribute->value.clusterSchedulingPolicyPreference ==
-               CU_CLUSTER_SCHEDULING_POLICY_DEFAULT;
-    default:
-        return attribute_is_hint(attribute);
-    }
-}
-
-/* Whether the launch is the same without its attributes. */
-static bool attributes_are_default(const struct wire_cuLaunchKernelEx *in)
-{
-    unsigned count = in->attributes_size / sizeof(CUlaunchAttribute);
-    bool all = in->attributes_size % sizeof(CUlaunchAttribute) == 0 &&
-               count <= LAUNCH_ATTRIBUTES_OFFERED_MAX;
-
-    for (unsigned i = 0; all && i < count; i++) {
-        CUlaunchAttribute attribute;
-
-        memcpy(&attribute, (const CUlaunchAttribute *)in->attributes + i, sizeof(attribute));
-        all = attribute_is_default(&attribute);
-    }
-    return all;
-}
-
 static unsigned add_own(const struct function *function, CUlaunchAttribute *attributes,
                         unsigned count)
 {
@@ -211,35 +179,19 @@ static CUresult launch_now(struct session *session, const struct wire_cuLaunchKe
     return stream_end_work(hStream, 0, result);
 }
 
-/* Whether a launch may be set aside if its attributes do not matter: most functions have none of
- * their own. */
+/* Whether a launch may be set aside: most launches have no attributes, and most functions have none
+ * of their own. */
 static bool is_plain(const struct session *session, const struct wire_cuLaunchKernelEx *in,
                      const struct function *function)
 {
-    const struct server_launch *launch = session->server->launch;
-
-    return !launch->no_batching && !function->has_own_attributes &&
-           in->params_size >= function->params_size && in->params_size <= launch->params_max;
-}
-
-/* Apart, so that launches without attributes save no registers for it. */
-static __attribute__((noinline)) CUresult serve_attributes(struct session *session,
-                                                           const struct wire_cuLaunchKernelEx *in,
-                                                           struct function *f,
-                                                           struct stream *hStream)
-{
-    if (!is_plain(session, in, f) || !session->server->launch->keeps_graphs ||
-        !attributes_are_default(in))
-        return launch_now(session, in, f, hStream);
-    launch_batch_add(session, in, f, hStream);
-    return CUDA_SUCCESS;
+    return !session->server->launch->no_batching && !in->attributes_size &&
+           !function->has_own_attributes && in->params_size >= function->params_size &&
+           in->params_size <= LAUNCH_BATCH_PARAMS_MAX;
 }
 
 CUresult serve_cuLaunchKernelEx(struct session *session, const struct wire_cuLaunchKernelEx *in,
                                 struct function *f, struct stream *hStream)
 {
-    if (in->attributes_size)
-        return serve_attributes(session, in, f, hStream);
     if (!is_plain(session, in, f))
         return launch_now(session, in, f, hStream);
     launch_batch_add(session, in, f, hStream);

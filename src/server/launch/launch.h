@@ -31,9 +31,8 @@ static inline void launch_read(struct launch *launch, const struct wire_cuLaunch
     launch->urgent = false;
 }
 
-/* What the environment switches on and off. */
+/* What FUNNEL_OFF switches off. */
 struct launch_options {
-    bool keeps_graphs;     /* FUNNEL_KEPT_GRAPHS */
     bool no_batching;      /* FUNNEL_OFF=launch-batching */
     bool no_fence_kernel;  /* FUNNEL_OFF=fence-kernel */
     bool no_fence_counter; /* FUNNEL_OFF=fence-counter */

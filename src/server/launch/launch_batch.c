@@ -29,21 +29,6 @@
 #define FENCE_TRUST_MAX 8
 #define FENCE_TRUST_LOST 16
 
-/* Rows of so many launches are gathered: fewer are seldom repeated, and a program may compute while
- * their kernels run. */
-#define GATHERED_ROW 8u
-
-/* A program that has made no launch for this time computes, or waits for something else. */
-#define GATHERED_NS (300 * NS_PER_US)
-
-/* Launches that come slowly are held for so long at most: the GPU may have nothing else to do. */
-#define HELD_NS (1 * NS_PER_MS)
-
-/* One part in so many of `in_a_row` is replaced by a shorter row, and this is its most: a program
- * that waits for single launches is noticed after a few of them. */
-#define ROW_WEIGHT 4u
-#define ROW_MAX 64u
-
 /* How often the path that seems slower is taken, to measure it again. */
 #define PATH_PROBED_EVERY 64u
 
@@ -78,37 +63,14 @@ static void choose_path(struct stream *stream)
     probe->path = kernel ? FENCE_BY_KERNEL : FENCE_BY_DRIVER;
 }
 
-/* Where graphs are kept, a worker begins each of them a multiple of GRAPH_BATCH_MAX launches after
- * the row's begin, even if the program has paused in between. */
-static unsigned most_of(const struct launch_batch *batch, const struct stream *stream)
-{
-    unsigned most = (unsigned)stream->flow.control.batch;
-    unsigned aligned = GRAPH_BATCH_MAX - batch->place % GRAPH_BATCH_MAX;
-    bool aligns = stream->launch->graph_batches.kept_count && stream->session->pooled;
-
-    return aligns && aligned < most ? aligned : most;
-}
-
 static __attribute__((noinline)) void begin_batch(struct launch_batch *batch, struct stream *stream)
 {
-    batch->most = most_of(batch, stream);
+    batch->most = (unsigned)stream->flow.control.batch;
     batch->uses = 0;
-    batch->gathered = 0;
     choose_path(stream);
 }
 
 _Static_assert(FLOW_BATCH_MAX == GRAPH_BATCH_MAX, "a batch has room for all");
-
-/* A launch for another stream is another command for those that were set aside. Apart, so that
- * most launches save no registers for it. */
-static __attribute__((noinline)) void submit_before(struct session *session,
-                                                    const struct stream *stream)
-{
-    if (session->launch->batch.stream == stream)
-        launch_batch_submit(session);
-    else
-        launch_batch_flush(session);
-}
 
 void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelEx *in,
                       struct function *function, struct stream *stream)
@@ -116,7 +78,7 @@ void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelE
     struct launch_batch *batch = &session->launch->batch;
 
     if (batch->count == batch->most || batch->stream != stream)
-        submit_before(session, stream);
+        launch_batch_flush(session);
     if (!batch->count)
         begin_batch(batch, stream);
     struct launch *launch = &batch->launches[batch->count];
@@ -152,7 +114,7 @@ static void launch_all(struct session *session, struct stream *stream,
         unsigned batched =
             alone ? 0
                   : graph_batches_launch(&stream->launch->graph_batches, stream->driver,
-                                         &launches[done], count - done, !done);
+                                         &launches[done], count - done);
         if (!batched)
             launch_alone(session, stream, &launches[done++]);
         done += batched;
@@ -210,21 +172,6 @@ static bool launch_fenced(struct session *session, struct stream *stream,
            fence_kernel_behind(stream, launch, seq);
 }
 
-/* Less after a short row, but not at once: rows of a step differ. */
-static void learn_row(struct launch_batch *batch, unsigned row)
-{
-    if (row >= batch->in_a_row)
-        batch->in_a_row = row < ROW_MAX ? row : ROW_MAX;
-    else
-        batch->in_a_row -= (batch->in_a_row - row + ROW_WEIGHT - 1) / ROW_WEIGHT;
-}
-
-static void end_row(struct launch_batch *batch)
-{
-    learn_row(batch, batch->place);
-    batch->place = 0;
-}
-
 /* Makes the launch that was set aside together with its fence: false when there is no such launch,
  * or when that needs two calls. */
 static bool launch_with_fence(struct session *session, struct stream *stream, uint32_t seq)
@@ -245,8 +192,6 @@ static bool launch_with_fence(struct session *session, struct stream *stream, ui
         return false;
     stream->launch->fence_path_probe.since = now;
     batch->count = 0;
-    batch->place++;
-    end_row(batch);
     launch_record(session, 1, launch->function->handle, launch->function->name);
     stream->work++;
     stream_count_more(stream, 1);
@@ -263,40 +208,12 @@ static void count_lone(struct session *session, int change)
     atomic_store_explicit(&launch->lone, so_far + (uint_fast64_t)change, memory_order_relaxed);
 }
 
-bool launch_batches_are_kept(const struct server *server)
-{
-    return !server->launch->no_batching && server->launch->keeps_graphs;
-}
-
 bool launch_batch_is_pending(const struct session *session)
 {
     return session->launch->batch.count > 0;
 }
 
-static bool keeps_graphs(const struct stream *stream)
-{
-    const struct graph_batches *batches = &stream->launch->graph_batches;
-
-    return batches->kept_count && !batches->unavailable && !stream_is_confined(stream);
-}
-
-bool launch_batch_gathers(struct session *session, uint64_t now)
-{
-    struct launch_batch *batch = &session->launch->batch;
-
-    if (!batch->count || batch->count >= batch->most || batch->in_a_row < GATHERED_ROW ||
-        !keeps_graphs(batch->stream))
-        return false;
-    if (!batch->gathered)
-        batch->held_since = now;
-    if (batch->gathered != batch->count) {
-        batch->gathered = batch->count;
-        batch->gathered_at = now;
-    }
-    return now - batch->gathered_at < GATHERED_NS && now - batch->held_since < HELD_NS;
-}
-
-bool launch_batch_submit(struct session *session)
+bool launch_batch_flush(struct session *session)
 {
     struct launch_batch *batch = &session->launch->batch;
     unsigned count = batch->count;
@@ -304,9 +221,6 @@ bool launch_batch_submit(struct session *session)
     if (!count)
         return false;
     batch->count = 0;
-    batch->place += count;
-    if (batch->gathered == count) /* a pause says as much as the end of a row */
-        learn_row(batch, count);
     const struct function *last = batch->launches[count - 1].function;
     launch_record(session, count, last->handle, last->name);
 
@@ -322,14 +236,6 @@ bool launch_batch_submit(struct session *session)
         count_lone(session, 1);
     }
     return true;
-}
-
-bool launch_batch_flush(struct session *session)
-{
-    bool submitted = launch_batch_submit(session);
-
-    end_row(&session->launch->batch);
-    return submitted;
 }
 
 CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,

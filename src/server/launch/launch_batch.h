@@ -11,11 +11,6 @@
  * in the ring, and the two go to the driver together. Where that was so before, the worker waits a
  * microsecond for the fence.
  *
- * With FUNNEL_KEPT_GRAPHS, and while CPUs are short, launches of a program that makes many in a row
- * are gathered, until there are as many as a graph takes, or the program pauses. A step of a
- * training then begins graphs at the same launches as the step before, so that those are kept
- * (kept_batches.h).
- *
  * All functions are the session thread's.
  */
 #pragma once
@@ -25,13 +20,10 @@
 
 #include "graph_batches.h"
 
-/* Launches with more bytes of parameters are made by themselves: where graphs are not kept, and
- * where they are. Optimizers of PyTorch have up to 4 KiB. */
-#define LAUNCH_BATCH_PARAMS_USUAL 1024u
-#define LAUNCH_BATCH_PARAMS_MAX 4096u
+/* Launches with more bytes of parameters are made by themselves. */
+#define LAUNCH_BATCH_PARAMS_MAX 1024u
 
 struct function;
-struct server;
 struct session;
 struct stream;
 struct wire_cuLaunchKernelEx;
@@ -42,11 +34,6 @@ struct launch_batch {
     unsigned count, most; /* how many of them there may be: stream_flow.h */
     uint32_t uses;        /* of all of their functions */
     uint64_t since;       /* clock_ns() at which the wait for a fence began; 0 = it did not */
-    unsigned place;       /* launches that the driver got since the last other command */
-    unsigned in_a_row;    /* so many, about, came between other commands; less after short rows */
-    unsigned gathered;    /* `count` when it was last looked at; 0 = it was not */
-    uint64_t gathered_at; /* clock_ns() when it had become that */
-    uint64_t held_since;  /* clock_ns() when it was first looked at */
     struct launch launches[GRAPH_BATCH_MAX];
     _Alignas(16) unsigned char params[GRAPH_BATCH_MAX][LAUNCH_BATCH_PARAMS_MAX];
 };
@@ -63,16 +50,6 @@ bool launch_batch_awaits_fence(struct session *session);
 /* Whether there are launches that were set aside. */
 bool launch_batch_is_pending(const struct session *session);
 
-/* From any thread: whether graphs are kept, so that launches may be gathered. */
-bool launch_batches_are_kept(const struct server *server);
-
-/* While CPUs are short: whether more launches are to join those that were set aside. `now` is
- * clock_ns(). */
-bool launch_batch_gathers(struct session *session, uint64_t now);
-
-/* Makes the launches that were set aside: false when there were none. Errors are logged and
- * deferred to the client. */
-bool launch_batch_submit(struct session *session);
-
-/* The same before every other command of the client, which ends a row of launches. */
+/* Makes the launches that were set aside: false when there were none. Called before every other
+ * command of the client. Errors are logged and deferred to the client. */
 bool launch_batch_flush(struct session *session);

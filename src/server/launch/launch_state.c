@@ -29,8 +29,6 @@ static void on_ready(struct stream *stream)
         .usual = stream->granted_priority,
         .urgent = stream->device->record.priority_greatest,
     };
-    if (stream->session->server->launch->keeps_graphs)
-        batches->kept_count = &stream->session->launch->kept_count;
 }
 
 static void on_closing(struct stream *stream)
@@ -72,9 +70,6 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         return -ENOMEM;
     server->launch = launch;
     launch->no_batching = options->no_batching;
-    launch->keeps_graphs = options->keeps_graphs;
-    launch->params_max =
-        options->keeps_graphs ? LAUNCH_BATCH_PARAMS_MAX : LAUNCH_BATCH_PARAMS_USUAL;
     launch->stream_observer =
         (struct stream_observer){.created = on_created, .ready = on_ready, .closing = on_closing};
     server_streams_observe(server, &launch->stream_observer);

@@ -13,9 +13,7 @@
 #include "stream.h"
 
 struct server_launch {
-    bool no_batching;    /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
-    bool keeps_graphs;   /* FUNNEL_KEPT_GRAPHS */
-    uint32_t params_max; /* launches with more bytes of parameters are made by themselves */
+    bool no_batching; /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
     struct stream_observer stream_observer;
     struct module_observer module_observer;
 };
@@ -24,7 +22,6 @@ struct session_launch {
     struct launch_batch batch; /* launches that the driver has not got yet */
     atomic_uint_fast64_t count;
     atomic_uint_fast64_t lone; /* of them, those made alone and without a fence */
-    unsigned kept_count;       /* graph batches that its streams keep */
     uint64_t last_function;    /* handle of what was launched last */
     pthread_mutex_t lock;      /* last_kernel, which fault reports read */
     char last_kernel[128];

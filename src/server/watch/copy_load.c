@@ -5,7 +5,6 @@
 #include "channel_server.h"
 #include "cleanup.h"
 #include "copy.h"
-#include "launch_batch.h"
 #include "launch_record.h"
 #include "server_life.h"
 #include "session_life.h"
@@ -59,8 +58,7 @@ static bool is_busy(struct session *session)
 }
 
 /* A program that computes between its launches, and does not wait for them, needs the CPUs on which
- * workers would poll. Trainings of LeNet lost a fifth by the pool, before it gathered launches. Its
- * session's thread sleeps. */
+ * workers would poll. Trainings of LeNet lost a fifth by the pool. Its session's thread sleeps. */
 static bool launches_one_by_one(struct session *session)
 {
     struct session_load *load = &session->life->load;
@@ -88,6 +86,7 @@ static struct load measure_locked(struct server *server)
     list_for_each (struct session, session, &server->sessions, link) {
         load.copiers += copies_much(session);
         load.at_work += is_busy(session);
+        worker_pool_exempt_locked(session, launches_one_by_one(session));
     }
     unsigned threads = server->life->driver_kind == DRIVER_SOFT ? SOFT_THREADS : THREADS;
     if (server->life->no_short_spin)
@@ -95,16 +94,6 @@ static struct load measure_locked(struct server *server)
     load.fills_cpus = load.at_work && threads * load.at_work >= server->life->cpus;
     load.lacks_cpus = threads * load.at_work > server->life->cpus;
     return load;
-}
-
-/* Where workers gather launches, they save programs more than they take. */
-static void exempt_locked(struct server *server, bool gathers)
-{
-    list_for_each (struct session, session, &server->sessions, link) {
-        bool is_alone = launches_one_by_one(session);
-
-        worker_pool_exempt_locked(session, is_alone && !gathers);
-    }
 }
 
 /* Of clients. */
@@ -135,15 +124,13 @@ void copy_load_update(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     const struct load load = measure_locked(server);
-    const bool gathers = load.lacks_cpus && launch_batches_are_kept(server);
     const struct channel_load told = {
         .copiers = server->life->no_copy_load ? 0 : load.copiers,
         .spin_ns = longest_spin(server, &load),
     };
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
-    exempt_locked(server, gathers);
-    worker_pool_update_locked(server, load.fills_cpus, gathers);
+    worker_pool_update_locked(server, load.fills_cpus);
     list_for_each (struct session, session, &server->sessions, link)
         tell_client(session, told);
 }

@@ -30,7 +30,7 @@ static bool run_one(struct session *session)
     int size = channel_server_next(session->channel, &message);
 
     if (size == 0)
-        return launch_batch_awaits_fence(session) || launch_batch_submit(session);
+        return launch_batch_awaits_fence(session) || launch_batch_flush(session);
     run_message(session, size, message);
     return true;
 }

@@ -71,8 +71,7 @@ struct pool_worker {
 
 struct worker_pool {
     atomic_bool wanted;
-    atomic_bool gathers; /* launches: programs do not get all the CPUs that they want */
-    atomic_uint active;  /* the first so many workers get sessions */
+    atomic_uint active; /* the first so many workers get sessions */
     struct pool_size size;
     unsigned count;
     struct pool_worker workers[];
@@ -224,23 +223,17 @@ static bool run_burst(struct pool_seat *seat)
     return needs_its_thread(session);
 }
 
-static bool gathers(const struct pool_worker *worker, struct session *session, uint64_t now)
+/* A launch that waits for its fence stays back for another round. */
+static void submit(struct session *session)
 {
-    return atomic_load_explicit(&worker->pool->gathers, memory_order_relaxed) &&
-           launch_batch_gathers(session, now);
-}
-
-/* Launches that wait for a fence, or for more of them, stay back for another round. */
-static void submit(struct pool_worker *worker, struct session *session, uint64_t now)
-{
-    if (launch_batch_awaits_fence(session) || gathers(worker, session, now))
+    if (launch_batch_awaits_fence(session))
         return;
-    launch_batch_submit(session);
+    launch_batch_flush(session);
     session_set_at_rest(session, true);
 }
 
 /* Whether the session leaves. */
-static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat, uint64_t now)
+static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
 {
     struct session *session = seat->session;
 
@@ -251,9 +244,9 @@ static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat, u
     seat->idle_since = 0;
     bool leaves = run_burst(seat);
     if (leaves)
-        launch_batch_submit(session);
+        launch_batch_flush(session);
     else
-        submit(worker, session, now);
+        submit(session);
     worker->current = session->current;
     return leaves;
 }
@@ -279,10 +272,9 @@ static bool takes_excess(struct pool_worker *worker)
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-static bool is_ready(const struct pool_worker *worker, struct session *session, uint64_t now)
+static bool is_ready(const struct session *session)
 {
-    return channel_server_has_command(session->channel) ||
-           (launch_batch_is_pending(session) && !gathers(worker, session, now));
+    return channel_server_has_command(session->channel) || launch_batch_is_pending(session);
 }
 
 /* Only this worker counts, so no atomic addition is needed. Partner: look_at(). */
@@ -299,15 +291,15 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
     unsigned turns = 0;
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
-        bool ready = is_ready(worker, seat->session, now);
+        bool ready = is_ready(seat->session);
         bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
                       needs_its_thread(seat->session) || takes_excess(worker);
 
         turns += ready;
         if (leaves)
-            serve_commands(worker, seat, now);
+            serve_commands(worker, seat);
         else
-            leaves = ready ? serve_commands(worker, seat, now) : note_idle(worker, seat, now);
+            leaves = ready ? serve_commands(worker, seat) : note_idle(worker, seat, now);
         if (leaves)
             leave_seat(worker, seat);
     }
@@ -438,11 +430,10 @@ static void set_wanted_locked(struct server *server, bool wanted)
         atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
 }
 
-void worker_pool_update_locked(struct server *server, bool wanted, bool gathers)
+void worker_pool_update_locked(struct server *server, bool wanted)
 {
     if (!server->life->pool)
         return;
-    atomic_store_explicit(&server->life->pool->gathers, gathers, memory_order_relaxed);
     if (is_wanted(server->life->pool) != wanted)
         set_wanted_locked(server, wanted);
     if (wanted)

@@ -40,11 +40,10 @@ struct pool_result {
  * no end: the threads live as long as the process. */
 int worker_pool_start(struct server *server, struct pool_size size);
 
-/* The watchdog, with the server's lock: whether clients fill the CPUs, and whether workers gather
- * launches, because clients do not get all the CPUs that they want. Tells the sessions when they
- * have begun to fill the CPUs, and adapts the number of workers to their load. Nothing where the
- * server has no pool. */
-void worker_pool_update_locked(struct server *server, bool wanted, bool gathers);
+/* The watchdog, with the server's lock: whether clients fill the CPUs. Tells the sessions when they
+ * have begun to, and adapts the number of workers to their load. Nothing where the server has no
+ * pool. */
+void worker_pool_update_locked(struct server *server, bool wanted);
 
 /* The watchdog, with the server's lock: whether the session's own thread serves it all the time. */
 void worker_pool_exempt_locked(struct session *session, bool exempt);

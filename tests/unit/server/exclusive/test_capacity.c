@@ -104,37 +104,6 @@ static void a_full_device_gives_none(void **state)
     assert_true(capacity_is_low(device));
 }
 
-static void what_is_not_needed_leaves_some(void **state)
-{
-    struct fixture *fixture = *state;
-    const struct device *device = device_of(fixture);
-
-    while (capacity_take_surplus(device, CAPACITY_STREAM))
-        ;
-    assert_true(capacity_is_low(device));
-    capacity_refill(device);
-    assert_false(capacity_is_low(device));
-    assert_true(capacity_take_surplus(device, CAPACITY_STREAM));
-    while (capacity_take_surplus(device, CAPACITY_STREAM))
-        ;
-    assert_in_range(count_left(device), 8, 48);
-}
-
-/* No client pauses for a refill that finds nothing, again and again. */
-static void a_full_device_is_not_asked_for_what_is_not_needed(void **state)
-{
-    struct fixture *fixture = *state;
-    const struct device *device = device_of(fixture);
-
-    use_up(device);
-    streams_fit = 3;
-    capacity_refill(device);
-    assert_false(capacity_take_surplus(device, CAPACITY_STREAM));
-    for (unsigned i = 0; i < 96; i++)
-        capacity_give(device, CAPACITY_STREAM);
-    assert_false(capacity_is_low(device));
-}
-
 /* A large graph fits in where a large one was, and not where streams were. */
 static void large_graphs_have_their_own(void **state)
 {
@@ -156,13 +125,9 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(what_fits_is_created_at_once),
-        CASE(what_failed_takes_nothing),
-        CASE(more_is_taken_when_all_is_used),
-        CASE(a_full_device_gives_none),
+        CASE(what_fits_is_created_at_once),   CASE(what_failed_takes_nothing),
+        CASE(more_is_taken_when_all_is_used), CASE(a_full_device_gives_none),
         CASE(large_graphs_have_their_own),
-        CASE(what_is_not_needed_leaves_some),
-        CASE(a_full_device_is_not_asked_for_what_is_not_needed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,14 +31,13 @@ static inline struct function *make_function(struct module *module, uintptr_t nu
     return function;
 }
 
-static inline int setup_with(void **state, bool keeps_graphs)
+static inline int setup(void **state)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
     void *fixture;
     int error = fixture_setup(&fixture);
 
     scene->fixture = fixture;
-    scene->fixture->server.launch->keeps_graphs = keeps_graphs;
     scene->module.device = &scene->fixture->server.devices.device[0];
     for (unsigned i = 0; i < 2; i++) {
         scene->function[i] = make_function(&scene->module, i + 1);
@@ -47,16 +46,6 @@ static inline int setup_with(void **state, bool keeps_graphs)
     fake_trace();
     *state = scene;
     return error;
-}
-
-static inline int setup(void **state)
-{
-    return setup_with(state, false);
-}
-
-static inline int setup_keeping(void **state)
-{
-    return setup_with(state, true);
 }
 
 static inline int teardown(void **state)
@@ -99,5 +88,3 @@ static inline void want(struct scene *scene, unsigned count)
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define KEPT(name) cmocka_unit_test_setup_teardown(name, setup_keeping, teardown)
-#define BOTH(name) CASE(name), KEPT(name)

@@ -141,35 +141,6 @@ static void a_launch_with_attributes_comes_after(void **state)
     assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 1 8; ");
 }
 
-/* Where graphs are not kept, attributes go to the driver as they are. */
-static void a_launch_with_an_attribute_comes_after(void **state)
-{
-    struct scene *scene = *state;
-
-    launch(scene, 0, 0, 1);
-    launch_with_attribute(scene, (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE});
-    assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 1 8; ");
-}
-
-/* As cuBLAS makes them. */
-static void attributes_with_their_default_do_not_matter(void **state)
-{
-    struct scene *scene = *state;
-    const CUlaunchAttributeID defaults[] = {
-        CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-        CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
-        CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW};
-
-    launch(scene, 0, 0, 1);
-    for (unsigned i = 0; i < 4; i++)
-        launch_with_attribute(scene, (CUlaunchAttribute){.id = defaults[i]});
-    assert_string_equal(fake_trace(), "");
-    assert_int_equal(scene->fixture->session->launch->batch.count, 5);
-    launch_batch_flush(scene->fixture->session);
-    assert_string_equal(fake_trace(), "launch s1 f1 0 8; launch s1 f2 0 8; launch s1 f2 0 8; "
-                                      "launch s1 f2 0 8; launch s1 f2 0 8; ");
-}
-
 static void a_refused_function_always_goes_alone(void **state)
 {
     struct scene *scene = *state;
@@ -441,31 +412,29 @@ static void the_faster_path_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        BOTH(one_goes_alone),
-        BOTH(a_graph_is_made_at_the_third_time),
-        BOTH(later_only_parameters_are_set),
-        BOTH(kernels_without_parameters_go_together),
-        BOTH(the_longest_graph_comes_first),
-        BOTH(more_than_a_batch_flushes_itself),
-        BOTH(another_stream_comes_after),
-        BOTH(kernels_that_may_print_go_together),
-        BOTH(a_launch_with_attributes_comes_after),
-        CASE(a_launch_with_an_attribute_comes_after),
-        KEPT(attributes_with_their_default_do_not_matter),
-        BOTH(a_refused_function_always_goes_alone),
-        BOTH(a_driver_that_refuses_graphs_is_not_asked_again),
-        BOTH(graphs_go_with_the_module),
-        BOTH(graphs_go_with_the_stream),
-        BOTH(a_failed_launch_is_reported),
-        BOTH(a_share_of_the_device_has_no_graphs),
-        BOTH(graphs_pause),
-        BOTH(it_can_be_switched_off),
-        BOTH(a_launch_and_its_fence_become_a_graph),
-        BOTH(consecutive_fences_are_counted_by_the_kernel),
-        BOTH(a_launch_that_fills_the_device_has_a_separate_fence),
-        BOTH(without_the_kernel_nothing_waits_for_a_fence),
-        BOTH(a_fence_is_awaited_after_fences_and_not_forever),
-        BOTH(the_faster_path_is_taken),
+        CASE(one_goes_alone),
+        CASE(a_graph_is_made_at_the_third_time),
+        CASE(later_only_parameters_are_set),
+        CASE(kernels_without_parameters_go_together),
+        CASE(the_longest_graph_comes_first),
+        CASE(more_than_a_batch_flushes_itself),
+        CASE(another_stream_comes_after),
+        CASE(kernels_that_may_print_go_together),
+        CASE(a_launch_with_attributes_comes_after),
+        CASE(a_refused_function_always_goes_alone),
+        CASE(a_driver_that_refuses_graphs_is_not_asked_again),
+        CASE(graphs_go_with_the_module),
+        CASE(graphs_go_with_the_stream),
+        CASE(a_failed_launch_is_reported),
+        CASE(a_share_of_the_device_has_no_graphs),
+        CASE(graphs_pause),
+        CASE(it_can_be_switched_off),
+        CASE(a_launch_and_its_fence_become_a_graph),
+        CASE(consecutive_fences_are_counted_by_the_kernel),
+        CASE(a_launch_that_fills_the_device_has_a_separate_fence),
+        CASE(without_the_kernel_nothing_waits_for_a_fence),
+        CASE(a_fence_is_awaited_after_fences_and_not_forever),
+        CASE(the_faster_path_is_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capacity.h"
 #include "fake_driver.h"
 #include "launch_state.h"
 #include "session_life.h"
@@ -166,17 +165,16 @@ static void open_client(struct scene *scene, unsigned number)
 /* As the watchdog does. */
 static void set_wanted(struct scene *scene, bool wanted)
 {
-    worker_pool_update_locked(&scene->fixture->server, wanted, false);
+    worker_pool_update_locked(&scene->fixture->server, wanted);
 }
 
-static int setup_with(void **state, bool keeps_graphs)
+static int setup(void **state)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
     void *fixture;
 
     assert_int_equal(fixture_setup(&fixture), 0);
     scene->fixture = fixture;
-    scene->fixture->server.launch->keeps_graphs = keeps_graphs;
     memset(seen, 0, sizeof(seen));
     atomic_store(&events_elsewhere, 0);
     atomic_store(&largest_lead, 0);
@@ -192,16 +190,6 @@ static int setup_with(void **state, bool keeps_graphs)
             pthread_create(&scene->clients[i].thread, NULL, run_session, &scene->clients[i]), 0);
     *state = scene;
     return 0;
-}
-
-static int setup(void **state)
-{
-    return setup_with(state, false);
-}
-
-static int setup_keeping(void **state)
-{
-    return setup_with(state, true);
 }
 
 /* What its thread has seen can be read then. */
@@ -348,42 +336,6 @@ static void a_suspended_session_makes_nothing(void **state)
     await_launches(client, 2);
 }
 
-/* Without capacity for graphs, so that each is seen. */
-static void gather_launches(struct scene *scene)
-{
-    while (capacity_take(&scene->fixture->server.devices.device[0], 1))
-        ;
-    worker_pool_update_locked(&scene->fixture->server, true, true);
-}
-
-/* A fence, a pause, a suspension or the end of the session ends a row. */
-static void gathered_launches_are_made_once_and_in_order(void **state)
-{
-    struct client *client = &((struct scene *)*state)->clients[0];
-    struct session *session = client->session;
-    uint32_t made = 0;
-
-    gather_launches(*state);
-    for (uint32_t row = 0; row < 30; row++) {
-        for (uint32_t i = 0; i < 21; i++)
-            launch(client, made++);
-        if (row % 3 == 0)
-            fence(client, row + 1);
-        if (row % 3 == 1)
-            await_launches(client, made);
-        if (row % 3 == 2) {
-            session->suspended.until = UINT64_MAX;
-            atomic_fetch_add(&session->suspended.count, 1);
-            await_rest(session);
-            atomic_fetch_sub(&session->suspended.count, 1);
-        }
-    }
-    await_launches(client, made);
-    end_session(client);
-    assert_false(seen[0].out_of_order);
-    assert_int_equal(seen[0].launches, made);
-}
-
 /* A program with an endless queue is served by its own thread again when CPUs are not short. */
 static void the_pool_can_be_left_and_entered(void **state)
 {
@@ -499,8 +451,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(commands_are_made_once_and_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_session_that_rests_is_not_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(a_suspended_session_makes_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(gathered_launches_are_made_once_and_in_order, setup_keeping,
-                                        teardown),
         cmocka_unit_test_setup_teardown(the_pool_can_be_left_and_entered, setup, teardown),
         cmocka_unit_test_setup_teardown(an_exempt_session_is_served_by_its_thread, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
