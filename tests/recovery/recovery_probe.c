@@ -23,6 +23,7 @@
 #define QUESTIONS 1000u
 #define BLOCK 1024u
 #define PART 8u /* multiprocessors */
+#define BEGUN 128u /* of the words at the flag */
 
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
@@ -36,6 +37,7 @@ static const char text[] =
     "mad.lo.u32 %r6, %r6, 3, %r2;\nst.global.u32 [%d1], %r6;\ndone:\nret;\n}\n"
     ".visible .entry wait(.param .u64 flag)\n{\n"
     ".reg .b32 %r<2>; .reg .b64 %d<2>; .reg .pred %p;\nld.param.u64 %d1, [flag];\n"
+    "red.global.sys.add.u32 [%d1 + 512], 1;\n"
     "again:\nnanosleep.u32 50000;\nld.volatile.global.u32 %r1, [%d1];\n"
     "setp.eq.u32 %p, %r1, 0;\n@%p bra again;\nret;\n}\n"
     ".visible .entry spare()\n{\nret;\n}\n"
@@ -69,7 +71,7 @@ static struct program {
     CUfunction step, wait, stray;
     struct field fields[STREAMS];
     CUgraphExec exec;
-    uint32_t *flag; /* page-locked: ends the kernel `wait` */
+    uint32_t *flag; /* page-locked: ends the kernel `wait`, whose blocks count at BEGUN */
     uint32_t steps;
 } program;
 
@@ -205,16 +207,29 @@ static CUresult do_hold(void)
     return wait_in(1);
 }
 
-/* The same, and no other block of the context can begin meanwhile. */
+static void await_blocks(uint32_t count)
+{
+    const volatile uint32_t *begun = program.flag + BEGUN;
+
+    while (*begun != count)
+        usleep(100);
+}
+
+/* The same, and from its return on no other block of the context can begin. */
 static CUresult do_fill(void)
 {
+    uint32_t before = program.flag[BEGUN];
     int sms, blocks;
     CUresult result = cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0);
 
     if (!result)
         result =
             cuDeviceGetAttribute(&blocks, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 0);
-    return result ? result : wait_in((unsigned)(sms * blocks));
+    if (!result)
+        result = wait_in((unsigned)(sms * blocks));
+    if (!result)
+        await_blocks(before + (uint32_t)(sms * blocks));
+    return result;
 }
 
 /* Ends such a kernel. */
@@ -738,7 +753,7 @@ static CUresult open_program(void)
     for (unsigned i = 0; i < STREAMS && !result; i++)
         result = field_make(&program.fields[i], i ? SMALL : LARGE);
     if (!result)
-        *program.flag = 0;
+        memset(program.flag, 0, 4096);
     return result ? result : cuCtxSynchronize();
 }
 

@@ -209,7 +209,7 @@ class Variables(MoveTestCase):
         self.enter("batch")
         probe, busy = self.enter("main"), self.enter("main")
         self.check(probe, "count")
-        self.check(busy, "fill", "arrive")
+        self.check(busy, "fill")
         self.stays(probe, "it was in the middle of a call")
         self.assertIn("have filled the device", self.log("server"))
         self.check(busy, "release", "synchronize", "look")
