@@ -22,7 +22,7 @@
 #define LARGE (18u << 20) /* more than the slots for copies hold */
 #define QUESTIONS 1000u
 #define BLOCK 1024u
-#define PART 8u /* multiprocessors */
+#define PART 8u    /* multiprocessors */
 #define BEGUN 128u /* of the words at the flag */
 
 static const char text[] =
