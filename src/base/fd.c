@@ -25,6 +25,13 @@ int fd_open_log(const char *variable)
     return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 }
 
+int fd_create_anew(int directory, const char *name)
+{
+    if (unlinkat(directory, name, 0) && errno != ENOENT)
+        return -1;
+    return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
 int fd_set_cloexec(int fd)
 {
     int flags = fcntl(fd, F_GETFD);

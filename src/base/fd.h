@@ -24,6 +24,10 @@ static inline int fd_steal(int *fd)
  * descriptor. */
 int fd_open_log(const char *variable);
 
+/* Makes a file that only its owner may read and write, in place of what has that name: nothing is
+ * written through a link that somebody else has put there. -1 with errno. */
+int fd_create_anew(int directory, const char *name);
+
 /* 0 or -errno. */
 int fd_set_cloexec(int fd);
 

@@ -227,7 +227,7 @@ class Checkpoint(test_suspend.MovedMemory):
 
     def signed(self, text):
         """With the right checksum, as src/base/hash.c makes it."""
-        text = text[:text.index("checksum=")]
+        text = text[:text.index("\nchecksum=") + 1]
         return f"{text}checksum={hash_bytes(text.encode()):016x}\n"
 
     def test_a_chunk_is_damaged(self):
@@ -310,6 +310,69 @@ class Checkpoint(test_suspend.MovedMemory):
         with open(place + "2/chunk-list", "a") as file:
             file.write("0\n")
         self.refused("chunk-list is not as it was written", "restore", place + "2")
+
+    def test_hostile_files(self):
+        """What another user may have put into a store or a checkpoint is neither shared nor written to."""
+        probe, place = self.held(), self.place()
+        store, other = self.store(place), os.path.dirname(place) + "/other"
+        for name in (place, place + "2"):  # with the same contents
+            self.fine("checkpoint", "--detach", probe.process.pid, name)
+            self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+        contents = self.read(place + "2/memory")
+        with open(other, "w") as file:
+            file.write("another file")
+        for name in ("chunk-list.new", "manifest.new"):
+            os.symlink(other, f"{place}/{name}")
+            os.link(other, f"{place}2/{name}")
+        self.fine("pack", store, place)
+        self.forge(store)
+        self.fine("pack", store, place + "2")
+        shared = [name for name in os.listdir(place + "2/chunks")
+                  if os.stat(f"{place}2/chunks/{name}").st_mode & 0o22]
+        self.assertEqual(shared, [])
+        os.link(other, place + "2/memory.new")
+        self.fine("restore", place + "2")
+        self.assertEqual(self.read(place + "2/memory"), contents)
+        self.assertEqual(self.read(other), b"another file")
+
+    def forge(self, store):
+        """Makes of three chunks a file that others may write, a symbolic link, and a pipe."""
+        first, second, third = [f"{store}/{name}" for name in sorted(self.chunks(store))[:3]]
+        os.chmod(first, 0o666)
+        os.rename(second, store + "/moved")
+        os.symlink(store + "/moved", second)
+        os.unlink(third)
+        os.mkfifo(third)
+
+    def test_names_of_chunks_lead_nowhere_else(self):
+        probe, place = self.held(), self.place()
+        self.fine("checkpoint", "--detach", probe.process.pid, place)
+        self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
+        self.fine("pack", self.store(place), place)
+        manifest = self.read(place + "/manifest").decode()
+        name = sorted(os.listdir(place + "/chunks"))[0]
+        os.rename(f"{place}/chunks/{name}", f"{place}/outside")
+        text = self.read(place + "/chunk-list").replace(name.encode(), b"../outside")
+        with open(place + "/chunk-list", "wb") as file:
+            file.write(text)
+        was = re.search("list_checksum=.*", manifest).group()
+        self.write(place, self.signed(
+            manifest.replace(was, f"list_checksum=0x{hash_bytes(text):016x}")))
+        self.refused("../outside is damaged", "restore", place)
+        self.write(place, self.signed(re.sub("memory_size=.*", f"memory_size={2 ** 62}", manifest)))
+        self.refused("", "restore", place)
+        self.assertFalse(os.path.lexists(place + "/memory.new"))
+
+    def test_a_store_that_others_may_write(self):
+        probe, directory = self.held(), self.directory()
+        for mode in (0o775, 0o757):
+            os.chmod(directory, mode)
+            self.refused("others may write to it", "pack", "--clean", directory)
+        os.chmod(directory, 0o755)
+        self.fine("pack", "--clean", directory)
+        if os.geteuid() == 0:
+            os.chown(directory, 2001, 2001)
+            self.refused("another user's", "pack", "--clean", directory)
 
     def clean(self, store, done):
         """As funnel pack --clean, again and again."""

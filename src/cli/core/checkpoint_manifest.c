@@ -91,12 +91,10 @@ static char *make_text(const struct checkpoint_manifest *manifest)
     return text;
 }
 
-static int write_to(int directory, const char *name, int flags,
-                    const struct checkpoint_manifest *manifest)
+static int write_to(int directory, const char *name, const struct checkpoint_manifest *manifest)
 {
     _cleanup_free_ char *text = make_text(manifest);
-    _cleanup_fd_ int fd =
-        openat(directory, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    _cleanup_fd_ int fd = fd_create_anew(directory, name);
 
     if (!text)
         return -ENOMEM;
@@ -108,12 +106,12 @@ static int write_to(int directory, const char *name, int flags,
 
 int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *manifest)
 {
-    return write_to(directory, "manifest", O_EXCL, manifest);
+    return write_to(directory, "manifest", manifest);
 }
 
 int checkpoint_manifest_replace(int directory, const struct checkpoint_manifest *manifest)
 {
-    int error = write_to(directory, "manifest.new", O_TRUNC, manifest);
+    int error = write_to(directory, "manifest.new", manifest);
 
     if (!error && renameat(directory, "manifest.new", directory, "manifest"))
         error = -errno;
@@ -219,7 +217,7 @@ int checkpoint_manifest_read(const char *path, struct checkpoint_manifest *ret_m
 
     if (path_join(path, "manifest", name, sizeof(name)))
         return cli_fail("the path %s is too long", path);
-    _cleanup_fd_ int fd = open(name, O_RDONLY | O_CLOEXEC);
+    _cleanup_fd_ int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     ssize_t size = fd < 0 ? -1 : read(fd, text, TEXT_MAX);
     if (size < 0)
         return cli_fail("%s is no checkpoint: %s: %s", path, name, strerror(errno));

@@ -77,10 +77,11 @@ static int open_memory(struct packed *packed, uint64_t size)
 {
     struct stat status;
 
-    packed->memory = openat(packed->directory, "memory", O_RDONLY | O_CLOEXEC);
+    packed->memory =
+        openat(packed->directory, "memory", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (packed->memory < 0 || fstat(packed->memory, &status))
         return -errno;
-    if ((uint64_t)status.st_size != size)
+    if (!S_ISREG(status.st_mode) || (uint64_t)status.st_size != size)
         return -EBADMSG;
     return is_in_use(packed->memory) ? -EBUSY : 0;
 }
@@ -182,7 +183,8 @@ static int fail_to_pack(const struct packed *packed, const struct chunk_store *s
 /* It came back as a file, which is there beside the chunks. */
 static int drop_memory(const struct packed *packed)
 {
-    _cleanup_fd_ int memory = openat(packed->directory, "memory", O_RDONLY | O_CLOEXEC);
+    _cleanup_fd_ int memory =
+        openat(packed->directory, "memory", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     if (memory < 0)
         return errno == ENOENT ? 0 : -errno;
@@ -255,7 +257,8 @@ int checkpoint_pack_new(const struct checkpoint_directory *checkpoint, struct ch
 
 static int read_chunk(struct packed *packed, size_t size)
 {
-    _cleanup_fd_ int fd = openat(packed->chunks, packed->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    _cleanup_fd_ int fd =
+        openat(packed->chunks, packed->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     return fd < 0 ? -errno : chunk_read(fd, packed->name, size, &packed->buffers);
 }
@@ -290,8 +293,7 @@ static int take_chunks(struct packed *packed, uint64_t end)
 
 static int make_memory(struct packed *packed, uint64_t size)
 {
-    packed->memory = openat(packed->directory, TEMPORARY,
-                            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    packed->memory = fd_create_anew(packed->directory, TEMPORARY);
     if (packed->memory < 0)
         return -errno;
     int error = take_chunks(packed, size);
@@ -341,6 +343,10 @@ int checkpoint_unpack(const char *path, const struct checkpoint_manifest *manife
 
 static int fail_to_open(const char *path, int error)
 {
+    if (error == -EPERM)
+        return cli_fail("the store %s is another user's, or others may write to it; name a store "
+                        "of your own, or take their rights (chmod go-w)",
+                        path);
     return cli_fail("the store %s cannot be used: %s", path, strerror(-error));
 }
 

@@ -71,6 +71,8 @@ static int read_contents(int fd, size_t size, struct chunk_buffers *buffers)
 
     if (fstat(fd, &status))
         return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EBADMSG;
     if ((size_t)status.st_size == size)
         return pread_all(fd, buffers->data, size, 0);
     return status.st_size < (off_t)size ? read_packed(fd, (size_t)status.st_size, size, buffers)

@@ -44,8 +44,7 @@ static int finish(struct chunk_list *list)
 
 static int write_text(int directory, const struct chunk_list *list)
 {
-    _cleanup_fd_ int fd =
-        openat(directory, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    _cleanup_fd_ int fd = fd_create_anew(directory, TEMPORARY);
     int error = fd < 0 ? -errno : write_all(fd, list->text, list->size);
 
     return error || !fsync(fd) ? error : -errno;
@@ -69,6 +68,8 @@ static int read_text(int fd, struct chunk_list *list)
 
     if (fstat(fd, &status))
         return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EBADMSG;
     list->size = (size_t)status.st_size;
     list->text = calloc(1, list->size + 1);
     return list->text ? pread_all(fd, list->text, list->size, 0) : -ENOMEM;
@@ -76,7 +77,7 @@ static int read_text(int fd, struct chunk_list *list)
 
 int chunk_list_read(int directory, uint64_t checksum, struct chunk_list *ret_list)
 {
-    _cleanup_fd_ int fd = openat(directory, NAME, O_RDONLY | O_CLOEXEC);
+    _cleanup_fd_ int fd = openat(directory, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     *ret_list = (struct chunk_list){.text = NULL};
     if (fd < 0)

@@ -17,13 +17,29 @@
 
 #define PLACE (CHUNK_NAME + 3) /* "3f/3f1c..." */
 
+/* Who may write to a chunk can change checkpoints that have it. */
+static bool is_ours_alone(const struct stat *status)
+{
+    return status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int open_directory(const char *path, int *ret_fd)
+{
+    struct stat status;
+
+    *ret_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_fd < 0 || fstat(*ret_fd, &status))
+        return -errno;
+    return is_ours_alone(&status) ? 0 : -EPERM;
+}
+
 int chunk_store_open(struct chunk_store *store, const char *path, bool compress)
 {
     *store = (struct chunk_store){.path = path, .fd = -1, .compress = compress};
     if (mkdir(path, 0700) && errno != EEXIST)
         return -errno;
-    store->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return store->fd < 0 ? -errno : chunk_buffers_init(&store->buffers);
+    int error = open_directory(path, &store->fd);
+    return error ? error : chunk_buffers_init(&store->buffers);
 }
 
 void chunk_store_close(struct chunk_store *store)
@@ -122,6 +138,14 @@ static int share_chunk(struct chunk_store *store, int directory, int fd, size_t 
     return error;
 }
 
+/* Whether a file is fit to be linked: not one that somebody else may write, or that is none. */
+static bool is_trusted(int fd)
+{
+    struct stat status;
+
+    return !fstat(fd, &status) && S_ISREG(status.st_mode) && is_ours_alone(&status);
+}
+
 /* -EAGAIN: begin again. */
 static int put_once(struct chunk_store *store, int directory, const unsigned char *data,
                     size_t size, const char *name)
@@ -129,10 +153,10 @@ static int put_once(struct chunk_store *store, int directory, const unsigned cha
     char place[PLACE];
 
     place_of(name, place);
-    _cleanup_fd_ int fd = openat(store->fd, place, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
+    _cleanup_fd_ int fd = openat(store->fd, place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno != ELOOP)
         return errno == ENOENT ? add_chunk(store, directory, data, size, name) : -errno;
-    int error = chunk_read(fd, name, size, &store->buffers);
+    int error = fd >= 0 && is_trusted(fd) ? chunk_read(fd, name, size, &store->buffers) : -EBADMSG;
     if (error == -EBADMSG) {
         store->damaged++;
         return drop_chunk(store, place);

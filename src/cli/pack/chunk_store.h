@@ -7,7 +7,7 @@
  *     CHECKPOINT/chunks/3f1c...
  *
  * A chunk is shared when all bytes are equal. A file in the store whose contents are not those of
- * its name is replaced. Errors are -errno.
+ * its name, or that another user could write, is replaced. Errors are -errno.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct chunk_store {
     uint64_t damaged;       /* files that were replaced */
 };
 
-/* Makes the directory if need be. */
+/* Makes the directory if need be. -EPERM: it is another user's, or others may write to it. */
 int chunk_store_open(struct chunk_store *store, const char *path, bool compress);
 void chunk_store_close(struct chunk_store *store);
 
