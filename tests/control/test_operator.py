@@ -5,6 +5,7 @@ import pwd
 import signal
 import socket
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -472,13 +473,29 @@ class Users(harness.TestCase):
         for option in ((), ("--multiuser-server",)):
             self.start(*option, "--device", "soft")
             pid = str(self.client_of(2001))
-            for order in ("suspend", "resume"):
-                done = self.funnel_as(2002, order, pid)
+            for words in (("suspend", pid), ("evict", pid), ("resume", pid),
+                          ("migrate", pid, "--device", "0")):
+                done = self.funnel_as(2002, *words)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
                 self.assertIn(f"Client {pid} not found", done.stderr)
+            self.sees_no_client_to_checkpoint(2002, pid)
             self.assertIn("is suspended", self.funnel_as(2001, "suspend", pid).stdout)
             self.assertIn("is resumed", self.funnel("resume", pid).stdout)
             self.assertEqual(self.funnel("stop", "--force").returncode, 0)
+
+    def sees_no_client_to_checkpoint(self, uid, pid):
+        """The front end finds none, and the daemon does not rely on that."""
+        with tempfile.TemporaryDirectory() as home:
+            os.chown(home, uid, uid)
+            for options in ((), ("--stop",), ("--detach",), ("--store", home + "/store")):
+                done = self.funnel_as(uid, "checkpoint", *options, pid, home + "/place")
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(f"no program {pid}", done.stderr)
+                self.assertNotIn("place", os.listdir(home))
+        for order in ("checkpoint", "suspend", "detach", "lock", "resume"):
+            done = self.run_program("nvidia-cuda-mps-control", input=f"{order} {pid}\n", user=uid,
+                                    group=uid, extra_groups=[])
+            self.assertIn(f"Client {pid} not found", done.stdout + done.stderr)
 
     def test_users_trace_their_own_servers(self):
         self.start("--device", "soft")
