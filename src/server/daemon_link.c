@@ -18,6 +18,7 @@
 #include "next_daemon.h"
 #include "pending_order.h"
 #include "sensor_watch.h"
+#include "server_trace.h"
 #include "session_leave.h"
 #include "session_life.h"
 #include "sm_share.h"
@@ -27,7 +28,6 @@
 #include "swap.h"
 #include "swapping.h"
 #include "text.h"
-#include "trace.h"
 #include "window.h"
 #include "window_claim.h"
 

@@ -15,6 +15,7 @@
 #include "graph.h"
 #include "profile.h"
 #include "server_life.h"
+#include "server_trace.h"
 #include "session_life.h"
 #include "stream.h"
 #include "text.h"
@@ -35,14 +36,6 @@
 
 /* Of the base of a profile's times. */
 #define BASE_LIFE_NS NS_PER_SEC
-
-struct trace {
-    struct trace_file file;
-    atomic_uint_fast64_t end_ns; /* the main thread's to write */
-    uint32_t number;             /* the daemon's, for this trace */
-    int32_t pid;                 /* 0 = all clients */
-    unsigned users; /* under the server's lock: the sessions, and the server until the end */
-};
 
 /* The base of the device's time, by an event. */
 struct time_base {
@@ -69,106 +62,6 @@ struct session_trace {
     struct pending_work pending[PENDING_MAX]; /* a ring */
     unsigned first, count;
 };
-
-/* ---- the server's part ---- */
-
-static void release_trace(struct server *server, struct trace *trace)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-
-    if (--trace->users)
-        return;
-    atomic_store_explicit(&trace->file.header->done, 1, memory_order_release);
-    trace_file_close(&trace->file);
-    free(trace);
-}
-
-static struct trace *acquire(struct server *server)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-    struct trace *trace = server->life->trace;
-
-    if (trace)
-        trace->users++;
-    return trace;
-}
-
-bool server_is_traced(struct server *server)
-{
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
-
-    return server->life->trace != NULL;
-}
-
-static struct trace *open_trace(const struct server_trace *order, int fd)
-{
-    struct trace *trace = calloc(1, sizeof(*trace));
-
-    if (!trace || trace_file_open(&trace->file, fd, TRACE_RECORDS_MAX)) {
-        free(trace);
-        return NULL;
-    }
-    atomic_init(&trace->end_ns, clock_ns() + order->seconds * NS_PER_SEC);
-    trace->number = order->header.request;
-    trace->pid = order->pid;
-    trace->users = 1;
-    return trace;
-}
-
-/* The threads follow their limits, and then see the trace, or its end. */
-static void tell_sessions(struct server *server)
-{
-    list_for_each (struct session, session, &server->sessions, link) {
-        atomic_fetch_or(&session->limits.changed, CHANGED_LIMITS);
-        if (session->phase == SESSION_SERVING)
-            session_kick(session);
-    }
-}
-
-bool server_trace_begin(struct server *server, const struct server_trace *order, int fd)
-{
-    struct trace *trace = server->life->trace ? NULL : open_trace(order, fd);
-
-    if (!trace)
-        return false;
-    text_copy(trace->file.header->device_name, sizeof(trace->file.header->device_name),
-              server->devices.device[0].record.name);
-    trace->file.header->begin_ns = clock_ns();
-    atomic_store_explicit(&trace->file.header->magic, TRACE_MAGIC, memory_order_release);
-    pthread_mutex_lock(&server->lock);
-    server->life->trace = trace;
-    pthread_mutex_unlock(&server->lock);
-    tell_sessions(server);
-    return true;
-}
-
-static bool is_over(struct trace *trace)
-{
-    return clock_ns() >= atomic_load_explicit(&trace->end_ns, memory_order_relaxed);
-}
-
-void server_trace_stop(struct server *server, uint32_t number)
-{
-    struct trace *trace = server->life->trace;
-
-    if (!trace || trace->number != number)
-        return;
-    atomic_store_explicit(&trace->end_ns, 0, memory_order_relaxed);
-    server_trace_tick(server);
-}
-
-void server_trace_tick(struct server *server)
-{
-    struct trace *trace = server->life->trace;
-
-    if (!trace || !is_over(trace))
-        return;
-    pthread_mutex_lock(&server->lock);
-    server->life->trace = NULL;
-    pthread_mutex_unlock(&server->lock);
-    tell_sessions(server);
-    release_trace(server, trace);
-}
 
 /* ---- records ---- */
 
@@ -496,14 +389,14 @@ static struct session_trace *create_session_trace(struct session *session, struc
 
 static struct session_trace *join_trace(struct session *session)
 {
-    struct trace *trace = acquire(session->server);
+    struct trace *trace = server_trace_acquire(session->server);
     struct session_trace *made = NULL;
 
     if (trace && is_wanted(trace, session))
         made = create_session_trace(session, trace, &trace->file);
     if (!made) {
         if (trace)
-            release_trace(session->server, trace);
+            server_trace_release(session->server, trace);
         return NULL;
     }
     write_client(made);
@@ -523,13 +416,13 @@ bool session_trace_goes_on(const struct session_trace *trace)
 {
     const struct trace_file *profile = trace->session->life->profile;
 
-    return trace->trace ? !profile && !is_over(trace->trace) : profile == trace->file;
+    return trace->trace ? !profile && !server_trace_is_over(trace->trace) : profile == trace->file;
 }
 
 static void leave_trace(struct session_trace *trace)
 {
     channel_server_set_traced(trace->session->channel, false);
-    release_trace(trace->session->server, trace->trace);
+    server_trace_release(trace->session->server, trace->trace);
 }
 
 void session_trace_end(struct session_trace *trace)

@@ -1,32 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tracing, on the daemon's order. For some seconds each session's thread runs its commands one by
- * one and records their times. Events before and behind a command give the time of its work on the
- * device. Without a trace this costs nothing: a session's thread notices a trace like a change of
- * its limits.
+ * The trace of one session: of the server (server_trace.h), or a profile of its own client. The
+ * session's thread runs its commands one by one and records their times. Events before and behind a
+ * command give the time of its work on the device.
  */
 #pragma once
 
-#include "server_protocol.h"
 #include "session.h"
 #include "traced_command.h"
 
 struct ring_message;
 struct session_trace;
-struct trace;
-
-/* The main thread's: begins a trace into the file, which the caller keeps; false, without a write,
- * while another trace runs. */
-bool server_trace_begin(struct server *server, const struct server_trace *order, int fd);
-
-/* The main thread's: ends the trace of that number early, if it still runs. */
-void server_trace_stop(struct server *server, uint32_t number);
-
-/* The main thread's, periodically: ends a trace whose time is over. */
-void server_trace_tick(struct server *server);
-
-/* Whether a trace runs: for new sessions. */
-bool server_is_traced(struct server *server);
 
 /* The session's thread's, of a profiler's file if the client has given one, or of the server's
  * trace. NULL: there is none, or not of this client. */

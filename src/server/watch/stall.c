@@ -20,10 +20,10 @@
 #include "log.h"
 #include "long_work_watch.h"
 #include "server_life.h"
+#include "server_trace.h"
 #include "session_life.h"
 #include "suspend.h"
 #include "text.h"
-#include "trace.h"
 
 #define PERIOD_NS (500 * NS_PER_MS)
 

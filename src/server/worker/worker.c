@@ -13,6 +13,7 @@
 #include "profile.h"
 #include "program_suspend.h"
 #include "run_message.h"
+#include "server_trace.h"
 #include "session_leave.h"
 #include "session_life.h"
 #include "stream.h"
