@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads, stores, atomics, and addresses between state spaces.
+ * Loads, stores, atomics, and their addresses.
  */
 #pragma once
 
@@ -10,9 +10,6 @@
 void decode_load(struct builder *builder, const struct tokens *tokens);
 void decode_store(struct builder *builder, const struct tokens *tokens);
 void decode_atomic(struct builder *builder, const struct tokens *tokens);
-void decode_cvta(struct builder *builder, const struct tokens *tokens);
-void decode_isspacep(struct builder *builder, const struct tokens *tokens);
-void decode_cp(struct builder *builder, const struct tokens *tokens);
 
 /* skip: how many words of the opcode are not modifiers. */
 bool decode_access(struct builder *builder, const struct tokens *tokens, unsigned skip,

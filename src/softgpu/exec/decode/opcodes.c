@@ -12,6 +12,8 @@
 #include "decode_bulk.h"
 #include "decode_call.h"
 #include "decode_control.h"
+#include "decode_copy.h"
+#include "decode_cvta.h"
 #include "decode_matrix.h"
 #include "decode_mbarrier.h"
 #include "decode_memory.h"

@@ -14,6 +14,8 @@
 #include "decode.h"
 #include "decode_alu.h"
 #include "decode_control.h"
+#include "decode_copy.h"
+#include "decode_cvta.h"
 #include "decode_memory.h"
 #include "decode_mov.h"
 #include "fixed_registers.h"
