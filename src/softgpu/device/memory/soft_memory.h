@@ -85,11 +85,13 @@ bool memory_is_host(const struct memory *memory);
  * padding. */
 bool memory_extent_locked(const struct memory *memory, uint64_t address, uint64_t *ret_start,
                           uint64_t *ret_size);
-/* Of vmm.c: the reservation that contains the address, or nothing is written. */
+/* Of reservation_calls.c: the reservation that contains the address, or nothing is written. */
 void memory_find_reservation_locked(uint64_t address, uint64_t *ret_start, uint64_t *ret_size);
-/* Of vmm.c: the file that MEMORY_MAPPED is the beginning of. */
+/* Whether [address, address + size) lies in one reservation. */
+bool memory_is_reserved_locked(uint64_t address, uint64_t size);
+/* Of vmm_calls.c: the file that MEMORY_MAPPED is the beginning of. */
 int memory_mapped_file(const struct memory *memory);
-/* Of vmm.c: the CUmemAllocationHandleType flags that it may be exported by. */
+/* Of vmm_calls.c: the CUmemAllocationHandleType flags that it may be exported by. */
 unsigned memory_handle_types(const struct memory *memory);
 
 /* Sets the access of kernels: SG_READ and SG_WRITE, or 0. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory, of the device or of the host, as sealed memfds. They are mapped where the program asks,
- * and can leave the process as file descriptors. Reserved addresses stay mapped to something at all
- * times. A kernel that runs into a range just unmapped finds scratch pages, not the end of the
- * process.
+ * and can leave the process as file descriptors. What they leave is scratch pages: see
+ * reservation_calls.c.
  */
 
 #include <errno.h>
@@ -16,11 +15,10 @@
 #include <unistd.h>
 
 #include "fd.h"
-#include "ranges.h"
 #include "soft_context.h"
 #include "soft_memory.h"
+#include "vmm_granularity.h"
 
-#define GRANULARITY (2ull << 20)
 #define HOST_NAME "funnel-soft-host-memory"
 #define DEVICE_NAME "funnel-soft-memory-"
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -35,89 +33,6 @@ struct allocation {
     struct device *device;
     CUmemAllocationProp properties;
 };
-
-static struct ranges reservations;
-
-static bool is_whole(uint64_t value)
-{
-    return value % GRANULARITY == 0;
-}
-
-static void *reserve_at(uint64_t address, uint64_t size, int extra)
-{
-    void *pages = mmap((void *)address, size, PROT_NONE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | extra, -1, 0);
-
-    return pages == MAP_FAILED ? NULL : pages;
-}
-
-/* Anywhere: with space to cut both ends off to the alignment. */
-static void *reserve_aligned(uint64_t size, uint64_t alignment)
-{
-    char *pages = reserve_at(0, size + alignment, 0);
-    uint64_t start, slack;
-
-    if (!pages)
-        return NULL;
-    start = ((uintptr_t)pages + alignment - 1) & ~(alignment - 1);
-    slack = start - (uintptr_t)pages;
-    if (slack)
-        munmap(pages, slack);
-    if (slack < alignment)
-        munmap((void *)(start + size), alignment - slack);
-    return (void *)start;
-}
-
-CUresult soft_cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr,
-                                  unsigned long long flags)
-{
-    void *pages = NULL;
-
-    if (size == 0 || !is_whole(size) || flags || (alignment & (alignment - 1)))
-        return CUDA_ERROR_INVALID_VALUE;
-    if (alignment < GRANULARITY)
-        alignment = GRANULARITY;
-    if (size > INT64_MAX || alignment > INT64_MAX - size)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    SOFT_LOCKED;
-    if (addr && addr % alignment == 0)
-        pages = reserve_at(addr, size, MAP_FIXED_NOREPLACE);
-    if (!pages)
-        pages = reserve_aligned(size, alignment);
-    if (!pages)
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    if (ranges_add(&reservations, (uintptr_t)pages, size, pages)) {
-        munmap(pages, size);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    *ptr = (uintptr_t)pages;
-    return CUDA_SUCCESS;
-}
-
-CUresult soft_cuMemAddressFree(CUdeviceptr ptr, size_t size)
-{
-    const struct range *range;
-    SOFT_LOCKED;
-
-    range = ranges_find(&reservations, ptr);
-    if (!range || range->start != ptr || range->size != size)
-        return CUDA_ERROR_INVALID_VALUE;
-    if (memory_overlaps_locked(ptr, size))
-        return CUDA_ERROR_INVALID_VALUE;
-    ranges_remove(&reservations, ptr, NULL);
-    munmap((void *)ptr, size);
-    return CUDA_SUCCESS;
-}
-
-void memory_find_reservation_locked(uint64_t address, uint64_t *ret_start, uint64_t *ret_size)
-{
-    const struct range *range = ranges_find(&reservations, address);
-
-    if (!range)
-        return;
-    *ret_start = range->start;
-    *ret_size = range->size;
-}
 
 unsigned memory_handle_types(const struct memory *memory)
 {
@@ -196,7 +111,7 @@ CUresult soft_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
     struct device *device;
     CUresult result;
 
-    if (flags || size == 0 || !is_whole(size))
+    if (flags || size == 0 || !vmm_is_whole(size))
         return CUDA_ERROR_INVALID_VALUE;
     if (!is_possible(prop))
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -238,13 +153,6 @@ CUresult soft_cuMemRelease(CUmemGenericAllocationHandle handle)
     return CUDA_SUCCESS;
 }
 
-static bool is_reserved_locked(uint64_t address, uint64_t size)
-{
-    const struct range *range = ranges_find(&reservations, address);
-
-    return range && size <= range->start + range->size - address;
-}
-
 CUresult soft_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
                        CUmemGenericAllocationHandle handle, unsigned long long flags)
 {
@@ -252,11 +160,11 @@ CUresult soft_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset,
     struct memory *memory;
     CUresult result;
 
-    if (size == 0 || !is_whole(ptr) || !is_whole(size) || offset || flags)
+    if (size == 0 || !vmm_is_whole(ptr) || !vmm_is_whole(size) || offset || flags)
         return CUDA_ERROR_INVALID_VALUE;
     SOFT_LOCKED;
     allocation = allocation_get(handle);
-    if (!allocation || size > allocation->size || !is_reserved_locked(ptr, size) ||
+    if (!allocation || size > allocation->size || !memory_is_reserved_locked(ptr, size) ||
         memory_overlaps_locked(ptr, size))
         return CUDA_ERROR_INVALID_VALUE;
     result = memory_enter_locked(NULL, MEMORY_MAPPED, ptr, size, 0, &memory);
@@ -403,7 +311,7 @@ static bool is_ours(int fd, uint64_t *ret_size)
     int seals = fcntl(fd, F_GET_SEALS);
 
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &status) || status.st_size <= 0 ||
-        !is_whole(status.st_size))
+        !vmm_is_whole(status.st_size))
         return false;
     *ret_size = status.st_size;
     return true;
@@ -510,7 +418,7 @@ CUresult soft_cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllo
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!is_anywhere_on_host(prop) && !device_get(prop->location.id))
         return CUDA_ERROR_INVALID_DEVICE;
-    *granularity = GRANULARITY;
+    *granularity = VMM_GRANULARITY;
     return CUDA_SUCCESS;
 }
 
