@@ -7,21 +7,17 @@
 #include "client_event.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "cleanup.h"
 #include "client_capture.h"
 #include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_stream.h"
+#include "event_query.h"
 #include "managed_hooks.h"
 #include "stream_commands.h"
 #include "stream_wait.h"
 #include "wire_calls.h"
-
-/* How often the server is asked about an event that other processes record. */
-#define FIRST_PAUSE_NS 20000
-#define LAST_PAUSE_NS 1000000
 
 #define EVENT_FLAGS (CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)
 
@@ -216,37 +212,6 @@ void event_destroy_all(struct context *context)
         event_destroy(handle);
 }
 
-/* ---- events that other processes may record ---- */
-
-static CUresult ask_server(uint64_t event, bool *ret_done)
-{
-    struct wire_cuEventQuery in = {.hEvent = event};
-    struct wire_cuEventQuery_reply out;
-    CUresult result = wire_cuEventQuery(&client->channel, &in, &out);
-
-    if (result == CUDA_SUCCESS)
-        *ret_done = out.done;
-    return result;
-}
-
-/* The word that another process's stream will write is not ours to read, so the server is asked,
- * less and less often. */
-static CUresult wait_by_asking(uint64_t event)
-{
-    struct timespec pause = {.tv_nsec = FIRST_PAUSE_NS};
-
-    for (;;) {
-        bool done = false;
-        CUresult result = ask_server(event, &done);
-
-        if (result != CUDA_SUCCESS || done)
-            return result;
-        nanosleep(&pause, NULL);
-        if (pause.tv_nsec < LAST_PAUSE_NS)
-            pause.tv_nsec *= 2;
-    }
-}
-
 /* ---- records ---- */
 
 /* Another process that learns of the record from this one's return finds it done. */
@@ -256,7 +221,7 @@ static CUresult settle_query(const struct event *event, CUresult result)
 
     if (result != CUDA_SUCCESS || !(event->flags & CU_EVENT_INTERPROCESS))
         return result;
-    return ask_server(event->handle, &done);
+    return event_query(event->handle, &done);
 }
 
 static CUresult record_event(struct event *event, struct stream *stream)
@@ -400,7 +365,7 @@ CUresult client_cuEventQuery(CUevent hEvent)
     CUresult result = ask_record(hEvent, &record);
 
     if (result == CUDA_SUCCESS && (is_shared(&record) || (record.pending && record.awaited))) {
-        result = ask_server((uint64_t)hEvent, &done);
+        result = event_query((uint64_t)hEvent, &done);
         record.pending = !done;
     }
     if (result != CUDA_SUCCESS)
@@ -432,7 +397,7 @@ CUresult client_cuEventSynchronize(CUevent hEvent)
     if (result != CUDA_SUCCESS)
         return result;
     if (is_shared(&record)) {
-        result = wait_by_asking((uint64_t)hEvent);
+        result = event_query_wait((uint64_t)hEvent);
         return result != CUDA_SUCCESS ? result : client_sync_error();
     }
     sleep =
@@ -493,7 +458,7 @@ static bool is_complete(const struct event *event)
     bool done = fence_passed(event->fence);
 
     if (!done && event->awaited)
-        ask_server(event->handle, &done);
+        event_query(event->handle, &done);
     return done;
 }
 
