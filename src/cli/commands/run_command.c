@@ -19,19 +19,12 @@
 #include "fd.h"
 #include "grammar.h"
 #include "hello.h"
+#include "run_environment.h"
 #include "run_limits.h"
 #include "run_tool.h"
 #include "snapshot.h"
 #include "switch.h"
 #include "text.h"
-
-#define CLIENT_LIBRARY "lib/funnel/libcuda.so.1"
-#define SOFT_LIBRARY "lib/funnel/softgpu/libcuda.so.1"
-#define NVML_LIBRARY "lib/funnel/nvml/libnvidia-ml.so.1"
-
-/* A program links one of the two; a library that is loaded already comes before all of its name. */
-#define CUPTI_12_LIBRARY "lib/funnel/cupti12/libcupti.so.12"
-#define CUPTI_13_LIBRARY "lib/funnel/cupti13/libcupti.so.13"
 
 struct run_options {
     bool direct;
@@ -60,130 +53,15 @@ __attribute__((format(printf, 1, 2))) static void print_note(const char *format,
     va_end(arguments);
 }
 
-/* ---- lists in environment variables ---- */
-
-static int folder_of(const char *path, char *ret_folder, size_t capacity)
+static int put_first(enum run_driver driver, const struct run_options *options)
 {
-    if (!text_copy(ret_folder, capacity, path))
-        return -ENAMETOOLONG;
-    *strrchr(ret_folder, '/') = '\0';
-    return 0;
-}
+    const struct run_libraries libraries = {
+        .driver = driver,
+        .nvml = options->nvml,
+        .profilers = options->profile && !options->direct,
+    };
 
-static bool is_ours(const char *item)
-{
-    static const char *const libraries[] = {CLIENT_LIBRARY, SOFT_LIBRARY, NVML_LIBRARY,
-                                            CUPTI_12_LIBRARY, CUPTI_13_LIBRARY};
-    char path[PATH_MAX], folder[PATH_MAX];
-
-    for (unsigned i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
-        if (!path_of_sibling(libraries[i], path, sizeof(path)) &&
-            !folder_of(path, folder, sizeof(folder)) &&
-            (!strcmp(item, path) || !strcmp(item, folder)))
-            return true;
-    return false;
-}
-
-static int append_item(char *list, size_t capacity, const char *item)
-{
-    size_t length = strlen(list);
-
-    return text_format(list + length, capacity - length, "%s%s", length ? ":" : "", item)
-               ? 0
-               : -ENAMETOOLONG;
-}
-
-/* Puts `list` before what the variable has, less what an outer `funnel run` put there. */
-static int prepend(const char *variable, char *list, size_t capacity, const char *separators)
-{
-    const char *old = getenv(variable);
-    char *copy = old ? strdup(old) : NULL;
-    char *rest = NULL;
-    int error = 0;
-
-    for (char *item = copy ? strtok_r(copy, separators, &rest) : NULL; item && !error;
-         item = strtok_r(NULL, separators, &rest))
-        if (!is_ours(item))
-            error = append_item(list, capacity, item);
-    free(copy);
-    if (!error && *list)
-        error = setenv(variable, list, 1) ? -errno : 0;
-    else if (!error)
-        unsetenv(variable);
-    return error;
-}
-
-#define LIST_MAX 32768
-
-/* 0; -errno; -ENOENT where the installation lacks it. */
-static int add_library(const char *library, char *files, char *folders)
-{
-    char path[PATH_MAX], folder[PATH_MAX];
-    int error = path_of_sibling(library, path, sizeof(path));
-
-    if (!error && access(path, R_OK))
-        return -ENOENT;
-    if (!error)
-        error = folder_of(path, folder, sizeof(folder));
-    if (!error)
-        error = append_item(files, LIST_MAX, path);
-    return error ? error : append_item(folders, LIST_MAX, folder);
-}
-
-static int add_profilers(char *files, char *folders)
-{
-    int error = add_library(CUPTI_12_LIBRARY, files, folders);
-
-    return error ? error : add_library(CUPTI_13_LIBRARY, files, folders);
-}
-
-/* The libraries before all others of their names, for linked and for dlopen'ed users; NULL = no
- * libcuda.so.1. */
-static int put_first(const char *library, const struct run_options *options)
-{
-    static char files[LIST_MAX], folders[LIST_MAX];
-    int error = 0;
-
-    *files = *folders = '\0';
-    if (options->nvml)
-        error = add_library(NVML_LIBRARY, files, folders);
-    if (!error && library)
-        error = add_library(library, files, folders);
-    if (!error && options->profile && !options->direct)
-        error = add_profilers(files, folders);
-    if (error == -ENOENT)
-        return cli_fail("a library is missing: the installation is incomplete");
-    if (!error)
-        error = prepend("LD_PRELOAD", files, LIST_MAX, ": ");
-    if (!error)
-        error = prepend("LD_LIBRARY_PATH", folders, LIST_MAX, ":");
-    return error ? cli_fail("cannot set the environment: %s", strerror(-error)) : 0;
-}
-
-/* Monitors of the software GPU, on a machine with NVIDIA's library, too. */
-static int choose_nvml(const struct run_options *options)
-{
-    bool soft = options->nvml && options->device && !strcmp(options->device, "soft");
-
-    if (soft && setenv("FUNNEL_NVML", "soft", 0))
-        return cli_fail("cannot set the environment: %s", strerror(errno));
-    return 0;
-}
-
-/* Triton's profiler opens CUPTI in the folder that this variable names, and nowhere else. */
-static int choose_cupti(const struct run_options *options)
-{
-    char path[PATH_MAX], folder[PATH_MAX];
-    int error;
-
-    if (!options->profile || options->direct)
-        return 0;
-    error = path_of_sibling(CUPTI_12_LIBRARY, path, sizeof(path));
-    if (!error)
-        error = folder_of(path, folder, sizeof(folder));
-    if (!error && setenv("TRITON_CUPTI_LIB_PATH", folder, 0))
-        error = -errno;
-    return error ? cli_fail("cannot set the environment: %s", strerror(-error)) : 0;
+    return run_environment_put_first(&libraries);
 }
 
 /* ---- without Funnel ---- */
@@ -195,7 +73,7 @@ static int prepare_direct(const struct run_options *options)
     if (!device)
         return 2;
     unsetenv("FUNNEL_REQUIRE");
-    if (put_first(NULL, options) || setenv("FUNNEL_DIRECT", "1", 1))
+    if (put_first(RUN_DRIVER_AS_IS, options) || setenv("FUNNEL_DIRECT", "1", 1))
         return 1;
     if (!strcmp(device, "auto")) {
         device = device_probe_cuda() ? "cuda" : "soft";
@@ -203,7 +81,7 @@ static int prepare_direct(const struct run_options *options)
                                                  ? "NVIDIA's driver"
                                                  : "the software GPU (no NVIDIA driver works)");
     }
-    return !strcmp(device, "soft") ? put_first(SOFT_LIBRARY, options) : 0;
+    return !strcmp(device, "soft") ? put_first(RUN_DRIVER_SOFT, options) : 0;
 }
 
 /* ---- through Funnel ---- */
@@ -349,15 +227,6 @@ static int reach_daemon(const struct paths *paths, const struct run_options *opt
     return error ? error : run_limits_set(&options->limits, fd);
 }
 
-/* Ranges of the program reach `funnel trace`, unless a profiler has asked for them. */
-static int record_ranges(void)
-{
-    char path[PATH_MAX];
-    int error = path_of_sibling(CLIENT_LIBRARY, path, sizeof(path));
-
-    return error || setenv("NVTX_INJECTION64_PATH", path, 0) ? -1 : 0;
-}
-
 static int prepare_funnel(const struct run_options *options)
 {
     struct paths paths;
@@ -370,7 +239,7 @@ static int prepare_funnel(const struct run_options *options)
     if (!status)
         status = reach_daemon(&paths, options);
     if (!status)
-        status = put_first(CLIENT_LIBRARY, options);
+        status = put_first(RUN_DRIVER_FUNNEL, options);
     if (status)
         return status;
     if (cli_client_log(&paths, log, sizeof(log)))
@@ -381,7 +250,7 @@ static int prepare_funnel(const struct run_options *options)
         setenv("FUNNEL_REQUIRE", "1", 1) ||
         (options->group && setenv("FUNNEL_GROUP", options->group, 1)) ||
         (options->verbose && setenv("FUNNEL_VERBOSE", "1", 1)) || setenv("FUNNEL_LOG", log, 0) ||
-        record_ranges())
+        run_environment_record_ranges())
         return cli_fail("cannot set the environment: %s", strerror(errno));
     return 0;
 }
@@ -498,10 +367,10 @@ static int run_run(int argc, char **argv)
         return status;
     quiet = options.quiet;
     status = options.direct ? prepare_direct(&options) : prepare_funnel(&options);
-    if (!status)
-        status = choose_nvml(&options);
-    if (!status)
-        status = choose_cupti(&options);
+    if (!status && options.nvml && options.device && !strcmp(options.device, "soft"))
+        status = run_environment_show_soft();
+    if (!status && options.profile && !options.direct)
+        status = run_environment_name_cupti();
     if (status)
         return status;
     if (!options.direct)
