@@ -13,6 +13,7 @@
 #include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_thread.h"
+#include "module_variable.h"
 #include "recovery_hook.h"
 #include "wire_calls.h"
 

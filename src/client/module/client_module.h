@@ -52,11 +52,6 @@ void module_rest(struct module *module);
 /* A module that has rested continues in a context. */
 CUresult module_wake(struct module *module, struct context *context);
 
-/* Where a variable is, and its size; either result may be NULL. CUDA_ERROR_NOT_FOUND. Waits for the
- * server. */
-CUresult module_global(struct module *module, const char *name, bool managed_only,
-                       CUdeviceptr *ret_address, size_t *ret_size);
-
 /* The module behind a handle, NULL when there is none. Takes no lock. */
 struct module *module_lookup(CUmodule handle);
 

@@ -7,6 +7,7 @@
 #include "client_printf.h"
 #include "client_prototypes.h"
 #include "module_function.h"
+#include "module_variable.h"
 #include "recovery_hook.h"
 
 static CUresult load_module(CUmodule *ret_module, const void *code,
