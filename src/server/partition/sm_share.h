@@ -25,6 +25,7 @@ struct sm_share {
     struct partition *lent;      /* its own part and what it borrows; NULL = the whole device */
     bool borrows;                /* it runs there now: lending.h */
     unsigned streams;            /* the number of its streams */
+    unsigned blocking_streams;   /* of them, those that keep order with the legacy stream */
     bool listed;                 /* the share consists of the following groups of the client */
     unsigned group_count;
     uint8_t groups[SM_GROUPS_MAX];

@@ -94,6 +94,7 @@ void stream_unlist(struct stream *stream)
 static void stream_enlist(struct stream *stream)
 {
     stream->sm_share->streams++;
+    stream->sm_share->blocking_streams += stream->blocking;
     enlist_under_lock(stream);
     if (stream->legacy && !stream->sm_share->legacy)
         stream->sm_share->legacy = stream;
@@ -166,6 +167,7 @@ CUresult serve_cuStreamDestroy_v2(struct session *session, const struct wire_cuS
     if (share->legacy == hStream)
         share->legacy = NULL;
     share->streams--;
+    share->blocking_streams -= hStream->blocking;
     session_remove(session, WIRE_STREAM, in->hStream);
     ended_streams_take(hStream);
     ended_streams_are_idle(session);

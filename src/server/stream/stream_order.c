@@ -69,10 +69,11 @@ static CUresult blocking_follow_legacy(struct stream *stream)
     return result;
 }
 
+/* PyTorch has 32 non-blocking streams beside its legacy stream. */
 static CUresult follow_others(struct stream *stream)
 {
     if (stream->legacy)
-        return legacy_follow_all(stream);
+        return stream->sm_share->blocking_streams ? legacy_follow_all(stream) : CUDA_SUCCESS;
     return stream->blocking ? blocking_follow_legacy(stream) : CUDA_SUCCESS;
 }
 
