@@ -220,22 +220,27 @@ static bool is_ready(const struct server_process *server)
     return server->state == SERVER_ACTIVE && !server->stopping;
 }
 
-/* 0 or -errno. */
-static int start_target(const struct lane_move *move, const struct server_process *server)
+/* The lane of that name, for a program of the server: 0 or -errno. */
+static int start_lane(const struct server_process *server, const char *name, pid_t pid)
 {
     struct server_route route = {.uid = server->uid, .gid = server->gid, .owner = server->owner};
     struct server_process *started;
 
-    if (server_process_find(move->daemon, move->to))
+    if (server_process_find(server->daemon, name))
         return 0;
-    text_copy(route.name, sizeof(route.name), move->to);
+    text_copy(route.name, sizeof(route.name), name);
     text_copy(route.devices, sizeof(route.devices), server->devices);
-    int error = server_process_start(move->daemon, &route, &started);
+    int error = server_process_start(server->daemon, &route, &started);
 
     if (error)
-        journal("The server %s cannot be started, to which client %d is to move: %s", move->to,
-                (int)move->pid, server_process_start_error(error));
+        journal("The server %s cannot be started, to which client %d is to move: %s", name,
+                (int)pid, server_process_start_error(error));
     return error;
+}
+
+static int start_target(const struct lane_move *move, const struct server_process *server)
+{
+    return start_lane(server, move->to, move->pid);
 }
 
 /* A lane without programs may have been ending when the order came. */
@@ -367,6 +372,14 @@ void lane_move_order_gently(struct client_record *record, enum lane_wish wish, l
         lane_choice_find(&record->server->daemon->lane_choices, record->token);
 
     begin_move(record, choice.class, wish, true, done, context);
+}
+
+void lane_move_prepare(const struct client_record *record, enum lane_wish wish)
+{
+    char name[SERVER_NAME_MAX];
+
+    name_target(record->server, record->class, wish, name);
+    start_lane(record->server, name, record->identity.pid);
 }
 
 void lane_move_order_device(struct client_record *record, uint32_t device, lane_move_done *done,

@@ -51,6 +51,10 @@ void lane_move_order(struct client_record *record, uint32_t class, enum lane_wis
 void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
                             void *context);
 
+/* Starts the lane to which such an order may follow soon. It ends like any lane without programs.
+ */
+void lane_move_prepare(const struct client_record *record, enum lane_wish wish);
+
 /* The same to another device of its server, by the number that the server gives it. */
 void lane_move_order_device(struct client_record *record, uint32_t device, lane_move_done *done,
                             void *context);

@@ -209,6 +209,7 @@ static bool may_move(const struct client_record *record)
     return record->class == CLASS_NORMAL && record->attached && !record->is_of_job &&
            lane_choice_find(&daemon->lane_choices, record->token).class == CLASS_UNSET &&
            client_pace_kernel_ns(&record->pace) >= LANE_LONG_NS && record->pace.launch_ns &&
+           clock_ns() - record->pace.at < LANE_FRESH_NS &&
            !lane_name_is_batch(record->server->name) &&
            !(trial && (trial->is_moving || trial->is_away || clock_ns() < trial->retry_at));
 }
@@ -255,6 +256,18 @@ static const struct client_record *count_waiting(struct server_process *server,
 static double ms(uint64_t ns)
 {
     return (double)ns / NS_PER_MS;
+}
+
+/* The next report may say that it still waits. */
+static void start_lane_ahead(const struct client_record *offender)
+{
+    struct server_process *server = offender->server;
+    uint64_t now = clock_ns();
+
+    if (server->lane_ahead_at && now - server->lane_ahead_at < LANE_AHEAD_NS)
+        return;
+    server->lane_ahead_at = now;
+    lane_move_prepare(offender, LANE_BATCH);
 }
 
 static void move_offender(struct server_process *server)
@@ -384,16 +397,24 @@ static const struct client_record *offender_beside(const struct client_record *r
     return offender == record ? NULL : offender;
 }
 
+/* Whether it waits, and has for how many reports. */
+static void note_wait(struct client_record *record)
+{
+    const struct client_record *offender = offender_beside(record);
+    bool waits = offender && client_pace_waits(&record->pace, &offender->pace);
+
+    record->pace.waits = waits ? record->pace.waits + 1 : 0;
+    if (waits && !lane_name_is_batch(record->server->name) &&
+        standby_small_device(record->server) < 0)
+        start_lane_ahead(offender);
+}
+
 void lane_watch_note(struct client_record *record)
 {
-    const struct client_record *offender;
-
     client_pace_note(&record->pace, &record->last.usage, clock_ns());
     if (!record->server->daemon->lane_moves_on)
         return;
-    offender = offender_beside(record);
-    record->pace.waits =
-        offender && client_pace_waits(&record->pace, &offender->pace) ? record->pace.waits + 1 : 0;
+    note_wait(record);
     if (lane_name_is_batch(record->server->name))
         consider_return(record);
     else if (standby_small_device(record->server) < 0)

@@ -47,6 +47,14 @@ struct daemon;
  * reports in a row have to say so. */
 #define LANE_LOSS 4u
 
+/* The batch lane is started when a program begins to wait, since a start takes a second. It is no
+ * more often than this. */
+#define LANE_AHEAD_NS (60 * NS_PER_SEC)
+
+/* Servers report programs that work every two seconds. One without a report for so long has no
+ * kernels for which others could wait. */
+#define LANE_FRESH_NS (3 * NS_PER_SEC)
+
 /* After a move that did not pay. */
 #define LANE_RETRY_NS (600 * NS_PER_SEC)
 

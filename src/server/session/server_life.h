@@ -55,7 +55,7 @@ struct server_life {
     unsigned session_count;
     unsigned abandoned;            /* the last report to the daemon */
     bool heap_used;                /* the same */
-    unsigned beats;                /* heartbeats sent */
+    unsigned beats;                /* since the last report of usage */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */
     struct sensor_watch *sensors;  /* NULL: none; sensor_watch.h */
     struct worker_pool *pool;      /* NULL: none; worker_pool.h */

@@ -4,6 +4,7 @@
 
 #include "channel.h"
 #include "session.h"
+#include "usage_mark.h"
 
 struct session_trace;
 struct trace_file;
@@ -32,7 +33,8 @@ struct session_life {
     /* The main thread's. */
     struct watch *hang_up;
     pthread_t thread;
-    uint64_t reported_work; /* at the last report to the daemon; 0 = never */
+    uint64_t reported_work;     /* at the last report to the daemon; 0 = never */
+    struct usage_mark reported; /* at the last report: early_report.h */
     struct session_call call;
     uint32_t leave_request;   /* session_leave.h: the daemon's order, to be answered */
     atomic_uint leave_device; /* 1 + the device to which the client is to move; 0 = to another lane;

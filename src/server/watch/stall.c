@@ -13,6 +13,7 @@
 #include "channel_server.h"
 #include "clock.h"
 #include "daemon_report.h"
+#include "early_report.h"
 #include "fd.h"
 #include "fence.h"
 #include "launch_record.h"
@@ -29,6 +30,9 @@
 
 /* Period of the usage reports to the daemon, in case the server is killed. */
 #define BEATS_BETWEEN_REPORTS 4u
+
+/* The same while a client may wait for long kernels of another. */
+#define BEATS_BEFORE_EARLY_REPORT 2u
 
 /* A call that blocks others for this time is logged. */
 #define STALL_LOGGED_MS 2000u
@@ -204,6 +208,18 @@ static void account(struct server *server, const struct session *offender)
     }
 }
 
+static void report_usage(struct server *server)
+{
+    unsigned beats = ++server->life->beats;
+
+    if (beats < BEATS_BEFORE_EARLY_REPORT ||
+        (beats < BEATS_BETWEEN_REPORTS && !early_report_is_due(server)))
+        return;
+    server->life->beats = 0;
+    daemon_report_usage(server);
+    early_report_begin(server);
+}
+
 static void beat(struct server *server)
 {
     struct server_heartbeat heartbeat;
@@ -222,8 +238,7 @@ static void beat(struct server *server)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);
     daemon_report_heartbeat(server, &heartbeat);
-    if (++server->life->beats % BEATS_BETWEEN_REPORTS == 0)
-        daemon_report_usage(server);
+    report_usage(server);
     server_trace_tick(server);
 }
 
