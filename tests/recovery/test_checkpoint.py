@@ -293,6 +293,21 @@ class Checkpoint(test_suspend.MovedMemory):
             self.fine("pack", store, place)
             self.is_packed(place)
 
+    def test_a_short_last_chunk(self):
+        """Its contents with a zero behind them are those of another chunk."""
+        probe, place = self.held(), self.place()
+        self.fine("checkpoint", probe.process.pid, place)
+        chunk = bytes(range(1, 129)) * (2 ** 14)
+        contents = chunk[:-1] + b"\0" + chunk[:-1]
+        with open(place + "/memory", "wb") as file:
+            file.write(contents)
+        manifest = re.sub("memory_size=.*", f"memory_size={len(contents)}",
+                          self.read(place + "/manifest").decode())
+        self.write(place, self.signed(manifest.replace("state=running", "state=detached")))
+        self.fine("pack", self.store(place), place)
+        self.fine("restore", place)
+        self.assertEqual(self.read(place + "/memory"), contents)
+
     def test_damaged_chunks(self):
         probe, place = self.held(), self.place()
         store = self.store(place)

@@ -34,12 +34,15 @@ void chunk_buffers_fini(struct chunk_buffers *buffers)
     *buffers = (struct chunk_buffers){.data = NULL};
 }
 
+/* The zeros that fill the last word are no contents, so the name tells the size. A size of whole
+ * words, as servers write, changes nothing in it. */
 void chunk_name(unsigned char *data, size_t size, char ret_name[CHUNK_NAME])
 {
     size_t whole = (size + sizeof(uint64_t) - 1) & ~(sizeof(uint64_t) - 1);
 
     memset(data + size, 0, whole - size);
     struct chunk_hash hash = chunk_hash_of(data, whole);
+    hash.word[0] ^= size % sizeof(uint64_t);
     snprintf(ret_name, CHUNK_NAME, "%016llx%016llx", (unsigned long long)hash.word[0],
              (unsigned long long)hash.word[1]);
 }
