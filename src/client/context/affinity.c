@@ -154,8 +154,8 @@ int affinity_sm_count(const struct device *device)
 {
     struct context *context;
 
-    if (by_context() && context_current(&context) == CUDA_SUCCESS && context->device == device &&
-        context->share)
+    if (context_current(&context) == CUDA_SUCCESS && context->share && context->device == device &&
+        by_context())
         return (int)context->sm_count;
     return device_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 }
