@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cuda_array.h"
+
 static bool known_order(CUmemcpySrcAccessOrder order)
 {
     return order == CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ||
@@ -37,35 +39,84 @@ static CUresult check_batch(const CUdeviceptr *dsts, const CUdeviceptr *srcs, co
     return CUDA_SUCCESS;
 }
 
-/* Without arrays an element is a byte. */
-static CUresult read_operand(const CUmemcpy3DOperand *operand, struct cuda_box_side *ret_side)
+/* What an operand says of its elements: the bytes of an array's, or 0 for memory. */
+static CUresult find_element(const struct cuda_batch_copier *copier,
+                             const CUmemcpy3DOperand *operand, size_t *ret_bytes)
 {
-    if (operand->type == CU_MEMCPY_OPERAND_TYPE_ARRAY)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    if (operand->type != CU_MEMCPY_OPERAND_TYPE_POINTER)
+    CUDA_ARRAY3D_DESCRIPTOR array;
+    CUresult result;
+
+    *ret_bytes = 0;
+    if (operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER)
+        return CUDA_SUCCESS;
+    if (operand->type != CU_MEMCPY_OPERAND_TYPE_ARRAY)
         return CUDA_ERROR_INVALID_VALUE;
-    *ret_side = (struct cuda_box_side){
-        .type = CU_MEMORYTYPE_UNIFIED,
-        .device = operand->op.ptr.ptr,
-        .pitch = operand->op.ptr.rowLength,
-        .height = operand->op.ptr.layerHeight,
-    };
+    result = copier->describe_array(&array, operand->op.array.array);
+    if (result == CUDA_SUCCESS)
+        *ret_bytes = cuda_texel_size(array.Format, array.NumChannels);
+    return result;
+}
+
+/* An element is a byte where there is no array, and two arrays must agree. */
+static CUresult find_elements(const struct cuda_batch_copier *copier,
+                              const CUDA_MEMCPY3D_BATCH_OP *op, size_t *ret_bytes)
+{
+    size_t dst, src;
+    CUresult result = find_element(copier, &op->dst, &dst);
+
+    if (result == CUDA_SUCCESS)
+        result = find_element(copier, &op->src, &src);
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (dst && src && dst != src)
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_bytes = dst ? dst : src ? src : 1;
     return CUDA_SUCCESS;
 }
 
-static CUresult find_box(const CUDA_MEMCPY3D_BATCH_OP *op, struct cuda_box *ret_box)
+/* False for a number of elements that has more bytes than a size_t can say. */
+static bool to_bytes(size_t *elements, size_t bytes)
+{
+    return !__builtin_mul_overflow(*elements, bytes, elements);
+}
+
+static bool read_operand(const CUmemcpy3DOperand *operand, size_t bytes,
+                         struct cuda_box_side *ret_side)
+{
+    if (operand->type == CU_MEMCPY_OPERAND_TYPE_POINTER) {
+        *ret_side = (struct cuda_box_side){
+            .type = CU_MEMORYTYPE_UNIFIED,
+            .device = operand->op.ptr.ptr,
+            .pitch = operand->op.ptr.rowLength,
+            .height = operand->op.ptr.layerHeight,
+        };
+        return to_bytes(&ret_side->pitch, bytes);
+    }
+    *ret_side = (struct cuda_box_side){
+        .type = CU_MEMORYTYPE_ARRAY,
+        .array = operand->op.array.array,
+        .x = operand->op.array.offset.x,
+        .y = operand->op.array.offset.y,
+        .z = operand->op.array.offset.z,
+    };
+    return to_bytes(&ret_side->x, bytes);
+}
+
+static CUresult find_box(const struct cuda_batch_copier *copier, const CUDA_MEMCPY3D_BATCH_OP *op,
+                         struct cuda_box *ret_box)
 {
     struct cuda_box box = {
         .width = op->extent.width, .height = op->extent.height, .depth = op->extent.depth};
-    CUresult result = read_operand(&op->dst, &box.dst);
+    size_t bytes;
+    CUresult result = find_elements(copier, op, &bytes);
 
-    if (result == CUDA_SUCCESS)
-        result = read_operand(&op->src, &box.src);
-    if (result == CUDA_SUCCESS && !known_order(op->srcAccessOrder))
-        result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS)
-        *ret_box = box;
-    return result;
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (!known_order(op->srcAccessOrder) || !to_bytes(&box.width, bytes) ||
+        !read_operand(&op->dst, bytes, &box.dst) || !read_operand(&op->src, bytes, &box.src))
+        return CUDA_ERROR_INVALID_VALUE;
+    *ret_box = box;
+    return CUDA_SUCCESS;
 }
 
 static CUresult copy_all(const struct cuda_batch_copier *copier, const CUdeviceptr *dsts,
@@ -103,7 +154,7 @@ static CUresult copy_one_box(const struct cuda_batch_copier *copier,
                              const CUDA_MEMCPY3D_BATCH_OP *op, CUstream stream)
 {
     struct cuda_box box;
-    CUresult result = find_box(op, &box);
+    CUresult result = find_box(copier, op, &box);
 
     return result == CUDA_SUCCESS ? copier->copy_box(&box, stream) : result;
 }

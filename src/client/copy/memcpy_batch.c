@@ -9,7 +9,8 @@ static CUresult copy_one(const struct cuda_box *box, CUstream stream)
     return copy_described(box, stream, false);
 }
 
-static const struct cuda_batch_copier copier = {client_cuMemcpyAsync, copy_one};
+static const struct cuda_batch_copier copier = {client_cuMemcpyAsync, copy_one,
+                                                client_cuArray3DGetDescriptor_v2};
 
 CUresult client_cuMemcpyBatchAsync(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes,
                                    size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs,

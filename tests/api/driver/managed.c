@@ -317,6 +317,40 @@ static void batches_of_copies(void)
     MUST(cuMemFree_v2(to));
 }
 
+/* Eight words in each of four rows, and a box of them that goes there and back. */
+static void batches_of_copies_of_arrays(void)
+{
+    CUDA_ARRAY_DESCRIPTOR shape = {8, 4, CU_AD_FORMAT_UNSIGNED_INT32, 1};
+    CUdeviceptr from = make_words(32, 5), to = make_words(32, 0);
+    CUDA_MEMCPY3D_BATCH_OP there = {
+        .src = {CU_MEMCPY_OPERAND_TYPE_POINTER, {{.ptr = from, .rowLength = 8}}},
+        .extent = {3, 2, 1},
+        .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+    };
+    CUDA_MEMCPY3D_BATCH_OP back = there;
+    CUstream stream;
+    CUarray array;
+
+    MUST(cuArrayCreate_v2(&array, &shape));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuCtxSynchronize());
+    there.dst.type = back.src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+    there.dst.op.array.array = back.src.op.array.array = array;
+    there.dst.op.array.offset = back.src.op.array.offset = (CUoffset3D){5, 2, 0};
+    back.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    back.dst.op.ptr.ptr = to;
+    EXPECT(CUDA_SUCCESS, cuMemcpy3DBatchAsync_v2(1, &there, 0, stream));
+    EXPECT(CUDA_SUCCESS, cuMemcpy3DBatchAsync_v2(1, &back, 0, stream));
+    MUST(cuStreamSynchronize(stream));
+    IS_TRUE(words_are(to, 6, 5) && word_at(to + 6 * 4) == 0);
+    there.dst.op.array.offset.x = 6;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemcpy3DBatchAsync_v2(1, &there, 0, stream));
+    MUST(cuStreamDestroy_v2(stream));
+    MUST(cuArrayDestroy(array));
+    MUST(cuMemFree_v2(from));
+    MUST(cuMemFree_v2(to));
+}
+
 int main(void)
 {
     device = check_open();
@@ -331,5 +365,6 @@ int main(void)
     RUN(each_attachment_follows_each);
     RUN(attributes_of_managed_memory);
     RUN(batches_of_copies);
+    RUN(batches_of_copies_of_arrays);
     return check_close();
 }

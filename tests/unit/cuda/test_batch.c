@@ -37,7 +37,21 @@ static CUresult copy_box(const struct cuda_box *box, CUstream stream)
     return note_call();
 }
 
-static const struct cuda_batch_copier copier = {copy, copy_box};
+#define FLOATS ((CUarray)(uintptr_t)11) /* two in each element */
+#define BYTES ((CUarray)(uintptr_t)12)
+
+static CUresult describe_array(CUDA_ARRAY3D_DESCRIPTOR *ret_array, CUarray array)
+{
+    if (array != FLOATS && array != BYTES)
+        return CUDA_ERROR_INVALID_HANDLE;
+    *ret_array = (CUDA_ARRAY3D_DESCRIPTOR){.Width = 64,
+                                           .Format = array == FLOATS ? CU_AD_FORMAT_FLOAT
+                                                                     : CU_AD_FORMAT_UNSIGNED_INT8,
+                                           .NumChannels = array == FLOATS ? 2 : 1};
+    return CUDA_SUCCESS;
+}
+
+static const struct cuda_batch_copier copier = {copy, copy_box, describe_array};
 
 static const CUdeviceptr dsts[COUNT] = {0x100, 0x200, 0x300};
 static const CUdeviceptr srcs[COUNT] = {0x400, 0x500, 0x600};
@@ -143,20 +157,67 @@ static void boxes_are_read(void **state)
     assert_int_equal(made.box.src.device, 0x2000);
 }
 
-static void boxes_of_arrays_are_not_supported(void **state)
+static CUDA_MEMCPY3D_BATCH_OP make_op_from(CUarray array)
+{
+    CUDA_MEMCPY3D_BATCH_OP op = make_op();
+
+    op.src = (CUmemcpy3DOperand){.type = CU_MEMCPY_OPERAND_TYPE_ARRAY};
+    op.src.op.array.array = array;
+    op.src.op.array.offset = (CUoffset3D){5, 6, 7};
+    return op;
+}
+
+static CUresult copy_op(const CUDA_MEMCPY3D_BATCH_OP *op)
+{
+    return cuda_batch_copy_boxes(&copier, 1, op, NULL, 0, STREAM);
+}
+
+static void boxes_of_arrays_are_in_their_elements(void **state)
+{
+    const CUDA_MEMCPY3D_BATCH_OP op = make_op_from(FLOATS);
+
+    (void)state;
+    assert_int_equal(copy_op(&op), CUDA_SUCCESS);
+    assert_int_equal(made.box.width, 4 * 8);
+    assert_int_equal(made.box.height, 3);
+    assert_int_equal(made.box.dst.pitch, 16 * 8);
+    assert_int_equal(made.box.dst.height, 8);
+    assert_int_equal(made.box.src.type, CU_MEMORYTYPE_ARRAY);
+    assert_ptr_equal(made.box.src.array, FLOATS);
+    assert_int_equal(made.box.src.x, 5 * 8);
+    assert_int_equal(made.box.src.y, 6);
+    assert_int_equal(made.box.src.z, 7);
+}
+
+static void boxes_that_no_array_has_are_refused(void **state)
+{
+    CUDA_MEMCPY3D_BATCH_OP op = make_op_from(FLOATS), of_none = make_op_from(NULL);
+
+    (void)state;
+    assert_int_equal(copy_op(&of_none), CUDA_ERROR_INVALID_HANDLE);
+    op.extent.width = SIZE_MAX / 4;
+    assert_int_equal(copy_op(&op), CUDA_ERROR_INVALID_VALUE);
+    op = make_op_from(FLOATS);
+    op.dst.op.ptr.rowLength = SIZE_MAX / 4;
+    assert_int_equal(copy_op(&op), CUDA_ERROR_INVALID_VALUE);
+    op = make_op_from(FLOATS);
+    op.dst = op.src;
+    op.dst.op.array.array = BYTES;
+    assert_int_equal(copy_op(&op), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(made.calls, 0);
+}
+
+static void an_unknown_operand_ends_the_batch(void **state)
 {
     CUDA_MEMCPY3D_BATCH_OP ops[2] = {make_op(), make_op()};
     size_t failed = 0;
 
     (void)state;
-    ops[1].src.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
-    assert_int_equal(cuda_batch_copy_boxes(&copier, 2, ops, &failed, 0, STREAM),
-                     CUDA_ERROR_NOT_SUPPORTED);
-    assert_int_equal(failed, 1);
-    assert_int_equal(made.calls, 1);
     ops[1].src.type = (CUmemcpy3DOperandType)99;
     assert_int_equal(cuda_batch_copy_boxes(&copier, 2, ops, &failed, 0, STREAM),
                      CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(failed, 1);
+    assert_int_equal(made.calls, 1);
 }
 
 int main(void)
@@ -167,7 +228,9 @@ int main(void)
         cmocka_unit_test_setup(attributes_must_cover_the_copies, reset),
         cmocka_unit_test_setup(default_streams_are_refused, reset),
         cmocka_unit_test_setup(boxes_are_read, reset),
-        cmocka_unit_test_setup(boxes_of_arrays_are_not_supported, reset),
+        cmocka_unit_test_setup(boxes_of_arrays_are_in_their_elements, reset),
+        cmocka_unit_test_setup(boxes_that_no_array_has_are_refused, reset),
+        cmocka_unit_test_setup(an_unknown_operand_ends_the_batch, reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
