@@ -2,6 +2,7 @@
 """The commands in the documents by task: blocks that are marked `sh test` run, on the software GPU; in
 all others each file exists. Each command of Funnel on any page exists, and has the options that are
 shown: test_docs.py BUILD."""
+import fnmatch
 import functools
 import json
 import os
@@ -105,6 +106,19 @@ class Commands(unittest.TestCase):
             for name in re.findall(r"`checklist\.(\w+)`", text_of(page)):
                 self.assertIn(f"def test_{name}(",
                               (ROOT / "tests/control/test_checklist.py").read_text())
+
+
+class Coverage(unittest.TestCase):
+    def test_calls_that_are_not_there(self):
+        """Each call that returns CUDA_ERROR_NOT_SUPPORTED has a row in differences.md that says why."""
+        missing = re.findall(r"(?m)^\| `(\w+)`[^|]*\| unsupported \|", text_of("api-coverage"))
+        table = text_of("differences").split("## Calls that are not there")[1].split("\n## ")[0]
+        patterns = [pattern for row in re.findall(r"(?m)^\| (`.*?) \|", table)
+                    for pattern in re.findall(r"`(cu[\w*]+)`", row)]
+        unexplained = [name for name in missing
+                       if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+        self.assertEqual(unexplained, [])
+        self.assertGreater(len(missing), 50)
 
 
 def anchors(page):
