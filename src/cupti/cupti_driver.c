@@ -53,6 +53,8 @@ static const struct {
     ENTRY(cuDeviceGetName, device_name),
     ENTRY(cuDeviceGetUuid_v2, device_uuid),
     ENTRY(cuGraphNodeGetType, node_type),
+    ENTRY(cuGraphGetNodes, graph_nodes),
+    ENTRY(cuGraphChildGraphNodeGetGraph, child_graph),
     ENTRY(InitializeInjectionNvtx2, nvtx_injection),
 };
 

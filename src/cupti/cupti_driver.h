@@ -30,6 +30,8 @@ struct cupti_driver {
     CUresult (*device_name)(char *ret_name, int capacity, CUdevice device);
     CUresult (*device_uuid)(CUuuid *ret_uuid, CUdevice device);
     CUresult (*node_type)(CUgraphNode node, CUgraphNodeType *ret_type);
+    CUresult (*graph_nodes)(CUgraph graph, CUgraphNode *ret_nodes, size_t *ret_count);
+    CUresult (*child_graph)(CUgraphNode node, CUgraph *ret_graph);
     int (*nvtx_injection)(void *get_export_table);
 };
 

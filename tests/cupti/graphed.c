@@ -2,8 +2,12 @@
 /*
  * A program that follows the nodes of graphs with CUPTI as Triton's profiler does. It is called
  * back when nodes are made and copied into a launchable graph. It finds each piece of work under
- * the copy that did it. One graph is captured, with a child graph behind it, the other is made of
- * nodes, with a host function between two segments of work. Prints counts, and what is wrong.
+ * the copy that did it. One graph is captured. The other is made of nodes, with a host function
+ * between two segments of work, and the first as a child behind them. Prints counts, and what is
+ * wrong.
+ *
+ *     graphed             natively, work of a child has ids of which no callback has told
+ *     graphed children    finds that work as well
  */
 #include <cupti.h>
 #include <string.h>
@@ -28,7 +32,7 @@ static CUdeviceptr memory;
 static CUstream stream;
 static uint64_t created[NODES_MAX]; /* ids */
 static struct copy copies[NODES_MAX];
-static unsigned created_count, copy_count, graphs, execs, ended;
+static unsigned created_count, copy_count, graphs, clones, ended_nodes, execs, ended;
 
 /* ---- callbacks ---- */
 
@@ -63,6 +67,14 @@ static void node_was_copied(const CUpti_GraphData *graph)
     check(is_created(copy->node), "a copy that was not made");
 }
 
+static void node_ends(const CUpti_GraphData *graph)
+{
+    uint64_t node = 0;
+
+    MUST(cuptiGetGraphNodeId(graph->node, &node));
+    ended_nodes += is_created(node);
+}
+
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                  const void *data)
 {
@@ -77,6 +89,10 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
         node_was_created(graph);
     else if (cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED)
         node_was_copied(graph);
+    else if (cbid == CUPTI_CBID_RESOURCE_GRAPH_CLONED)
+        clones++;
+    else if (cbid == CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING)
+        node_ends(graph);
     else if (cbid == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED)
         execs += graph->graph && graph->graphExec;
     else if (cbid == CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING)
@@ -135,35 +151,37 @@ static void build(CUgraph *ret_graph, CUgraph child)
 
 /* ---- records ---- */
 
-static const struct copy *find_copy(uint32_t graph, uint64_t node)
+static int has_copy(uint32_t graph, uint64_t node)
 {
     for (unsigned i = 0; i < copy_count; i++)
         if (copies[i].graph == graph && copies[i].node == node)
-            return &copies[i];
-    return NULL;
+            return 1;
+    return 0;
 }
 
-static void check_records(uint32_t graph)
+static void check_records(uint32_t graph, unsigned expected)
 {
-    unsigned kernels = 0, others = 0, distinct = 0;
-    const struct copy *last = NULL;
+    unsigned kernels = 0, others = 0, found = 0, distinct = 0;
+    uint64_t last = 0;
 
     for (unsigned i = 0; i < record_count; i++) {
         const CUpti_ActivityKernel9 *kernel = (const void *)records[i];
         const CUpti_ActivityMemset4 *set = (const void *)records[i];
         int is_kernel = kernel->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-        const struct copy *copy = is_kernel ? find_copy(kernel->graphId, kernel->graphNodeId)
-                                            : find_copy(set->graphId, set->graphNodeId);
-        check(copy && copy->graph == graph, "work of another node");
-        distinct += copy != last;
-        last = copy;
+        uint64_t node = is_kernel ? kernel->graphNodeId : set->graphNodeId;
+        check((is_kernel ? kernel->graphId : set->graphId) == graph, "work of another graph");
+        found += has_copy(graph, node);
+        distinct += node != last;
+        last = node;
         kernels += is_kernel;
         others += !is_kernel;
     }
+    check(found >= expected, "work of a node that was not copied");
     printf("%u kernels, %u memsets, %u nodes\n", kernels, others, distinct);
 }
 
-static void run(CUgraph graph)
+/* `expected` pieces of its work are of nodes that a callback has told of. */
+static void run(CUgraph graph, unsigned expected)
 {
     CUgraphExec exec;
     uint32_t id = 0;
@@ -174,7 +192,7 @@ static void run(CUgraph graph)
     MUST(cuGraphLaunch(exec, stream));
     MUST(cuStreamSynchronize(stream));
     MUST(cuptiActivityFlushAll(0));
-    check_records(id);
+    check_records(id, expected);
     MUST(cuGraphExecDestroy(exec));
 }
 
@@ -193,10 +211,16 @@ static void begin(void)
     MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 }
 
-int main(void)
+static void forget(void)
+{
+    created_count = copy_count = graphs = clones = ended_nodes = 0;
+}
+
+int main(int argc, char **argv)
 {
     CUpti_SubscriberHandle subscriber;
-    CUgraph captured, built;
+    CUgraph captured, built, clone;
+    int with_children = argc == 2 && !strcmp(argv[1], "children");
 
     MUST(cuptiSubscribe(&subscriber, on_callback, NULL));
     MUST(cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE));
@@ -206,11 +230,17 @@ int main(void)
     begin();
     capture(&captured);
     printf("%u graph, %u nodes captured\n", graphs, created_count);
-    run(captured);
-    created_count = copy_count = 0;
+    run(captured, 3);
+    forget();
     build(&built, captured);
     printf("%u graphs, %u nodes added\n", graphs, created_count);
-    run(built);
+    run(built, with_children ? 5 : 2);
+    ended_nodes = 0;
+    MUST(cuGraphDestroy(built));
+    printf("%u nodes ended\n", ended_nodes);
+    forget();
+    MUST(cuGraphClone(&clone, captured));
+    printf("%u graph, %u clone, %u nodes copied\n", graphs, clones, copy_count);
     printf("%u execs, %u ended\n", execs, ended);
     return 0;
 }

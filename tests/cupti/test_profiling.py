@@ -101,8 +101,10 @@ wait for the event
 """
 GRAPHS = """1 graph, 3 nodes captured
 2 kernels, 1 memsets, 3 nodes
-2 graphs, 4 nodes added
+2 graphs, 7 nodes added
 4 kernels, 1 memsets, 5 nodes
+7 nodes ended
+1 graph, 1 clone, 3 nodes copied
 2 execs, 2 ended
 """
 LOOP = """dropped 0
@@ -260,7 +262,7 @@ class Profiling(harness.TestCase):
         self.assert_prints(self.run_test("resources"), RESOURCES)
 
     def test_nodes_of_graphs(self):
-        self.assert_prints(self.run_test("graphed"), GRAPHS)
+        self.assert_prints(self.run_test("graphed", "children"), GRAPHS)
 
     def test_copies_between_devices(self):
         self.assert_prints(self.run_test("apart", "peers"), PEERS)
