@@ -153,9 +153,14 @@ void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid)
         report_call(call, cbid, call->correlation, &result);
 }
 
-bool cupti_callback_wants(uint32_t domain, uint32_t cbid)
+bool cupti_callback_wants_resources(void)
 {
-    return atomic_load_explicit(&callback, memory_order_acquire) && is_enabled(domain, cbid);
+    if (!atomic_load_explicit(&callback, memory_order_acquire))
+        return false;
+    for (uint32_t cbid = CUPTI_CONTEXT_DESTROY_STARTING; cbid <= CUPTI_GRAPHNODE_CLONED; cbid++)
+        if (is_enabled(CUPTI_DOMAIN_RESOURCE, cbid))
+            return true;
+    return false;
 }
 
 void cupti_callback_resource(uint32_t cbid, const struct cupti_resource_data *resource)

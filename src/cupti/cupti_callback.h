@@ -12,8 +12,8 @@
 void cupti_callback_enter(const struct profiler_call *call, uint32_t correlation);
 void cupti_callback_leave(const struct profiler_call *call, uint32_t cbid);
 
-/* Whether the program wants this one. */
-bool cupti_callback_wants(uint32_t domain, uint32_t cbid);
+/* Whether the program wants any for resources but that a context was made. */
+bool cupti_callback_wants_resources(void);
 
 /* A callback for a resource. `context` may be NULL: the current one. */
 void cupti_callback_resource(uint32_t cbid, const struct cupti_resource_data *resource);

@@ -97,9 +97,31 @@ bool cupti_uses_system_threads(void)
     return atomic_load_explicit(&system_threads, memory_order_relaxed);
 }
 
+/* Neither changes but by a fork, and each is a system call. */
+static _Atomic uint32_t process;        /* 0: not asked yet */
+static __thread uint32_t system_thread; /* the same */
+
+static uint32_t process_number(void)
+{
+    uint32_t number = atomic_load_explicit(&process, memory_order_relaxed);
+
+    if (!number) {
+        number = (uint32_t)getpid();
+        atomic_store_explicit(&process, number, memory_order_relaxed);
+    }
+    return number;
+}
+
+static uint32_t system_thread_number(void)
+{
+    if (!system_thread)
+        system_thread = (uint32_t)syscall(SYS_gettid);
+    return system_thread;
+}
+
 uint32_t cupti_thread_number(void)
 {
-    return cupti_uses_system_threads() ? (uint32_t)syscall(SYS_gettid)
+    return cupti_uses_system_threads() ? system_thread_number()
                                        : (uint32_t)(uintptr_t)pthread_self();
 }
 
@@ -110,7 +132,7 @@ static void append_call(const struct profiler_call *call, uint32_t cbid)
         .cbid = cbid,
         .start = cupti_clock_at(call->begin_ns),
         .end = cupti_clock_at(call->end_ns),
-        .process = (uint32_t)getpid(),
+        .process = process_number(),
         .thread = cupti_thread_number(),
         .correlation = call->correlation,
         .result = (uint32_t)call->result,
@@ -440,6 +462,8 @@ void cupti_hooks_after_fork(void)
 {
     pthread_mutex_init(&work_lock, NULL);
     copy.kind = 0;
+    atomic_store_explicit(&process, 0, memory_order_relaxed);
+    system_thread = 0;
     memset(external, 0, sizeof(external));
 }
 

@@ -65,17 +65,10 @@ void cupti_resource_change(const struct profiler_resource *resource)
 
 /* ---- calls ---- */
 
-static bool wants_any(void)
-{
-    for (uint32_t cbid = CUPTI_CONTEXT_DESTROY_STARTING; cbid <= CUPTI_GRAPHNODE_CLONED; cbid++)
-        if (cupti_callback_wants(CUPTI_DOMAIN_RESOURCE, cbid))
-            return true;
-    return false;
-}
-
 void cupti_resource_leave(const struct profiler_call *call)
 {
-    if (call->runtime_cbid || call->result != CUDA_SUCCESS || !call->arguments || !wants_any())
+    if (call->runtime_cbid || call->result != CUDA_SUCCESS || !call->arguments ||
+        !cupti_callback_wants_resources())
         return;
     if (!strcmp(call->name, "cuInit"))
         cupti_callback_resource(CUPTI_CU_INIT_FINISHED,
@@ -89,7 +82,7 @@ void cupti_resource_leave(const struct profiler_call *call)
 /* The first argument of each is the handle. */
 void cupti_resource_enter(const struct profiler_call *call)
 {
-    if (call->runtime_cbid || !call->arguments || !wants_any())
+    if (call->runtime_cbid || !call->arguments || !cupti_callback_wants_resources())
         return;
     if (cupti_call_begins(call, "cuGraph"))
         cupti_graph_call_enter(call);

@@ -43,6 +43,13 @@ struct time_base {
     uint64_t ns;   /* when it was reached */
 };
 
+/* Events of a device that are used again, so that the driver need not make and destroy two for each
+ * piece of work. */
+struct spare_events {
+    CUevent list[2 * PENDING_MAX];
+    unsigned count;
+};
+
 struct pending_work {
     struct trace_record record;
     const struct time_base *base;
@@ -59,6 +66,7 @@ struct session_trace {
     uint64_t stream_handle;     /* of the command that runs */
     struct traced_command node; /* of the graph that it launches */
     struct time_base bases[ATTACH_DEVICES_MAX];
+    struct spare_events spares[ATTACH_DEVICES_MAX];
     struct pending_work pending[PENDING_MAX]; /* a ring */
     unsigned first, count;
 };
@@ -126,15 +134,32 @@ static bool make_base(struct session_trace *trace, const struct device *device)
     return true;
 }
 
-static CUevent record_event(const struct stream *stream)
+static CUevent take_event(struct spare_events *spares)
 {
     CUevent event;
 
-    if (driver.cuEventCreate(&event, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
-        return NULL;
-    if (driver.cuEventRecord(event, stream->driver) == CUDA_SUCCESS)
+    if (spares->count)
+        return spares->list[--spares->count];
+    return driver.cuEventCreate(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS ? event : NULL;
+}
+
+/* The device has reached it, or does not matter any more. */
+static void give_event(struct spare_events *spares, CUevent event)
+{
+    if (spares->count < sizeof(spares->list) / sizeof(*spares->list))
+        spares->list[spares->count++] = event;
+    else
+        driver.cuEventDestroy_v2(event);
+}
+
+static CUevent record_event(struct session_trace *trace, const struct stream *stream)
+{
+    struct spare_events *spares = &trace->spares[stream->device->ordinal];
+    CUevent event = take_event(spares);
+
+    if (!event || driver.cuEventRecord(event, stream->driver) == CUDA_SUCCESS)
         return event;
-    driver.cuEventDestroy_v2(event);
+    give_event(spares, event);
     return NULL;
 }
 
@@ -160,11 +185,11 @@ static void make_capacity(struct session_trace *trace)
     }
 }
 
-static void record_before(struct traced_command *command)
+static void record_before(struct session_trace *trace, struct traced_command *command)
 {
     command->was_idle = command->kind == TRACE_COPY &&
                         driver.cuStreamQuery(command->stream->driver) == CUDA_SUCCESS;
-    command->before = record_event(command->stream);
+    command->before = record_event(trace, command->stream);
 }
 
 static void begin_timing(struct session_trace *trace, struct traced_command *command)
@@ -173,7 +198,7 @@ static void begin_timing(struct session_trace *trace, struct traced_command *com
     /* The stream waits for its predecessors first, so that these waits do not count as work. */
     if (can_be_timed(trace, command) && stream_begin_work(command->stream) == CUDA_SUCCESS &&
         make_base(trace, command->stream->device))
-        record_before(command);
+        record_before(trace, command);
     command->recorded_ns = clock_ns();
     if (command->kind && !command->before)
         count_lost(trace);
@@ -220,10 +245,10 @@ static void add_pending(struct session_trace *trace, const struct traced_command
                         uint64_t now)
 {
     struct pending_work *work = &trace->pending[(trace->first + trace->count) % PENDING_MAX];
-    CUevent behind = record_event(command->stream);
+    CUevent behind = record_event(trace, command->stream);
 
     if (!behind) {
-        driver.cuEventDestroy_v2(command->before);
+        give_event(&trace->spares[command->stream->device->ordinal], command->before);
         count_lost(trace);
         return;
     }
@@ -334,8 +359,8 @@ static void take_first(struct session_trace *trace, bool done)
         trace_file_write(trace->file, record->kind, record);
     else
         count_lost(trace);
-    driver.cuEventDestroy_v2(work->before);
-    driver.cuEventDestroy_v2(work->behind);
+    give_event(&trace->spares[record->device], work->before);
+    give_event(&trace->spares[record->device], work->behind);
     trace->first = (trace->first + 1) % PENDING_MAX;
     trace->count--;
 }
@@ -425,12 +450,21 @@ static void leave_trace(struct session_trace *trace)
     server_trace_release(trace->session->server, trace->trace);
 }
 
+static void destroy_events(struct session_trace *trace, unsigned device)
+{
+    struct spare_events *spares = &trace->spares[device];
+
+    if (trace->bases[device].event)
+        driver.cuEventDestroy_v2(trace->bases[device].event);
+    while (spares->count)
+        driver.cuEventDestroy_v2(spares->list[--spares->count]);
+}
+
 void session_trace_end(struct session_trace *trace)
 {
     session_trace_collect_last(trace);
     for (unsigned i = 0; i < ATTACH_DEVICES_MAX; i++)
-        if (trace->bases[i].event)
-            driver.cuEventDestroy_v2(trace->bases[i].event);
+        destroy_events(trace, i);
     trace->session->life->tracing = NULL;
     trace->session->is_timed = false;
     session_graphs_time(trace->session, NULL);
