@@ -27,7 +27,7 @@ const char *move_obstacle_text(uint32_t obstacle)
         [OBSTACLE_ADDRESS] = "its memory holds the address of a variable; server.log says of which",
         [OBSTACLE_RELOCATED] = "it has changed a variable that holds addresses from its load",
         [OBSTACLE_POINTERS] =
-            "it has modules with variables, and code that calls functions through pointers",
+            "its code calls functions through pointers, whose addresses may be in its memory",
         [OBSTACLE_UNSEEN] =
             "it has modules with variables, and memory that cannot be searched for their addresses",
         [OBSTACLE_NO_DEVICE] = "its server has no such device",

@@ -15,6 +15,7 @@
 
 #include "cuda_abi.h"
 #include "cuda_prototypes.h"
+#include "pointer_act.h"
 #include "variable_acts.h"
 
 #define STREAMS 3
@@ -719,6 +720,7 @@ static const struct {
     {"reserved", do_reserved},   {"unmapped", do_unmapped},
     {"pool", do_pool},           {"scarce", do_scarce},
     {"part", do_part},           {"questions", do_questions},
+    {"pointer", pointer_act},
 };
 
 static CUresult act(const char *word)

@@ -156,6 +156,14 @@ class Refusals(MigrateTestCase):
                 self.stays(holder, 1, "work 1 10", reason)
                 self.check(holder, "work 2 10", "check")
 
+    def test_addresses_of_functions(self):
+        """Memory may hold some, and they are others on the other device."""
+        probe = self.probe()
+        self.assertEqual(probe.opened(), FINE)
+        self.check(probe, "pointer")
+        self.stays(probe, 1, "synchronize", "calls functions through pointers")
+        self.check(probe, "pointer", "round")
+
 
 if __name__ == "__main__":
     test_recovery.main(sys.argv)

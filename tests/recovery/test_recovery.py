@@ -437,6 +437,13 @@ class Recovery(TestCase):
         self.assertEqual(probe.ask("look"), FAULT)
         self.assertIn("module with variables", probe.said())
 
+    def test_addresses_of_functions_are_lost(self):
+        probe, = self.probes(1)
+        self.assertEqual((probe.ask("pointer"), probe.ask("pointer")), (FINE, FINE))
+        self.kill_server()
+        self.assertEqual(probe.ask("look"), GONE)
+        self.assertIn("calls functions through pointers", probe.said())
+
     def test_switched_off(self):
         probe = self.probe(FUNNEL_OFF="recovery")
         self.assertEqual(probe.opened(), FINE)

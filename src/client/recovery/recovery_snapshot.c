@@ -34,10 +34,16 @@ static bool is_work_done(const struct recovery_snapshot *snapshot)
 static enum move_obstacle module_obstacle(const struct recovery_snapshot *snapshot,
                                           const struct module *module)
 {
-    if (module->state == WIRE_STATE_NONE)
+    switch (module->state) {
+    case WIRE_STATE_NONE:
         return OBSTACLE_NONE;
-    return module->state == WIRE_STATE_CARRIED && snapshot->is_planned ? OBSTACLE_NONE
-                                                                       : OBSTACLE_VARIABLES;
+    case WIRE_STATE_POINTERS:
+        return OBSTACLE_POINTERS;
+    case WIRE_STATE_CARRIED:
+        return snapshot->is_planned ? OBSTACLE_NONE : OBSTACLE_VARIABLES;
+    default:
+        return OBSTACLE_VARIABLES;
+    }
 }
 
 static void check_object(void *context, uint64_t handle, void *object)

@@ -45,7 +45,7 @@ static bool is_carried(const struct cached *cached)
 uint32_t cached_state(const struct cached *cached)
 {
     if (!cached_has_state(cached))
-        return WIRE_STATE_NONE;
+        return cached->library->has_pointers ? WIRE_STATE_POINTERS : WIRE_STATE_NONE;
     return is_carried(cached) ? WIRE_STATE_CARRIED : WIRE_STATE_LOST;
 }
 
