@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The variables of a module that were asked for: addresses in memory of the module, which the server
- * has loaded, or in memory of the client ("owned", client_symbol.h). All calls may be made by
- * several threads, and none with client->lock.
+ * The variables of a module that were asked for: addresses in memory of the module, which the
+ * server has loaded, or in memory of the client ("owned", client_symbol.h). All calls may be made
+ * by several threads, and none with client->lock.
  */
 #pragma once
 
 #include "client_module.h"
 
-/* Where a variable is, and its size in bytes; either result may be NULL. CUDA_ERROR_NOT_FOUND. Waits
- * for the server. */
+/* Where a variable is, and its size in bytes; either result may be NULL. CUDA_ERROR_NOT_FOUND.
+ * Waits for the server. */
 CUresult module_global(struct module *module, const char *name, bool managed_only,
                        CUdeviceptr *ret_address, size_t *ret_size);
 
