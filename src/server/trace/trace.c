@@ -276,19 +276,27 @@ static void add_pending(struct session_trace *trace, const struct traced_command
     trace->count++;
 }
 
-void session_trace_after(struct session_trace *trace, const struct traced_command *command)
+static void write_command(struct session_trace *trace, const struct traced_command *command,
+                          uint64_t end_ns)
 {
     const char *name = wire_op_name(command->op);
     struct trace_record record;
 
     init_record(trace, &record);
     record.submitted_ns = record.begin_ns = command->begin_ns;
-    record.end_ns = clock_ns();
+    record.end_ns = end_ns;
     text_copy(record.name, sizeof(record.name), name ? name : "unknown");
+    trace_file_write(trace->file, TRACE_COMMAND, &record);
+}
+
+void session_trace_after(struct session_trace *trace, const struct traced_command *command)
+{
+    uint64_t end_ns = clock_ns();
+
     if (trace->trace)
-        trace_file_write(trace->file, TRACE_COMMAND, &record);
+        write_command(trace, command, end_ns);
     if (command->before)
-        add_pending(trace, command, record.end_ns);
+        add_pending(trace, command, end_ns);
     if (trace->count >= PENDING_MAX / 2)
         session_trace_collect(trace);
 }

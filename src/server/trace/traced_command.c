@@ -35,8 +35,7 @@ static void describe_kernel(struct session *session, const struct ring_message *
     command->shared_bytes = in.shape[6];
     memcpy(command->grid, in.shape, sizeof(command->grid));
     memcpy(command->block, in.shape + 3, sizeof(command->block));
-    text_format(command->name, sizeof(command->name), "%.*s", (int)sizeof(command->name) - 1,
-                function->name);
+    text_copy(command->name, sizeof(command->name), function->name);
 }
 
 static void describe_graph(struct session *session, const struct ring_message *message,
@@ -126,7 +125,6 @@ void traced_command_describe_node(const struct graph_node_work *work,
     memcpy(ret_command->block, work->block, sizeof(work->block));
     if (work->function)
         ret_command->object_handle = work->function->handle;
-    text_format(ret_command->name, sizeof(ret_command->name), "%.*s",
-                (int)sizeof(ret_command->name) - 1,
-                work->function ? work->function->name : names[work->kind]);
+    text_copy(ret_command->name, sizeof(ret_command->name),
+              work->function ? work->function->name : names[work->kind]);
 }
