@@ -48,6 +48,9 @@ const char *suspend_result_text(int result)
         return "it has memory without a descriptor of its own, which --detach would lose; "
                "checkpoint --stop keeps it. Under a memory limit the quota kept-memory says of how "
                "much a program gets descriptors";
+    case SUSPEND_MODULES:
+        return "it has modules with variables, or whose code allocates or calls functions through "
+               "pointers, which --detach would lose; checkpoint --stop keeps them";
     case SUSPEND_SEVERAL:
         return "the process is several clients; name one by its ID";
     default:

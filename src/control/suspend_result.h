@@ -26,6 +26,7 @@ enum suspend_result {
     SUSPEND_SEVERAL,
     /* It would be lost: the client has no descriptor of it. */
     SUSPEND_NOT_KEPT,
+    SUSPEND_MODULES,
 };
 
 /* A sentence without its full stop for people, or NULL for a number that is none of these. */

@@ -95,6 +95,15 @@ class Checkpoint(test_suspend.MovedMemory):
         self.checkpoint(probe, again, "--detach")
         self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
 
+    def test_modules_that_a_detached_program_would_lose(self):
+        for word in ("variable", "pointer"):
+            with self.subTest(word):
+                probe = self.probe()
+                self.assertEqual((probe.opened(), probe.ask(word)), (FINE, FINE))
+                self.refused("which --detach would lose", "checkpoint", "--detach",
+                             probe.process.pid, self.place())
+                self.assertEqual((probe.ask(word), probe.ask("look")), (FINE, FINE))
+
     def test_memory_that_a_detached_program_would_lose(self):
         self.assertEqual(self.funnel("limit", "--quota", "kept-memory=0").returncode, 0)
         probe, place = self.random_probe(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=512M"), self.place()

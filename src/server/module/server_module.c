@@ -218,6 +218,11 @@ bool module_has_state(const struct module *module)
     return cached_has_state(module->cached);
 }
 
+bool module_ends_with_server(const struct module *module)
+{
+    return cached_state(module->cached) != WIRE_STATE_NONE;
+}
+
 static void forget_module(void *context, uint64_t handle, void *object)
 {
     struct session *session = context;

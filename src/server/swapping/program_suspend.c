@@ -11,6 +11,7 @@
 #include "futex.h"
 #include "log.h"
 #include "server_dispatch.h"
+#include "server_module.h"
 #include "session_idle.h"
 #include "session_life.h"
 #include "stream.h"
@@ -94,15 +95,31 @@ static void check_object(void *context, uint64_t handle, void *object)
         *result = SUSPEND_ARRAYS;
 }
 
+static void check_module(void *context, uint64_t handle, void *object)
+{
+    enum suspend_result *result = context;
+
+    if (handle_type(handle) == WIRE_MODULE && module_ends_with_server(object))
+        *result = SUSPEND_MODULES;
+}
+
+/* A client that leaves its server goes on in another session. */
+static enum suspend_result find_loss(struct session *session)
+{
+    enum suspend_result result = swap_is_kept(session) ? SUSPEND_OK : SUSPEND_NOT_KEPT;
+
+    if (result == SUSPEND_OK)
+        handles_for_each(&session->objects, check_module, &result);
+    return result;
+}
+
 static enum suspend_result find_obstacle(struct session *session)
 {
     enum suspend_result result = swap_obstacle(session);
 
     if (result == SUSPEND_OK)
         handles_for_each(&session->objects, check_object, &result);
-    if (result == SUSPEND_OK && is_detached(session) && !swap_is_kept(session))
-        result = SUSPEND_NOT_KEPT;
-    return result;
+    return result == SUSPEND_OK && is_detached(session) ? find_loss(session) : result;
 }
 
 bool program_suspend_has_other_order(const struct session *session)
