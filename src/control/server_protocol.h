@@ -419,12 +419,13 @@ struct server_heartbeat {
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 
-/* Long kernels of others run, and the client is about to load code, for which it would wait. The
- * daemon answers by MOVE_CLIENT, which is withdrawn at once where there is no better lane. */
+/* Long kernels of others run, and the client is about to load code, for which it would wait. Or it
+ * has a name of cuIpc from another server. The daemon answers by MOVE_CLIENT, which is withdrawn at
+ * once where the client is not to move. */
 struct server_move_wish {
     struct server_header header;
     uint32_t id;
-    uint32_t reserved;
+    uint32_t server; /* process ID of the other server; 0 = a lane without long kernels */
 };
 
 /* Every client that the server has now, attached or not. The daemon may have a record of a client

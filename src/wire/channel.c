@@ -200,6 +200,13 @@ void channel_commit(struct channel *channel)
     channel->reserved = 0;
 }
 
+void channel_forget_call(struct channel *channel, uint32_t op)
+{
+    channel_lock(channel);
+    channel->used[op / 64] &= ~(UINT64_C(1) << op % 64);
+    channel_unlock(channel);
+}
+
 /* ---- answers ---- */
 
 /* A free slot, now taken; CHANNEL_NO_SLOT = none free. */

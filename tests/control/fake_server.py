@@ -224,7 +224,7 @@ def report_paces():
 def report_load():
     """Heartbeats, where a test has written down in how many percent of the time the lanes main and
     batch have kernels. Also whether a long one runs. The program that the
-    test names asks for another lane once in each server."""
+    test names asks for another lane once in each server, or for that of a server."""
     try:
         with open(os.path.join(os.path.dirname(sys.argv[0]), "load.json")) as file:
             loads = json.load(file)
@@ -236,7 +236,7 @@ def report_load():
     wish = loads.get("wish")
     if wish not in wished and any(number == wish for _, number, _ in clients.values()):
         wished.add(wish)
-        send(wire.MOVE_WISH, struct.pack("<II", wish, 0))
+        send(wire.MOVE_WISH, struct.pack("<II", wish, loads.get("server", 0)))
 
 
 def gone(number, status=0, text=b""):

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two processes of different classes, and so of different servers. The first gives the second
- * memory by a descriptor, which works. It also gives memory and an event by names of cuIpc, which
- * do not. Says what went wrong.
+ * Two processes of different classes, and so of different servers: lane_pair OWNER OPENER. The
+ * first gives the second memory by a descriptor, which works. It also gives memory and an event by
+ * names of cuIpc. Normal programs move to the lane of such a name, others cannot open it. Says what
+ * went wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #define TIMEOUT_MS 60000
 #define VALUE 11u
 #define CHANGED 12u
+#define OWN 13u
 
 #define MUST(call) must(call, #call)
 
@@ -89,28 +92,60 @@ static void fail_to_open(const struct names *names)
             "CUDA_ERROR_INVALID_VALUE for an event of another server");
 }
 
-static int take(int socket)
+static void change(CUdeviceptr memory, const char *whose)
+{
+    uint32_t word = 0;
+
+    MUST(cuMemcpyDtoH_v2(&word, memory, sizeof(word)));
+    is_true(word == VALUE, whose);
+    MUST(cuMemsetD32_v2(memory, CHANGED, 1));
+    MUST(cuCtxSynchronize());
+}
+
+/* The program moves to their lane, with its own memory. A name that nobody knows moves nobody. */
+static void open_names(struct names *names)
+{
+    CUdeviceptr own, opened, again;
+    CUipcMemHandle wrong = names->memory;
+    uint32_t word = 0;
+    CUevent event;
+
+    MUST(cuMemAlloc_v2(&own, 4096));
+    MUST(cuMemsetD32_v2(own, OWN, 1));
+    wrong.reserved[20] ^= 1;
+    MUST(cuIpcOpenEventHandle(&event, names->event));
+    MUST(cuEventSynchronize(event));
+    is_true(cuIpcOpenMemHandle_v2(&opened, wrong, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ==
+                CUDA_ERROR_INVALID_VALUE,
+            "CUDA_ERROR_INVALID_VALUE for a name that nobody knows");
+    MUST(cuIpcOpenMemHandle_v2(&opened, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    MUST(cuIpcOpenMemHandle_v2(&again, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    is_true(opened == again, "one address for a name");
+    change(opened, "the program reads what the owner of the name has written");
+    MUST(cuMemcpyDtoH_v2(&word, own, sizeof(word)));
+    is_true(word == OWN, "its own memory has come along");
+}
+
+static int take(int socket, const char *class)
 {
     CUmemGenericAllocationHandle handle;
     struct names names;
-    uint32_t word = 0;
     int fd = -1;
 
-    open_device("batch");
+    open_device(class);
     receive(socket, &names, sizeof(names), &fd);
+    if (strcmp(class, "normal"))
+        fail_to_open(&names);
+    else
+        open_names(&names);
     MUST(cuMemImportFromShareableHandle(&handle, (void *)(uintptr_t)fd,
                                         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
-    CUdeviceptr memory = map_memory(handle);
-    MUST(cuMemcpyDtoH_v2(&word, memory, sizeof(word)));
-    is_true(word == VALUE, "the batch program reads what the other has written");
-    MUST(cuMemsetD32_v2(memory, CHANGED, 1));
-    MUST(cuCtxSynchronize());
-    fail_to_open(&names);
+    change(map_memory(handle), "the program reads what the owner of the descriptor has written");
     is_true(!sock_send(socket, "x", 1, NULL, 0), "a message to the other process");
     return EXIT_SUCCESS;
 }
 
-static void give(int socket)
+static void give(int socket, const char *class)
 {
     CUmemGenericAllocationHandle handle;
     struct names names;
@@ -121,12 +156,13 @@ static void give(int socket)
     int fd = -1;
     char byte;
 
-    open_device("normal");
+    open_device(class);
     MUST(cuMemGetAllocationGranularity(&size, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     MUST(cuMemCreate(&handle, size, &prop, 0));
     CUdeviceptr memory = map_memory(handle);
     MUST(cuMemsetD32_v2(memory, VALUE, 1));
     MUST(cuMemAlloc_v2(&named, 4096));
+    MUST(cuMemsetD32_v2(named, VALUE, 1));
     MUST(cuIpcGetMemHandle(&names.memory, named));
     MUST(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
     MUST(cuIpcGetEventHandle(&names.event, event));
@@ -135,21 +171,22 @@ static void give(int socket)
     is_true(!sock_send(socket, &names, sizeof(names), &fd, 1), "a message to the other process");
     receive(socket, &byte, sizeof(byte), NULL);
     MUST(cuMemcpyDtoH_v2(&word, memory, sizeof(word)));
-    is_true(word == CHANGED, "the first program reads what the batch program has written");
+    is_true(word == CHANGED, "the first program reads what the other has written");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     int sockets[2], status = -1;
 
+    is_true(argc == 3, "two classes");
     is_true(!sock_pair(sockets), "two sockets");
     pid_t child = fork();
     if (child == 0) {
         close(sockets[0]);
-        return take(sockets[1]);
+        return take(sockets[1], argv[2]);
     }
     close(sockets[1]);
-    give(sockets[0]);
+    give(sockets[0], argv[1]);
     waitpid(child, &status, 0);
     is_true(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS, "the end of the other");
     return EXIT_SUCCESS;

@@ -73,15 +73,25 @@ class Lanes(TestCase):
         self.assertIn('FUNNEL_CLASS: "fast" is not critical, normal or batch; ignored', probe.said())
         self.assertIn('FUNNEL_ISOLATE: "each" is not none, class, user,', probe.said())
 
-    def test_shared_memory(self):
-        """By descriptors it works between lanes; cuIpc's names belong to a server."""
+    def share(self, owner, opener):
         done = subprocess.run(
             [os.path.join(test_recovery.BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
-             os.path.join(test_recovery.BUILD, "tests/recovery/lane_pair")],
+             os.path.join(test_recovery.BUILD, "tests/recovery/lane_pair"), owner, opener],
             env=self.environment, timeout=TIMEOUT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        wait_until(lambda: "Batch programs have a server of their own" in self.log("server"),
-                   "the message")
+        self.assertEqual(done.returncode, 0, done.stdout + self.logs())
+
+    def test_shared_memory(self):
+        """By descriptors it works between lanes; cuIpc's names belong to a server."""
+        for owner, opener in (("normal", "batch"), ("batch", "critical")):
+            with self.subTest(opener):
+                self.share(owner, opener)
+        self.assertIn("No program of this user and server has given out this IPC handle", self.log("server"))
+        self.assertNotIn("moves to the lane", self.log("control"))
+
+    def test_a_normal_program_moves_to_the_lane_of_a_name(self):
+        self.share("batch", "normal")
+        self.assertIn("moves to the lane batch, because it has a name of cuIpc from there", self.log("control"))
+        self.assertIn("has moved to the server", self.log("control"))
 
 
 class MoveTestCase(TestCase):

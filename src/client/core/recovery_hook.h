@@ -17,6 +17,9 @@ extern void (*recovery_wish_hook)(void);
 /* Set together with it; see recovery_consider_leaving(). */
 extern void (*recovery_leave_hook)(void);
 
+/* Set together with it; see recovery_join(). */
+extern bool (*recovery_join_hook)(uint32_t server);
+
 /* What is wrong with the server, after another one was tried where that is possible: CUDA_SUCCESS
  * when nothing is, or not any more. For places where a thread may wait: it changes nothing that
  * other threads inside might need, and the caller reads everything anew afterwards. */
@@ -39,6 +42,14 @@ static inline void recovery_consider_move(void)
         recovery_error_slowly();
     else if (channel_move_wanted(&client->channel) && recovery_wish_hook)
         recovery_wish_hook();
+}
+
+/* A name of cuIpc is not known here, and that server knows it, as the name says. Asks for a move to
+ * its lane, and waits for that. True when the client has moved: the name may be known now. The
+ * calling thread holds no lock. */
+static inline bool recovery_join(uint32_t server)
+{
+    return server && recovery_join_hook && recovery_join_hook(server);
 }
 
 /* Where a thread may wait, as for recovery_error(). If the daemon has ordered a move to another

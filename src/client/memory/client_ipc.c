@@ -16,6 +16,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "ranges.h"
+#include "recovery_hook.h"
 #include "stream_wait.h"
 #include "wire_calls.h"
 
@@ -44,6 +45,7 @@ static struct ipc {
     pthread_mutex_t lock;
     struct ranges named;  /* this client's allocations that have a handle; no values */
     struct ranges opened; /* struct opened */
+    bool has_opened_memory, has_opened_event;
 } ipc;
 
 #define IPC_LOCKED _cleanup_mutex_ pthread_mutex_t *ipc_held = mutex_hold(&ipc.lock)
@@ -68,6 +70,12 @@ static bool read_handle(const void *bytes, uint32_t kind, struct ipc_handle *ret
 {
     memcpy(ret_handle, bytes, sizeof(*ret_handle));
     return memcmp(ret_handle->magic, magic, sizeof(magic)) == 0 && ret_handle->kind == kind;
+}
+
+/* The server that knows the name. */
+static uint32_t server_of(const struct ipc_handle *handle)
+{
+    return (uint32_t)handle->key1;
 }
 
 /* ---- naming memory ---- */
@@ -157,6 +165,14 @@ static CUresult enter_opened_locked(struct opened *opened, struct context *conte
                                                                     : CUDA_SUCCESS;
 }
 
+/* A client that has opened something does not move. One whose only tries have failed does. */
+static void note_try_locked(bool *has_opened, uint32_t op, CUresult result)
+{
+    *has_opened |= result == CUDA_SUCCESS;
+    if (!*has_opened)
+        channel_forget_call(&client->channel, op);
+}
+
 static CUresult open_anew_locked(const struct ipc_handle *handle, struct context *context,
                                  struct opened **ret_opened)
 {
@@ -170,6 +186,7 @@ static CUresult open_anew_locked(const struct ipc_handle *handle, struct context
     opened->key0 = handle->key0;
     opened->key1 = handle->key1;
     result = wire_cuIpcOpenMemHandle_v2(&client->channel, &in, &out);
+    note_try_locked(&ipc.has_opened_memory, WIRE_cuIpcOpenMemHandle_v2, result);
     if (result == CUDA_SUCCESS) {
         result = enter_opened_locked(opened, context, &out);
         if (result != CUDA_SUCCESS)
@@ -218,9 +235,14 @@ CUresult ipc_open(struct context *context, const void *handle, const struct memo
                   CUdeviceptr *ret_address)
 {
     struct ipc_handle name;
+    CUresult result;
 
-    return read_handle(handle, IPC_MEMORY, &name) ? open_named(context, &name, kind, ret_address)
-                                                  : CUDA_ERROR_INVALID_VALUE;
+    if (!read_handle(handle, IPC_MEMORY, &name))
+        return CUDA_ERROR_INVALID_VALUE;
+    result = open_named(context, &name, kind, ret_address);
+    return result == CUDA_ERROR_INVALID_VALUE && recovery_join(server_of(&name))
+               ? open_named(context, &name, kind, ret_address)
+               : result;
 }
 
 static void close_locked(struct opened *opened)
@@ -335,6 +357,16 @@ CUresult client_cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
     return result;
 }
 
+static CUresult open_event(struct context *context, const struct ipc_handle *name,
+                           CUevent *ret_event)
+{
+    IPC_LOCKED;
+    CUresult result = event_open(context, name->key0, name->key1, ret_event);
+
+    note_try_locked(&ipc.has_opened_event, WIRE_cuIpcOpenEventHandle, result);
+    return result;
+}
+
 CUresult client_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
     struct context *context;
@@ -345,5 +377,8 @@ CUresult client_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
         return result;
     if (!read_handle(&handle, IPC_EVENT, &name))
         return CUDA_ERROR_INVALID_VALUE;
-    return event_open(context, name.key0, name.key1, phEvent);
+    result = open_event(context, &name, phEvent);
+    return result == CUDA_ERROR_INVALID_VALUE && recovery_join(server_of(&name))
+               ? open_event(context, &name, phEvent)
+               : result;
 }

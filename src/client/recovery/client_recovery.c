@@ -58,6 +58,10 @@
 #define ORDER_TIMEOUT_NS (10 * NS_PER_SEC)
 #define SILENT_PAUSE_NS (60 * NS_PER_SEC)
 
+/* With an order it waits so long until it has moved. Later it may still do so, and the call that
+ * needed the move has failed. */
+#define JOIN_TIMEOUT_NS (3 * NS_PER_SEC)
+
 /* For how long the first planned move waits for the work that the server has read; each further one
  * waits twice as long. Other threads may have to call the library for that work to end, so there is
  * as long a pause between two. */
@@ -270,10 +274,10 @@ static void follow_end(void)
 
 /* ---- away from long kernels ---- */
 
-/* The server asks the daemon if others have long kernels. */
-static bool ask_server(void)
+/* The server asks the daemon, with 0 for `server` if others have long kernels. */
+static bool ask_server(uint32_t server)
 {
-    const struct wire_fnMove in = {.handles = handles_count(&client->handles)};
+    const struct wire_fnMove in = {.handles = handles_count(&client->handles), .server = server};
     enum move_obstacle obstacle = recovery_find_obstacle();
 
     if (!obstacle) {
@@ -283,7 +287,9 @@ static bool ask_server(void)
         return result == CUDA_SUCCESS;
     }
     if (obstacle != recovery.told)
-        client_log_to_file(CUDA_SUCCESS, "stays in its lane, perhaps beside long kernels: %s",
+        client_log_to_file(CUDA_SUCCESS, "stays in its lane, %s: %s",
+                           server ? "to which a name of cuIpc does not belong"
+                                  : "perhaps beside long kernels",
                            move_obstacle_text(obstacle));
     recovery.told = obstacle;
     return false;
@@ -296,16 +302,16 @@ static bool may_ask(void)
 }
 
 /* A thread that waits for the lock would keep the one that has it from closing the library. */
-static bool ask_for_order(void)
+static bool ask_for_order(uint32_t server)
 {
     bool is_asked = false;
 
     if (is_mover() || pthread_mutex_trylock(&recovery.lock))
         return false;
     call_park();
-    if (may_ask() && call_close(CLOSE_BRIEFLY_NS)) {
+    if (may_ask() && call_close(server ? CLOSE_TIMEOUT_NS : CLOSE_BRIEFLY_NS)) {
         begin_move();
-        is_asked = ask_server();
+        is_asked = ask_server(server);
         end_move();
     }
     recovery.next_wish = clock_ns() + WISH_PAUSE_NS;
@@ -343,7 +349,7 @@ static void consider_better_lane(void)
 
     if (clock_ns() < recovery.next_wish)
         return;
-    while (ask_for_order() && !await_order(&is_silent)) {
+    while (ask_for_order(0) && !await_order(&is_silent)) {
         if (is_silent || clock_ns() >= until) {
             recovery.next_wish = clock_ns() + (is_silent ? SILENT_PAUSE_NS : REFUSED_PAUSE_NS);
             break;
@@ -352,6 +358,32 @@ static void consider_better_lane(void)
     }
     recovery_consider_leaving();
     follow_end();
+}
+
+/* ---- to the lane of a name of cuIpc ---- */
+
+/* Another thread may be the one that moves the client. */
+static bool await_move(uint64_t connection)
+{
+    const struct timespec pause = {.tv_nsec = LEAVE_POLL_NS};
+    uint64_t until = clock_ns() + JOIN_TIMEOUT_NS;
+
+    while (client->socket_inode == connection && channel_leave(&client->channel) &&
+           channel_error(&client->channel) == CUDA_SUCCESS && clock_ns() < until) {
+        recovery_consider_leaving();
+        nanosleep(&pause, NULL);
+    }
+    return client->socket_inode != connection;
+}
+
+static bool join_lane(uint32_t server)
+{
+    uint64_t connection = client->socket_inode;
+    bool is_silent,
+        has_moved = ask_for_order(server) && await_order(&is_silent) && await_move(connection);
+
+    follow_end();
+    return has_moved;
 }
 
 /* ---- to another server, as the daemon has ordered it ---- */
@@ -551,5 +583,6 @@ void recovery_init(void)
     recovery_hook = find_another_server;
     recovery_wish_hook = consider_better_lane;
     recovery_leave_hook = consider_leaving;
+    recovery_join_hook = join_lane;
     client->channel.revive = revive;
 }

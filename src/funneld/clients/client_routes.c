@@ -86,7 +86,8 @@ void client_routes_find(const struct daemon *daemon, const struct server_identit
                                                      *space ? (*space)->change.class : CLASS_UNSET,
                                                      hello->class);
     text_copy(service, sizeof(service), routes.first.name);
-    const struct fate_wish wish = {service, choice->wish == LANE_BATCH ? CLASS_BATCH : routes.class,
+    const struct fate_wish wish = {service,
+                                   lane_wish_is_batch(choice->wish) ? CLASS_BATCH : routes.class,
                                    service_isolation(daemon, *space), hello->isolation};
     bool is_new = hello->kind == HELLO_CLIENT && !hello->window_base && !hello->is_of_job;
 

@@ -18,7 +18,13 @@ enum lane_wish {
     LANE_OF_CLASS = 0, /* that of its class */
     LANE_BATCH = 1,    /* the batch lane, whatever its class */
     LANE_SPARE = 2,    /* the spare lane, while the program moves there */
+    LANE_JOINED = 3,   /* the batch lane, to open memory of a program there: lane_join.h */
 };
+
+static inline bool lane_wish_is_batch(enum lane_wish wish)
+{
+    return wish == LANE_BATCH || wish == LANE_JOINED;
+}
 
 struct lane_choice {
     uint8_t token[HELLO_TOKEN_SIZE]; /* all zero = none */

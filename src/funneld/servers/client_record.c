@@ -134,7 +134,7 @@ struct client_record *client_record_add_saved(struct server_process *server, uns
     record->before = saved->before;
     memcpy(record->token, saved->choice.token, sizeof(record->token));
     lane_choice_set(&server->daemon->lane_choices, record->token, saved->choice.class,
-                    saved->choice.wish == LANE_BATCH ? LANE_BATCH : LANE_OF_CLASS);
+                    lane_wish_is_batch(saved->choice.wish) ? saved->choice.wish : LANE_OF_CLASS);
     server->file.used[slot / 64] |= 1ull << slot % 64;
     list_append(&server->records, &record->link);
     server->handed_over++;

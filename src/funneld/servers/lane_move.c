@@ -38,6 +38,7 @@ struct lane_move {
     bool asked;     /* the server has been */
     bool restarted; /* the other lane, which was ending */
     bool is_gentle;
+    bool is_awaited; /* the program has asked for the order, and waits for it */
     enum lane_wish wish;
     uint32_t device;   /* 1 + that of the server, which stays; 0 = to another lane */
     unsigned tries;    /* of a gentle one, that have failed */
@@ -68,7 +69,7 @@ const char *lane_move_text(int result)
 
 static bool is_batch_wanted(uint32_t class, enum lane_wish wish)
 {
-    return wish == LANE_BATCH || class == CLASS_BATCH;
+    return lane_wish_is_batch(wish) || class == CLASS_BATCH;
 }
 
 bool lane_move_choose(struct client_record *record, uint32_t class, enum lane_wish wish)
@@ -151,7 +152,7 @@ static void end_move(struct lane_move *move, int result)
     void *context = move->context;
 
     log_result(move, result);
-    if (move->wish == LANE_SPARE && !move->asked)
+    if (move->is_awaited && !move->asked)
         refuse_client(move);
     if (!keeps_choice(move, result))
         restore_choice(move);
@@ -175,11 +176,11 @@ static void note_moved(const struct lane_move *move)
         record->has_moved = true;
 }
 
-/* Its work was not done in time, and it is asked again. Its reason to go to the spare lane has
- * passed by then. */
+/* Its work was not done in time, and it is asked again. One that has asked for the order itself
+ * would have no reason for it by then. */
 static bool postpone(struct lane_move *move, int status)
 {
-    if (!move->is_gentle || move->wish == LANE_SPARE || status != OBSTACLE_WORK ||
+    if (!move->is_gentle || move->is_awaited || status != OBSTACLE_WORK ||
         ++move->tries == GENTLE_TRIES)
         return false;
     move->asked = false;
@@ -299,7 +300,7 @@ void lane_move_withdraw(const struct client_record *record)
             continue;
         move->is_withdrawn = true;
         restore_choice(move);
-        if (move->asked || move->wish == LANE_SPARE)
+        if (move->asked || move->is_awaited)
             lane_move_refuse(record);
         if (!move->asked)
             free_move(move);
@@ -340,8 +341,14 @@ static struct lane_move *add_move(struct client_record *record, lane_move_done *
     return move;
 }
 
+enum move_manner {
+    MOVE_ORDERED, /* by an operator */
+    MOVE_GENTLE,
+    MOVE_AWAITED, /* gentle, and the program waits for the order */
+};
+
 static void begin_move(struct client_record *record, uint32_t class, enum lane_wish wish,
-                       bool is_gentle, lane_move_done *done, void *context)
+                       enum move_manner manner, lane_move_done *done, void *context)
 {
     struct server_process *server = record->server;
     struct lane_move *move = add_move(record, done, context);
@@ -349,7 +356,8 @@ static void begin_move(struct client_record *record, uint32_t class, enum lane_w
     if (!move)
         return;
     name_target(server, class, wish, move->to);
-    move->is_gentle = is_gentle;
+    move->is_gentle = manner != MOVE_ORDERED;
+    move->is_awaited = manner == MOVE_AWAITED;
     move->wish = wish;
     if (!lane_move_choose(record, class, wish))
         end_move(move, LANE_MOVE_UNKNOWN);
@@ -362,16 +370,33 @@ static void begin_move(struct client_record *record, uint32_t class, enum lane_w
 void lane_move_order(struct client_record *record, uint32_t class, enum lane_wish wish,
                      lane_move_done *done, void *context)
 {
-    begin_move(record, class, wish, false, done, context);
+    begin_move(record, class, wish, MOVE_ORDERED, done, context);
+}
+
+static uint32_t chosen_class(const struct client_record *record)
+{
+    return lane_choice_find(&record->server->daemon->lane_choices, record->token).class;
 }
 
 void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
                             void *context)
 {
-    const struct lane_choice choice =
-        lane_choice_find(&record->server->daemon->lane_choices, record->token);
+    begin_move(record, chosen_class(record), wish, MOVE_GENTLE, done, context);
+}
 
-    begin_move(record, choice.class, wish, true, done, context);
+void lane_move_answer(struct client_record *record, enum lane_wish wish, lane_move_done *done,
+                      void *context)
+{
+    begin_move(record, chosen_class(record), wish, MOVE_AWAITED, done, context);
+}
+
+bool lane_move_leads_to(const struct client_record *record, enum lane_wish wish, const char *name)
+{
+    uint32_t class = chosen_class(record);
+    char target[SERVER_NAME_MAX];
+
+    name_target(record->server, class ? class : record->class, wish, target);
+    return !strcmp(target, name);
 }
 
 void lane_move_prepare(const struct client_record *record, enum lane_wish wish)
@@ -415,7 +440,7 @@ bool lane_move_comes_next(const struct client_record *record)
 {
     const struct lane_move *move = find_move(record);
 
-    return move && (move->asked || move->wish == LANE_SPARE);
+    return move && (move->asked || move->is_awaited);
 }
 
 bool lane_move_is_awaited(const struct server_process *server)

@@ -51,6 +51,13 @@ void lane_move_order(struct client_record *record, uint32_t class, enum lane_wis
 void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
                             void *context);
 
+/* The same for a program that has asked for the order and waits for it: it is asked once. */
+void lane_move_answer(struct client_record *record, enum lane_wish wish, lane_move_done *done,
+                      void *context);
+
+/* Whether such an order would bring the program to the server of that name. */
+bool lane_move_leads_to(const struct client_record *record, enum lane_wish wish, const char *name);
+
 /* Starts the lane to which such an order may follow soon. It ends like any lane without programs.
  */
 void lane_move_prepare(const struct client_record *record, enum lane_wish wish);

@@ -9,6 +9,7 @@
 #include "fault_drain.h"
 #include "funnel_errors.h"
 #include "journal.h"
+#include "lane_join.h"
 #include "lane_move.h"
 #include "lane_name.h"
 #include "lane_watch.h"
@@ -255,7 +256,9 @@ static void on_move_wish(struct server_process *server, const struct server_move
 {
     struct client_record *record = find_client(server, wish->id);
 
-    if (record)
+    if (record && wish->server)
+        lane_join_ask(record, (pid_t)wish->server);
+    else if (record)
         spare_lane_ask(record);
 }
 

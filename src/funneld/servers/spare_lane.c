@@ -110,7 +110,7 @@ void spare_lane_ask(struct client_record *record)
                  "Client %d moves to the spare lane, because it is about to load code, and long "
                  "kernels run in the main lane",
                  record->identity.pid);
-    lane_move_order_gently(record, LANE_SPARE, on_moved, NULL);
+    lane_move_answer(record, LANE_SPARE, on_moved, NULL);
 }
 
 void spare_lane_return(struct server_process *main_lane)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "cleanup.h"
 #include "map.h"
@@ -108,12 +109,18 @@ static struct ipc_entry *find_own(struct session *session, const struct ipc_item
     return NULL;
 }
 
+uint32_t ipc_server_number(void)
+{
+    return (uint32_t)getpid();
+}
+
 /* On a collision of the first word, as unlikely as a guess of it, another key is drawn. */
 static CUresult enter_locked(struct server *server, struct ipc_entry *entry)
 {
     for (unsigned i = 0; i < 4; i++) {
         if (getrandom(&entry->key, sizeof(entry->key), 0) != sizeof(entry->key))
             return CUDA_ERROR_OPERATING_SYSTEM;
+        entry->key.words[1] = entry->key.words[1] >> 32 << 32 | ipc_server_number();
         if (!map_put(&server->ipc->names, entry->key.words[0], entry))
             return CUDA_SUCCESS;
     }
@@ -177,11 +184,12 @@ CUresult ipc_resolve(struct session *session, enum ipc_kind kind, struct ipc_key
     CUresult result = find_item(session, kind, key, ret_item);
 
     if (result == CUDA_ERROR_INVALID_VALUE)
-        session_log_error(session, "No program of this user and server has given out this IPC "
-                                   "handle. Batch programs have a server of their own, and so have "
-                                   "isolated ones and those in quarantine: exchange descriptors "
-                                   "(cuMemExportToShareableHandle) with the others, or run all in "
-                                   "one class and domain");
+        session_log_error(session,
+                          "No program of this user and server has given out this IPC "
+                          "handle. Where one of another lane has, this program moves there "
+                          "if its class, its domain and its objects let it. Else exchange "
+                          "descriptors (cuMemExportToShareableHandle), or run all in one "
+                          "class and domain");
     return result;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Granules and events that clients export to each other, by names of 128 random bits.
+ * Granules and events that clients export to each other, by names with 96 random bits. The others
+ * say which server knows the name.
  *
  * A share is the exported object with a reference count. References are its creator's granule or
  * event, its names, and the clients that have opened it. A name lives until its session withdraws
@@ -29,9 +30,13 @@ struct ipc_share {
         events[ATTACH_DEVICES_MAX]; /* atomic: by device->ordinal; NULL: none there yet */
 };
 
+/* Random, but for the low half of the second word, which is ipc_server_number(). */
 struct ipc_key {
     uint64_t words[2];
 };
+
+/* This server's process ID, by which its daemon finds it. */
+uint32_t ipc_server_number(void);
 
 /* The object of a name: a whole event, or a range of a granule. */
 struct ipc_item {

@@ -224,12 +224,13 @@ void daemon_report_client_stays(struct server *server, uint32_t request, uint32_
     daemon_report_result(server, request, (int)obstacle);
 }
 
-void daemon_report_move_wish(struct server *server, const struct session *session)
+void daemon_report_move_wish(struct server *server, const struct session *session, uint32_t target)
 {
     struct server_move_wish wish;
 
     server_message_init(&wish, SERVER_MOVE_WISH, 0);
     wish.id = session->id;
+    wish.server = target;
     daemon_report_send(server, &wish);
 }
 

@@ -24,7 +24,7 @@ void daemon_report_client_refused(struct server *server, uint32_t id, CUresult s
                                   const char *text);
 
 /* The client asks for a move to another lane. */
-void daemon_report_move_wish(struct server *server, const struct session *session);
+void daemon_report_move_wish(struct server *server, const struct session *session, uint32_t target);
 
 /* Answers an order to move the client to another lane. The client stays, or it has ended, by moving
  * or otherwise. Without an order the second sends nothing. */

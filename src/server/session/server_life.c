@@ -60,7 +60,7 @@ static void reap(struct server *server, struct session *session)
 
 static void update_session(struct server *server, struct session *session)
 {
-    uint32_t request, obstacle;
+    uint32_t request, obstacle, wished;
 
     if (!session->life->announced && session->life->attached) {
         session->life->announced = true;
@@ -68,8 +68,8 @@ static void update_session(struct server *server, struct session *session)
     }
     if (session_leave_answer(session, &request, &obstacle))
         daemon_report_client_stays(server, request, obstacle);
-    if (session_leave_take_wish(session))
-        daemon_report_move_wish(server, session);
+    if (session_leave_take_wish(session, &wished))
+        daemon_report_move_wish(server, session, wished);
     if (is_over(session))
         reap(server, session);
 }

@@ -59,9 +59,12 @@ void session_leave_withdraw(struct session *session)
         channel_server_leave_change(session->channel, LEAVE_PENDING, LEAVE_NONE);
 }
 
-bool session_leave_take_wish(struct session *session)
+bool session_leave_take_wish(struct session *session, uint32_t *ret_server)
 {
-    return atomic_exchange(&session->life->leave_wished, false);
+    bool is_wished = atomic_exchange(&session->life->leave_wished, false);
+
+    *ret_server = session->life->leave_server;
+    return is_wished;
 }
 
 static bool is_refusal(uint32_t word)
@@ -116,11 +119,12 @@ void session_leave_watch(struct server *server)
 
 /* ---- the session thread ---- */
 
-bool session_leave_wish(struct session *session)
+bool session_leave_wish(struct session *session, uint32_t server)
 {
     if (session->server->life->alone ||
         !channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_PENDING))
         return false;
+    session->life->leave_server = server;
     atomic_store(&session->life->leave_wished, true);
     server_notify(session->server);
     return true;

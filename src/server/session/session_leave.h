@@ -17,12 +17,13 @@ void session_leave_order(struct session *session, const struct server_move_clien
 void session_leave_withdraw(struct session *session);
 
 /* The main thread: whether the client has begun to wait for an order, of which the daemon does not
- * know yet. */
-bool session_leave_take_wish(struct session *session);
+ * know yet, and for which lane. */
+bool session_leave_take_wish(struct session *session, uint32_t *ret_server);
 
-/* The session thread, for a client that would rather be in another lane: the daemon is asked to
- * order that, and the client waits for what it says. False where a move is under way. */
-bool session_leave_wish(struct session *session);
+/* The session thread, for a client that would rather be in another lane: that of the server with
+ * this process ID, or with 0 one without long kernels. The daemon is asked to order that, and the
+ * client waits for what it says. False where a move is under way. */
+bool session_leave_wish(struct session *session, uint32_t server);
 
 /* The watchdog, some fifty times a second: lets session threads know of clients that ask. */
 void session_leave_watch(struct server *server);

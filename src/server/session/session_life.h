@@ -54,6 +54,7 @@ struct session_life {
     atomic_bool leaves_gently; /* ... but not at any price */
     atomic_bool leaves;        /* it may, and is about to hang up */
     atomic_bool leave_wished;  /* it asks for an order, and the daemon does not know yet */
+    atomic_uint leave_server;  /* ... to that server; 0 = to one without long kernels */
 
     /* The watchdog's, under the server's lock. */
     struct session_load load;
