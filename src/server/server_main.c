@@ -328,15 +328,15 @@ static int start_serving(struct server *server, const struct options *options, c
         error = server_life_start(server);
 
     if (!error)
+        error = stall_watch_start(server);
+    if (!error)
         error = start_pool(server);
     if (!error)
-        error = watchdog_start(server); /* which uses the pool */
+        error = watchdog_start(server); /* which uses the pool and hurries heartbeats */
     if (!error)
         error = swap_ahead_start(server);
     if (!error)
         error = accounting_start(server);
-    if (!error)
-        error = stall_watch_start(server);
     if (!error)
         error = code_cache_start(server);
     if (!error && server->life->control_fd >= 0)

@@ -56,6 +56,8 @@ struct server_life {
     unsigned abandoned;            /* the last report to the daemon */
     bool heap_used;                /* the same */
     unsigned beats;                /* since the last report of usage */
+    int beat_timer;                /* timerfd of heartbeats; set before there is a watchdog */
+    uint64_t beat_at;              /* clock_ns() of the last heartbeat */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */
     struct sensor_watch *sensors;  /* NULL: none; sensor_watch.h */
     struct worker_pool *pool;      /* NULL: none; worker_pool.h */

@@ -169,3 +169,16 @@ bool long_work_is_seen(const struct server *server)
 {
     return server->streams->long_work_seen;
 }
+
+bool long_work_tell(const struct server *server)
+{
+    bool seen = long_work_is_seen(server);
+
+    server->streams->long_work_told = seen;
+    return seen;
+}
+
+bool long_work_is_news(const struct server *server)
+{
+    return long_work_is_seen(server) && !server->streams->long_work_told;
+}

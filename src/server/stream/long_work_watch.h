@@ -19,3 +19,9 @@ bool long_work_is_in_the_way(struct session *session);
 
 /* From any thread: whether a client has long work on a device. */
 bool long_work_is_seen(const struct server *server);
+
+/* The main thread, which tells the daemon: the same. */
+bool long_work_tell(const struct server *server);
+
+/* The watchdog: whether there is long work now, and was none when the daemon was told last. */
+bool long_work_is_news(const struct server *server);

@@ -18,6 +18,7 @@ struct server_streams {
         unsigned idle_rounds;        /* since when there is none */
     } long_work[ATTACH_DEVICES_MAX]; /* the watchdog's: long_work_watch.c */
     atomic_bool long_work_seen;      /* anywhere, and clients have been told */
+    atomic_bool long_work_told;      /* as the daemon was told last */
     bool no_flow_control;            /* streams take all at once */
     atomic_uint borrowers;           /* clients that may borrow: lending.c */
 };

@@ -193,8 +193,9 @@ static void log_change(struct server *server, const struct stall *stall, const c
 
 /* ---- the timer ---- */
 
-/* Charges each client that waits in a call while the offender is in its own; NULL = no offender. */
-static void account(struct server *server, const struct session *offender)
+/* Charges each client that waits in a call while the offender is in its own, for the time since the
+ * last heartbeat; NULL = no offender. */
+static void account(struct server *server, const struct session *offender, uint64_t passed_ms)
 {
     uint64_t ms, theirs;
     const char *call = offender ? stall_call(offender, &ms) : NULL;
@@ -203,7 +204,7 @@ static void account(struct server *server, const struct session *offender)
         struct session_call *own = &session->life->call;
         bool stalled = session != offender && call && stall_call(session, &theirs);
         if (stalled)
-            accounting_stalled(session, offender, call, PERIOD_NS / NS_PER_MS, !own->stalled);
+            accounting_stalled(session, offender, call, passed_ms, !own->stalled);
         own->stalled = stalled;
     }
 }
@@ -223,8 +224,9 @@ static void report_usage(struct server *server)
 static void beat(struct server *server)
 {
     struct server_heartbeat heartbeat;
-    uint64_t now = clock_ns();
+    uint64_t now = clock_ns(), passed_ns = now - server->life->beat_at;
 
+    server->life->beat_at = now;
     list_for_each (struct session, session, &server->sessions, link)
         sample_session(session, now);
     struct stall stall = find_stall(server);
@@ -232,8 +234,8 @@ static void beat(struct server *server)
     heartbeat.waiting = stall.waiting;
     heartbeat.waited_ms = (uint32_t)stall.waited_ms;
     heartbeat.kernels_percent = accounting_kernels_percent(server);
-    heartbeat.long_work = long_work_is_seen(server);
-    account(server, stall.offender);
+    heartbeat.long_work = long_work_tell(server);
+    account(server, stall.offender, passed_ns / NS_PER_MS);
     if (stall.offender)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);
@@ -250,15 +252,28 @@ static void on_timer(void *context, int timer_fd)
         beat(context);
 }
 
+static int set_timer(const struct server *server, long first_ns)
+{
+    const struct itimerspec times = {.it_interval.tv_nsec = PERIOD_NS,
+                                     .it_value.tv_nsec = first_ns};
+
+    return timerfd_settime(server->life->beat_timer, 0, &times, NULL);
+}
+
 int stall_watch_start(struct server *server)
 {
-    const struct itimerspec period = {.it_interval.tv_nsec = PERIOD_NS,
-                                      .it_value.tv_nsec = PERIOD_NS};
-    int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    int *timer_fd = &server->life->beat_timer;
 
-    if (timer_fd >= 0 && !timerfd_settime(timer_fd, 0, &period, NULL) &&
-        loop_watch_readable(server->life->loop, timer_fd, on_timer, server))
+    server->life->beat_at = clock_ns();
+    *timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (*timer_fd >= 0 && !set_timer(server, PERIOD_NS) &&
+        loop_watch_readable(server->life->loop, *timer_fd, on_timer, server))
         return 0;
-    fd_close(&timer_fd);
+    fd_close(timer_fd);
     return -ENOMEM;
+}
+
+void stall_watch_hurry(const struct server *server)
+{
+    set_timer(server, 1);
 }

@@ -15,7 +15,9 @@
 #include "cuda_error.h"
 #include "eviction.h"
 #include "lending.h"
+#include "long_work_watch.h"
 #include "session_leave.h"
+#include "stall.h"
 #include "upkeep.h"
 
 #define PERIOD_NS (20 * NS_PER_MS)
@@ -61,6 +63,8 @@ static void *watchdog_thread(void *context)
         eviction_watch(server);
         session_leave_watch(server);
         upkeep_run(server, &upkeep);
+        if (long_work_is_news(server))
+            stall_watch_hurry(server);
         nanosleep(&period, NULL);
     }
     return NULL;

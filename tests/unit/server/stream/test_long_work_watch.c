@@ -9,10 +9,11 @@
 #define ROUNDS 4 /* of the watchdog, after which long work is seen */
 
 static CUresult answer; /* what streams and events say */
+static struct stream *stream;
 
-static CUresult CUDAAPI query_stream(CUstream stream)
+static CUresult CUDAAPI query_stream(CUstream queried)
 {
-    assert_non_null(stream);
+    assert_non_null(queried);
     return answer;
 }
 
@@ -41,7 +42,8 @@ static int setup(void **state)
     session->server->asks_for_lanes = true;
     session->phase = SESSION_SERVING;
     list_append(&session->server->sessions, &session->link);
-    fence_expect_work(fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING));
+    stream = fixture_stream(*state, 1, CU_STREAM_NON_BLOCKING);
+    fence_expect_work(stream);
     driver.cuStreamQuery = query_stream;
     driver.cuEventQuery = query_event;
     answer = CUDA_ERROR_NOT_READY;
@@ -86,6 +88,24 @@ static void own_long_work_is_reported_and_not_avoided(void **state)
     assert_false(is_told_to_ask(state));
 }
 
+static void long_work_is_news_once(void **state)
+{
+    const struct server *server = session_of(state)->server;
+
+    for (unsigned i = 0; i < 2; i++) {
+        answer = CUDA_ERROR_NOT_READY;
+        watch(state);
+        assert_true(long_work_is_news(server));
+        assert_true(long_work_tell(server));
+        assert_false(long_work_is_news(server));
+        answer = CUDA_SUCCESS;
+        watch(state);
+        assert_false(long_work_is_news(server));
+        assert_false(long_work_tell(server));
+        fence_expect_work(stream);
+    }
+}
+
 static void work_that_is_done_is_not_in_the_way(void **state)
 {
     answer = CUDA_SUCCESS;
@@ -112,6 +132,7 @@ int main(void)
         CASE(a_new_client_is_told_to_ask),
         CASE(nobody_is_told_where_there_is_no_spare_lane),
         CASE(own_long_work_is_reported_and_not_avoided),
+        CASE(long_work_is_news_once),
         CASE(work_that_is_done_is_not_in_the_way),
         CASE(a_call_that_waits_for_all_streams_is_in_the_way),
     };
