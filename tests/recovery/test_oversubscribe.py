@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -267,6 +268,21 @@ class Oversubscribe(test_recovery.TestCase):
             self.fine(probe, "check")
             probe.end()
             other.end()
+
+    def test_a_program_that_is_about_to_be_locked_keeps_its_memory(self):
+        """So another one makes room, though the first has as much as is missing."""
+        busy, idle, third = self.probe(), self.program(), self.program()
+        self.assertEqual((busy.opened(), busy.ask("hold")), (FINE, FINE))
+        self.fine(idle, "hold 66 1")
+        lock = subprocess.Popen(
+            [os.path.join(test_recovery.BUILD, "bin/cuda-checkpoint"), "--action", "lock", "--pid",
+             str(busy.process.pid), "--timeout", "30000"], env=self.environment)
+        wait_until(lambda: self.row(busy)["suspended"] or "lock" in self.log("control"), "the order")
+        self.fine(third, "hold 50 2")
+        self.assertGreater(self.memory(idle)[1], 0)
+        self.assertIsNone(lock.poll(), "it has waited for the lock")
+        self.fine(busy, "release")
+        self.assertEqual(lock.wait(), 0, self.logs())
 
     def test_a_victim_ends_on_its_way(self):
         for seed in range(6):

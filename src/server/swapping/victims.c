@@ -43,6 +43,15 @@ static bool is_under_orders(const struct session *session)
                             : program_suspend_is_wanted(session);
 }
 
+/* The memory of a client that is about to be checkpointed or locked stays. */
+static bool is_about_to_leave(const struct session *session)
+{
+    int kind = session->swapping->order.kind;
+
+    return is_under_orders(session) &&
+           (is_away(session) || kind == SERVER_SUSPEND_LEAVE || kind == SERVER_SUSPEND_DETACH);
+}
+
 /* Of a client that stands still, only what it has on the device counts, not variables. */
 static uint64_t bytes_to_leave(const struct session *session, unsigned device)
 {
@@ -152,7 +161,7 @@ static uint64_t count_locked(const struct room_wait *wait, unsigned device, uint
     list_for_each (struct session, session, &wait->session->server->sessions, link) {
         if (is_ending(session))
             bytes += bytes_on(session, device);
-        else if (could_leave(session, wait, now) && (!ordered || is_under_orders(session)))
+        else if (could_leave(session, wait, now) && (!ordered || is_about_to_leave(session)))
             bytes += ordered ? bytes_ordered(session, device) : bytes_at_most(session, device);
     }
     return bytes;
