@@ -28,6 +28,8 @@ DEVICE_RUNTIME = {"device_launches"}
 ARCHITECTURES = {"tensor": "sm_80", "barriers": "sm_80", "clusters": "sm_90",
                  "device_launches": "sm_90", "hopper_matmul": "sm_90a", "settings": "sm_90",
                  "sparse": "sm_90", "tensor_tiles": "sm_90", "warp_edges": "sm_90"}
+# ptxas takes seconds for these. All GPUs but nvcc's default, which is the oldest, run the PTX anyway.
+PTX_ONLY = {"algorithms": "compute_75"}
 
 
 class BuildError(Exception):
@@ -57,7 +59,14 @@ def run_nvcc(nvcc, *arguments):
         raise BuildError(f"nvcc failed:\n{done.stdout}{done.stderr}")
 
 
-def architecture_flags(name):
+def architecture_flags(program):
+    if program in PTX_ONLY:
+        virtual = PTX_ONLY[program]
+        return [f"-gencode=arch={virtual},code={virtual}"]
+    return machine_code_flags(ARCHITECTURES.get(program))
+
+
+def machine_code_flags(name):
     """For one whose features no later GPU has, nvcc keeps no PTX unless it is told to."""
     if name and name.endswith("a"):
         virtual = name.replace("sm", "compute")
@@ -67,7 +76,7 @@ def architecture_flags(name):
 
 def variants_of(name):
     """nvcc optimizes kernels by default. To optimize the host's code would take a sixth of its time."""
-    flags = architecture_flags(ARCHITECTURES.get(name))
+    flags = architecture_flags(name)
     for cudart in ("static",) if name in STATIC_ONLY else ("static", "shared"):
         yield Variant(cudart, tuple(flags), cudart)
     for variant, extra in EXTRA_FLAGS.get(name, {}).items():
