@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moves to another lane that the client asks the daemon for, by its server: away from long kernels,
+ * before a call that may wait for all kernels of its context, and to the lane of a name of cuIpc.
+ * The calling thread holds no lock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Asks for a lane without long kernels, waits for the answer, and moves if the daemon orders that.
+ * The hook of recovery_consider_move(). */
+void wished_move_consider(void);
+
+/* The same to the lane of a server, by its number: whether the client has moved. Later it may still
+ * move. The hook of recovery_join(). */
+bool wished_move_join(uint32_t server);
