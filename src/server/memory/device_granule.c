@@ -11,7 +11,6 @@
 
 #include "allocation_place.h"
 #include "attach.h"
-#include "blob.h"
 #include "cleanup.h"
 #include "fd.h"
 #include "host_memory.h"
@@ -19,10 +18,8 @@
 #include "ipc_memory.h"
 #include "ipc_share.h"
 #include "memory_state.h"
-#include "server_dispatch.h"
 #include "sock.h"
 #include "swap.h"
-#include "swap_file.h"
 #include "swap_kept.h"
 #include "swap_precopy.h"
 
@@ -194,7 +191,7 @@ void device_granules_end_spare(struct session *session)
     *spare = (struct granule){.size = 0};
 }
 
-/* Host memory, and memory for what has been on the device before, waits for nobody. */
+/* Host memory, and memory for what has been on the device before, waits for no other program. */
 static CUresult make_memory(struct session *session, const struct device *device, bool is_new,
                             struct granule *granule)
 {
@@ -231,9 +228,8 @@ static CUresult import_memory(int fd, struct granule *granule)
     return result;
 }
 
-/* Without an address, takes one with `capacity` free bytes. */
-static CUresult take_place(struct session *session, const struct device *device, uint64_t capacity,
-                           struct granule *granule)
+CUresult device_granule_take_place(struct session *session, const struct device *device,
+                                   uint64_t capacity, struct granule *granule)
 {
     unsigned part = session->window->part_of[granule->part];
 
@@ -264,7 +260,7 @@ static CUresult fill_place(struct session *session, const struct device *device,
     return result;
 }
 
-static struct granule granule_of(const struct device *device, uint64_t size, bool on_host)
+struct granule device_granule_of(const struct device *device, uint64_t size, bool on_host)
 {
     return (struct granule){.kind = GRANULE_DEVICE,
                             .part = (unsigned)device->ordinal,
@@ -281,7 +277,7 @@ static CUresult place_granule(struct session *session, const struct device *devi
 {
     if (!charge_granule(session, granule))
         return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult result = take_place(session, device, capacity, granule);
+    CUresult result = device_granule_take_place(session, device, capacity, granule);
     if (result == CUDA_SUCCESS) {
         result = fill_place(session, device, fd, is_new, granule);
         if (result != CUDA_SUCCESS)
@@ -292,7 +288,7 @@ static CUresult place_granule(struct session *session, const struct device *devi
     return result;
 }
 
-static CUresult granule_create(struct session *session, const struct device *device, int fd,
+CUresult device_granule_create(struct session *session, const struct device *device, int fd,
                                uint64_t capacity, struct granule *granule)
 {
     CUresult result = place_granule(session, device, fd, capacity, true, granule);
@@ -303,119 +299,6 @@ static CUresult granule_create(struct session *session, const struct device *dev
     if (result != CUDA_SUCCESS)
         end_granule(session, granule);
     return result;
-}
-
-static CUresult check_request(struct session *session, const char *call, uint32_t index,
-                              uint64_t size, const struct device **ret_device)
-{
-    const struct device *device = session_find_device(session, call, index);
-
-    if (!device)
-        return CUDA_ERROR_INVALID_DEVICE;
-    if (!size || size % device->record.granularity) {
-        session_log_error(session, "%s: size %llu is not a multiple of %llu", call,
-                          (unsigned long long)size, (unsigned long long)device->record.granularity);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    *ret_device = device;
-    return CUDA_SUCCESS;
-}
-
-CUresult serve_fnGranuleCreate(struct session *session, const struct wire_fnGranuleCreate *in,
-                               struct wire_fnGranuleCreate_reply *ret_out)
-{
-    const struct device *device;
-    struct granule granule;
-    CUresult result = check_request(session, "fnGranuleCreate", in->device, in->size, &device);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (in->room < in->size || in->address % device->record.granularity)
-        return CUDA_ERROR_INVALID_VALUE;
-    granule = granule_of(device, in->size, in->host);
-    granule.address = in->address;
-    session->window->is_divided |= in->address || in->room > in->size;
-    result = granule_create(session, device, -1, in->room, &granule);
-    if (result != CUDA_SUCCESS)
-        return result;
-    ret_out->address = granule.address;
-    return device_granule_send(session, device_granule_find(session, granule.address));
-}
-
-CUresult serve_fnDevicePart(struct session *session, const struct wire_fnDevicePart *in)
-{
-    const unsigned count = session->server->devices.count;
-
-    if (in->device >= count || in->part >= count)
-        return CUDA_ERROR_INVALID_DEVICE;
-    session->window->part_of[in->device] = in->part;
-    return CUDA_SUCCESS;
-}
-
-static CUresult enter_saved(struct session *session, struct granule *granule, int file)
-{
-    CUresult result = swap_adopt(session, granule, file);
-
-    if (result == CUDA_SUCCESS) {
-        result = memory_allow(session, granule);
-        if (result != CUDA_SUCCESS)
-            swap_forget(session, granule);
-    }
-    if (result != CUDA_SUCCESS)
-        window_unplace(session->window, granule->address);
-    return result;
-}
-
-/* The client was suspended, and stays so until it is resumed: program_suspend.h. */
-static CUresult adopt_saved(struct session *session, const struct device *device,
-                            struct granule *granule, int file)
-{
-    CUresult result = session_enter(session, device);
-
-    if (result == CUDA_SUCCESS)
-        result = take_place(session, device, granule->size, granule);
-    if (result != CUDA_SUCCESS)
-        return result;
-    granule->exported = false;
-    return enter_saved(session, granule, file);
-}
-
-static CUresult adopt_granule(struct session *session, const struct wire_fnGranuleAdopt *in, int fd)
-{
-    const struct device *device;
-    struct granule granule;
-    CUresult result = check_request(session, "fnGranuleAdopt", in->device, in->size, &device);
-
-    if (result != CUDA_SUCCESS)
-        return result;
-    bool is_memory = allocation_could_be_memory(fd),
-         is_saved = !is_memory && !in->host && !swap_file_check(fd);
-    if (!in->address || in->address % device->record.granularity || (!is_memory && !is_saved)) {
-        session_log_error(
-            session, "fnGranuleAdopt: %#llx is not a valid place, or its descriptor is not memory",
-            (unsigned long long)in->address);
-        return CUDA_ERROR_INVALID_VALUE;
-    }
-    granule = granule_of(device, in->size, in->host);
-    granule.address = in->address;
-    granule.exported = true;
-    session->window->is_divided = true;
-    if (is_saved)
-        return adopt_saved(session, device, &granule, fd);
-    session->memory->device[in->device].given += in->size;
-    return granule_create(session, device, fd, in->size, &granule);
-}
-
-CUresult serve_fnGranuleAdopt(struct session *session, const struct wire_fnGranuleAdopt *in)
-{
-    _cleanup_fd_ int fd = -1;
-    CUresult result = blob_take_fd(session, in->blob, &fd);
-
-    if (result == CUDA_SUCCESS)
-        result = adopt_granule(session, in, fd);
-    if (result != CUDA_SUCCESS)
-        return result;
-    return device_granule_lend(session, device_granule_find(session, in->address), fd);
 }
 
 /* The memory lives on for clients that have opened it. */
@@ -476,7 +359,7 @@ CUresult device_granule_exchange(struct session *session, struct granule *granul
                                  device_granule_copier *copy)
 {
     const struct device *device = session_device(session, granule->part);
-    struct granule other = granule_of(device, granule->size, on_host);
+    struct granule other = device_granule_of(device, granule->size, on_host);
     CUresult result = place_granule(session, device, -1, granule->size, false, &other);
 
     if (result != CUDA_SUCCESS)

@@ -14,6 +14,19 @@ static inline uint64_t device_granule_key(const struct granule *granule)
     return granule->number ? granule->number : granule->address;
 }
 
+/* A granule of `size` bytes of the device, or of host memory, without an address and memory. */
+struct granule device_granule_of(const struct device *device, uint64_t size, bool on_host);
+
+/* Takes the granule's address in the client's window, or, if that is 0, one with `capacity` free
+ * bytes behind it. CUDA_ERROR_OUT_OF_MEMORY, or CUDA_ERROR_INVALID_VALUE for one that is taken. */
+CUresult device_granule_take_place(struct session *session, const struct device *device,
+                                   uint64_t capacity, struct granule *granule);
+
+/* Takes a place, charges the client, and maps the memory of `fd`, or new memory if that is -1. The
+ * descriptor stays the caller's. The session keeps a copy of the granule: device_granule_find(). */
+CUresult device_granule_create(struct session *session, const struct device *device, int fd,
+                               uint64_t capacity, struct granule *granule);
+
 /* Sends the client an inbox with a descriptor of the memory, so that the memory can outlive this
  * server. A client that may not have a descriptor, or for which the driver makes none, gets the
  * message alone. */
