@@ -134,7 +134,7 @@ int command_send_metrics_query(int fd)
     return sock_send(fd, &message, sizeof(message), NULL, 0);
 }
 
-static size_t least_size(uint32_t kind)
+size_t command_least_size(uint32_t kind)
 {
     switch (kind) {
     case COMMAND_OUTPUT:
@@ -170,7 +170,7 @@ static int receive(int fd, int timeout_ms, union command_any *ret_message, size_
     if (got <= 0)
         return got ? (int)got : -EPIPE;
     if ((size_t)got < sizeof(struct command_header) || ret_message->header.magic != COMMAND_MAGIC ||
-        (size_t)got < least_size(ret_message->header.kind))
+        (size_t)got < command_least_size(ret_message->header.kind))
         return -EPROTO;
     if (ret_message->header.kind == COMMAND_DONE && (size_t)got < sizeof(struct command_done))
         ret_message->done.reason = 0;

@@ -33,25 +33,15 @@ static unsigned take(struct input *input)
     return *input->at++;
 }
 
+/* Of a text, and of an unknown kind, there is some more than the header. */
 static size_t size_of(unsigned kind)
 {
-    switch (kind) {
-    case COMMAND_DAEMON:
-        return sizeof(struct command_daemon);
-    case COMMAND_SERVER:
-        return sizeof(struct command_server);
-    case COMMAND_CLIENT:
-        return sizeof(struct command_client);
-    case COMMAND_LIMIT:
-        return sizeof(struct command_limit);
-    case COMMAND_QUOTA:
-        return sizeof(struct command_quota);
-    case COMMAND_TRACE:
-        return sizeof(struct command_trace);
-    case COMMAND_DONE:
+    size_t least = command_least_size(kind);
+
+    if (kind == COMMAND_DONE)
         return sizeof(struct command_done);
-    }
-    return sizeof(struct command_header) + kind % 64;
+    return least == SIZE_MAX || kind == COMMAND_OUTPUT ? sizeof(struct command_header) + kind % 64
+                                                       : least;
 }
 
 /* So many bytes at an offset: sizes and counts lie anywhere. */
