@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 
-import report
 import runner
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -78,46 +77,21 @@ def list_programs(scratch):
                           ["env", "NCCL_P2P_DISABLE=1", *distributed(2)])
 
 
-def run_all(programs, ways):
-    for way in ways:
-        for program in programs:
-            result = program.runs[way.title] = way.run(program)
-            print(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  {program.name}  "
-                  f"{result.remark}", flush=True)
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
-                        help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="cuda")
     parser.add_argument("--python", default=sys.executable, help="the Python with the packages")
-    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
-    parser.add_argument("--shares", type=runner.share_list, default=[],
-                        help="shares of the multiprocessors to run in as well, in percent: 10,25")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
     parser.add_argument("--only", default="", help="only programs with this in their name")
-    parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
-    parsed = parser.parse_args()
-    parsed.clients = [int(number) for number in parsed.clients.split(",")]
-    parsed.build = parsed.build.resolve()
-    parsed.first_only = False
-    return parsed
+    runner.add_way_options(parser, device="cuda")
+    runner.add_table_options(parser)
+    return runner.parse_way_options(parser)
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
         programs = [program for program in list_programs(scratch) if options.only in program.name]
-        ways = list(runner.ways(options, pathlib.Path(scratch), FrameworkWay))
-        try:
-            run_all(programs, ways)
-        finally:
-            runner.stop_daemon(options, scratch)
-    titles = [way.title for way in ways]
-    if options.table:
-        options.table.write_text(report.table(programs, titles))
-    print(report.summary(programs, titles))
-    return 1 if not programs or report.differing(programs, titles) else 0
+        titles = runner.run_ways(options, scratch, FrameworkWay,
+                                 lambda ways: runner.run_each(programs, ways))
+    return 0 if runner.report_runs(programs, titles, options) and programs else 1
 
 
 if __name__ == "__main__":

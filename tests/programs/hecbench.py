@@ -20,10 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-import report
 import runner
 
-HERE = pathlib.Path(__file__).resolve().parent
 VERDICT = re.compile(r"\b(pass(?:ed)?|fail(?:ed|ure)?|success(?:ful)?|(?:in)?correct|mismatch\w*|errors?)\b",
                      re.I)
 
@@ -83,32 +81,16 @@ def choose():
             if re.search(options.only, name)]
 
 
-def run_all(programs, ways):
-    for way in ways:
-        for program in programs:
-            result = program.runs[way.title] = way.run(program)
-            print(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  {program.name}  "
-                  f"{result.remark}", flush=True)
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--source", type=pathlib.Path, required=True, help="the checkout of HeCBench")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=20, help="programs to take")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
-                        help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--clients", default="1,6", help="copies at once through Funnel")
-    parser.add_argument("--shares", type=runner.share_list, default=[],
-                        help="shares of the multiprocessors to run in as well, in percent: 10,25")
-    parser.add_argument("--timeout", type=int, default=12, help="seconds for each run")
     parser.add_argument("--only", default="", help="of those taken, only names with this expression")
-    parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
-    parsed = parser.parse_args()
-    parsed.clients = [int(number) for number in parsed.clients.split(",")]
-    parsed.build, parsed.source = parsed.build.resolve(), parsed.source.resolve()
-    parsed.first_only = False
+    runner.add_way_options(parser, clients="1,6", timeout=12)
+    runner.add_table_options(parser)
+    parsed = runner.parse_way_options(parser)
+    parsed.source = parsed.source.resolve()
     return parsed
 
 
@@ -116,16 +98,9 @@ def main():
     programs = choose()
     built = [program for program in programs if is_built(program)]
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
-        ways = list(runner.ways(options, pathlib.Path(scratch), HecbenchWay))
-        try:
-            run_all(built, ways)
-        finally:
-            runner.stop_daemon(options, scratch)
-    titles = [way.title for way in ways]
-    if options.table:
-        options.table.write_text(report.table(programs, titles))
-    print(report.summary(programs, titles))
-    return 1 if not built or report.differing(programs, titles) else 0
+        titles = runner.run_ways(options, scratch, HecbenchWay,
+                                 lambda ways: runner.run_each(built, ways))
+    return 0 if runner.report_runs(programs, titles, options) and built else 1
 
 
 if __name__ == "__main__":

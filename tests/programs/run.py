@@ -73,10 +73,7 @@ def run_all(samples, options, ways):
             late = time.monotonic() > options.deadline
             result = runner.Result("not run", 0, "no time left") if late else way.run(sample)
             sample.runs[way.title] = result
-            # One write, as others print at the same time.
-            sys.stdout.write(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  "
-                             f"CPU {result.cpu:5.1f} s  {sample.name}  {result.remark}\n")
-            sys.stdout.flush()
+            runner.print_run(way, sample)
 
         with concurrent.futures.ThreadPoolExecutor(options.jobs if way.parallel else 1) as pool:
             list(pool.map(run_one, together))
@@ -90,24 +87,16 @@ def parse_arguments():
                         help="the folder that NVIDIA's cuda-samples were fetched to")
     parser.add_argument("--built", type=pathlib.Path,
                         help="the folder that they were built in; build/ in that one by default")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
-                        help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--clients", default="1", help="copies at once through Funnel, e.g. 1,4")
     parser.add_argument("--first-only", action="store_true", help="do not run through Funnel")
     parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
-    parser.add_argument("--shares", type=runner.share_list, default=[],
-                        help="shares of the multiprocessors to run in as well, in percent: 10,25")
-    parser.add_argument("--timeout", type=int, default=60, help="seconds for each run")
     parser.add_argument("--limit", type=float, default=float("inf"),
                         help="seconds after which no further run starts")
     parser.add_argument("--only", help="only programs whose name matches this expression")
     parser.add_argument("--skip", help="no programs whose name matches this expression")
     parser.add_argument("--tsv", type=pathlib.Path, help="file for the results, tab-separated")
-    parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
-    options = parser.parse_args()
-    options.clients = [int(number) for number in options.clients.split(",")]
-    options.build = options.build.resolve()
+    runner.add_way_options(parser, clients="1", timeout=60)
+    runner.add_table_options(parser)
+    options = runner.parse_way_options(parser)
     options.built = (options.built or options.samples / "build").resolve()
     return options
 
@@ -125,18 +114,11 @@ def main():
         return 1
     options.deadline = time.monotonic() + options.limit
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
-        ways = list(runner.ways(options, pathlib.Path(scratch)))
-        try:
-            run_all(built, options, ways)
-        finally:
-            runner.stop_daemon(options, scratch)
-    titles = [way.title for way in ways]
+        titles = runner.run_ways(options, scratch, runner.Way,
+                                 lambda ways: run_all(built, options, ways))
     if options.tsv:
         options.tsv.write_text(report.tsv(samples, titles))
-    if options.table:
-        options.table.write_text(report.table(samples, titles))
-    print(report.summary(samples, titles))
-    return 1 if report.differing(samples, titles) else 0
+    return 0 if runner.report_runs(samples, titles, options) else 1
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -171,32 +172,78 @@ def ways(options, scratch, kind=Way):
                        clients, options)
 
 
-def add_way_options(parser):
-    """The options of a test that runs a program natively and through Funnel."""
+def add_way_options(parser, device="soft", clients="1,4", timeout=120):
+    """The options of a test that runs a program natively and through Funnel, with their defaults."""
     parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
                         help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
-    parser.add_argument("--timeout", type=int, default=120, help="seconds for each run")
+    parser.add_argument("--device", choices=["soft", "cuda"], default=device)
+    parser.add_argument("--clients", default=clients, help="copies at once through Funnel: 1,4")
+    parser.add_argument("--timeout", type=int, default=timeout, help="seconds for each run")
+
+
+def add_table_options(parser):
+    """The options of a test that runs many programs, also in shares of the GPU."""
+    parser.add_argument("--shares", type=share_list, default=[],
+                        help="shares of the multiprocessors to run in as well, in percent: 10,25")
+    parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
 
 
 def parse_way_options(parser):
+    parser.set_defaults(shares=[], first_only=False)
     parsed = parser.parse_args()
     parsed.clients = [int(number) for number in parsed.clients.split(",")]
-    parsed.build, parsed.first_only, parsed.shares = parsed.build.resolve(), False, []
+    parsed.build = parsed.build.resolve()
     return parsed
+
+
+def parse_model_options(parser, tokens):
+    """Those of a test that runs a language model, by a package for Node.js."""
+    parser.add_argument("--modules", type=pathlib.Path, required=True, help="a node_modules folder")
+    parser.add_argument("--libraries", default="", help="folders of CUDA's libraries, with colons")
+    parser.add_argument("--tokens", default="8", help=tokens)
+    add_way_options(parser)
+    parsed = parse_way_options(parser)
+    parsed.modules = parsed.modules.resolve()
+    return parsed
+
+
+def print_run(way, program):
+    """One write, as others print at the same time."""
+    result = program.runs[way.title]
+    sys.stdout.write(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  "
+                     f"CPU {result.cpu:5.1f} s  {program.name}  {result.remark}\n")
+    sys.stdout.flush()
+
+
+def run_each(programs, said_ways):
+    for way in said_ways:
+        for program in programs:
+            program.runs[way.title] = way.run(program)
+            print_run(way, program)
+
+
+def run_ways(options, scratch, kind, run):
+    """Has `run` run the programs in all ways, and gives the ways' titles."""
+    said_ways = list(ways(options, pathlib.Path(scratch), kind))
+    try:
+        run(said_ways)
+    finally:
+        stop_daemon(options, scratch)
+    return [way.title for way in said_ways]
+
+
+def report_runs(programs, titles, options):
+    """Whether all that pass in the first way pass in the others, after a summary."""
+    if options.table:
+        options.table.write_text(report.table(programs, titles))
+    print(report.summary(programs, titles))
+    return not report.differing(programs, titles)
 
 
 def compare_ways(programs, options, scratch, kind):
     """Runs the programs in all ways, and prints the results. The exit status is 0 when all agree."""
-    said_ways = list(ways(options, pathlib.Path(scratch), kind))
-    try:
-        for program in programs:
-            for way in said_ways:
-                program.runs[way.title] = way.run(program)
-    finally:
-        stop_daemon(options, scratch)
-    print(report.table(programs, [way.title for way in said_ways]))
+    titles = run_ways(options, scratch, kind, lambda said_ways: run_each(programs, said_ways))
+    print(report.table(programs, titles))
     for program in programs:
         print(program.said)
     passed = all(result.verdict == "passed" for program in programs for result in program.runs.values())

@@ -62,18 +62,11 @@ def parse_arguments():
     parser.add_argument("--libraries", default="", help="folders of libraries, with colons")
     parser.add_argument("--cpus", type=int, default=0, help="workers on the CPU")
     parser.add_argument("--memory", type=int, default=200, help="MiB of device memory for each program")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent.parent / "build",
-                        help="Funnel's build folder")
-    parser.add_argument("--device", choices=["soft", "cuda"], default="soft")
-    parser.add_argument("--clients", default="1,4", help="copies at once through Funnel")
-    parser.add_argument("--timeout", type=int, default=30, help="seconds for each run")
-    parsed = parser.parse_args()
-    parsed.clients = [int(number) for number in parsed.clients.split(",")]
-    parsed.build = parsed.build.resolve()
+    runner.add_way_options(parser, timeout=30)
+    parsed = runner.parse_way_options(parser)
     if parsed.device == "soft":  # StarPU is linked with NVML
         nvml = str(parsed.build / "lib/funnel/nvml")
         parsed.libraries = ":".join(filter(None, [parsed.libraries, nvml]))
-    parsed.first_only, parsed.shares = False, []
     return parsed
 
 
@@ -105,12 +98,7 @@ def run_all(examples, ways):
 def main():
     examples = find_examples()
     with tempfile.TemporaryDirectory(prefix="funnel-programs-") as scratch:
-        ways = list(runner.ways(options, pathlib.Path(scratch), StarpuWay))
-        try:
-            run_all(examples, ways)
-        finally:
-            runner.stop_daemon(options, scratch)
-    titles = [way.title for way in ways]
+        titles = runner.run_ways(options, scratch, StarpuWay, lambda ways: run_all(examples, ways))
     passed = [example for example in examples if example.runs[titles[0]].verdict == "passed"]
     rest = [example for example in examples if example not in passed]
     print(report.table(passed, titles))

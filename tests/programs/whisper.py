@@ -47,13 +47,7 @@ def compile_program(program):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--modules", type=pathlib.Path, required=True, help="a node_modules folder")
-    parser.add_argument("--libraries", default="", help="folders of CUDA's libraries, with colons")
-    parser.add_argument("--tokens", default="8", help="how many the model is to hear")
-    runner.add_way_options(parser)
-    parsed = runner.parse_way_options(parser)
-    parsed.modules = parsed.modules.resolve()
-    return parsed
+    return runner.parse_model_options(parser, "how many the model is to hear")
 
 
 def main():
