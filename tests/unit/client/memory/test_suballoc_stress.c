@@ -3,26 +3,8 @@
  * The allocator under several threads and one lock. What a block holds is plain memory, so
  * ThreadSanitizer sees where two threads have the same one.
  */
-#include <pthread.h>
-
+#include "stress_threads.h"
 #include "suballoc.h"
-#include "unit.h"
-
-#define THREADS 4u
-#define ROUNDS 10000u
-
-static void run_threads(void *(*run)(void *))
-{
-    pthread_t threads[THREADS];
-
-    for (uintptr_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, run, (void *)i), 0);
-    for (unsigned i = 0; i < THREADS; i++) {
-        void *failures;
-        pthread_join(threads[i], &failures);
-        assert_null(failures);
-    }
-}
 
 #define BASE UINT64_C(0x200000000000)
 #define PAGES 4096u

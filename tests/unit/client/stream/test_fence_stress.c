@@ -3,30 +3,13 @@
  * Fences under several threads. What a fence protects is plain memory, so ThreadSanitizer sees
  * where it does not.
  */
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include "client.h"
 #include "client_fence.h"
 #include "recovery_hook.h"
-#include "unit.h"
-
-#define THREADS 4u
-#define ROUNDS 10000u
-
-static void run_threads(void *(*run)(void *))
-{
-    pthread_t threads[THREADS];
-
-    for (uintptr_t i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, run, (void *)i), 0);
-    for (unsigned i = 0; i < THREADS; i++) {
-        void *failures;
-        pthread_join(threads[i], &failures);
-        assert_null(failures);
-    }
-}
+#include "stress_threads.h"
 
 static pthread_mutex_t channel = PTHREAD_MUTEX_INITIALIZER; /* in which numbers are issued */
 
