@@ -156,3 +156,27 @@ uint32_t word_at(CUdeviceptr word)
     MUST(cuMemcpyDtoH_v2(&value, word, sizeof(value)));
     return value;
 }
+
+CUdeviceptr seen_by_device(void *p)
+{
+    CUdeviceptr pointer = 0;
+
+    MUST(cuMemHostGetDevicePointer_v2(&pointer, p, 0));
+    return pointer;
+}
+
+void fill_words(CUmodule module, CUdeviceptr words, uint32_t value, uint32_t count)
+{
+    void *parameters[] = {&words, &value, &count};
+
+    launch_one(get_kernel(module, "fill"), NULL, parameters);
+    MUST(cuCtxSynchronize());
+}
+
+bool bytes_are(const uint8_t *bytes, size_t size, uint8_t value)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != value)
+            return false;
+    return true;
+}

@@ -45,5 +45,11 @@ void launch_one(CUfunction kernel, CUstream stream, void **parameters);
 CUdeviceptr make_words(size_t count, uint32_t value);
 bool words_are(CUdeviceptr words, size_t count, uint32_t value);
 uint32_t word_at(CUdeviceptr word);
+/* Has a kernel of load_kernels() write the words, and waits for it. */
+void fill_words(CUmodule module, CUdeviceptr words, uint32_t value, uint32_t count);
+
+/* Where the device sees page-locked memory. */
+CUdeviceptr seen_by_device(void *p);
+bool bytes_are(const uint8_t *bytes, size_t size, uint8_t value);
 
 #endif

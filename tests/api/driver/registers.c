@@ -21,30 +21,6 @@
 
 static CUmodule module;
 
-static CUdeviceptr seen_by_device(void *p)
-{
-    CUdeviceptr pointer = 0;
-
-    MUST(cuMemHostGetDevicePointer_v2(&pointer, p, 0));
-    return pointer;
-}
-
-static void fill(CUdeviceptr words, uint32_t value, uint32_t count)
-{
-    void *parameters[] = {&words, &value, &count};
-
-    launch_one(get_kernel(module, "fill"), NULL, parameters);
-    MUST(cuCtxSynchronize());
-}
-
-static bool bytes_are(const uint8_t *bytes, size_t size, uint8_t value)
-{
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != value)
-            return false;
-    return true;
-}
-
 static uint8_t *map_pages(size_t size, int protection, int flags, int fd)
 {
     void *pages = mmap(NULL, size, protection, flags, fd, 0);
@@ -67,9 +43,9 @@ static void kernels_reach_it(void)
     memset(bytes, 7, SIZE);
     EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(bytes, SIZE, CU_MEMHOSTREGISTER_DEVICEMAP));
     IS_TRUE(bytes_are(bytes, SIZE, 7));
-    fill(seen_by_device(words), 77, 1000);
+    fill_words(module, seen_by_device(words), 77, 1000);
     IS_TRUE(words[0] == 77 && words[999] == 77 && words[1000] == 0x07070707);
-    fill(seen_by_device(words + 5000), 78, 10);
+    fill_words(module, seen_by_device(words + 5000), 78, 10);
     IS_TRUE(words[4999] == 0x07070707 && words[5000] == 78 && words[5010] == 0x07070707);
     words[1] = 1;
     EXPECT(CUDA_SUCCESS, cuMemHostUnregister(bytes));

@@ -18,30 +18,6 @@
 
 static CUmodule module;
 
-static CUdeviceptr seen_by_device(void *p)
-{
-    CUdeviceptr pointer = 0;
-
-    MUST(cuMemHostGetDevicePointer_v2(&pointer, p, 0));
-    return pointer;
-}
-
-static void fill(CUdeviceptr words, uint32_t value, uint32_t count)
-{
-    void *parameters[] = {&words, &value, &count};
-
-    launch_one(get_kernel(module, "fill"), NULL, parameters);
-    MUST(cuCtxSynchronize());
-}
-
-static bool bytes_are(const uint8_t *bytes, size_t size, uint8_t value)
-{
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != value)
-            return false;
-    return true;
-}
-
 static uint8_t *map_file(int fd, size_t offset, size_t size)
 {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
@@ -85,7 +61,7 @@ static void is_shared_by_all(uint8_t *bytes, size_t size)
     visit(bytes, size, 1, 2);
     EXPECT(CUDA_SUCCESS, cuMemcpyHtoDAsync_v2(device, bytes, size, NULL));
     IS_TRUE(words_are(device, size / 4, 0x02020202));
-    fill(seen_by_device(bytes), 0x03030303, (uint32_t)(size / 4));
+    fill_words(module, seen_by_device(bytes), 0x03030303, (uint32_t)(size / 4));
     visit(bytes, size, 3, 4);
     IS_TRUE(bytes_are(bytes, size, 4));
     EXPECT(CUDA_SUCCESS, cuMemsetD8_v2(device, 5, size));
@@ -149,7 +125,7 @@ static void a_part_of_a_file(void)
 
     memset(all, 1, 16 * PAGE - 100);
     EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(bytes, size, 0));
-    fill(seen_by_device(bytes), 0x02020202, (uint32_t)(size / 4));
+    fill_words(module, seen_by_device(bytes), 0x02020202, (uint32_t)(size / 4));
     IS_TRUE(bytes_are(all, 5 * PAGE + 12, 1) && bytes_are(all + 5 * PAGE + 12, size, 2));
     IS_TRUE(bytes_are(all + 15 * PAGE + 12, PAGE - 112, 1));
     EXPECT(CUDA_SUCCESS, cuMemHostUnregister(bytes));
@@ -173,10 +149,10 @@ static void twice(void)
     EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(other, SIZE, 0));
     EXPECT(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, cuMemHostRegister_v2(other, SIZE, 0));
     close(fd);
-    fill(seen_by_device(one), 0x09090909, SIZE / 8);
+    fill_words(module, seen_by_device(one), 0x09090909, SIZE / 8);
     IS_TRUE(bytes_are(other, SIZE / 2, 9) && bytes_are(other + SIZE / 2, SIZE / 2, 0));
     EXPECT(CUDA_SUCCESS, cuMemHostUnregister(one));
-    fill(seen_by_device(other) + SIZE / 2, 0x08080808, SIZE / 8);
+    fill_words(module, seen_by_device(other) + SIZE / 2, 0x08080808, SIZE / 8);
     IS_TRUE(bytes_are(one, SIZE / 2, 9) && bytes_are(one + SIZE / 2, SIZE / 2, 8));
     EXPECT(CUDA_SUCCESS, cuMemHostUnregister(other));
     EXPECT(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(other));
@@ -213,7 +189,7 @@ static void unmapped_in_between(void)
     uint8_t *pages = map_file(fd, 0, 4 * PAGE), *again;
 
     MUST(cuMemHostRegister_v2(pages, 4 * PAGE, 0));
-    fill(seen_by_device(pages), 0x01010101, PAGE);
+    fill_words(module, seen_by_device(pages), 0x01010101, PAGE);
     munmap(pages, 4 * PAGE);
     again = mmap(pages, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                  -1, 0);
@@ -275,7 +251,7 @@ static int be_the_other(int fd)
     MUST(cuMemHostRegister_v2(bytes, SIZE, 0));
     words = seen_by_device(bytes);
     IS_TRUE(words_are(words, SIZE / 4, 0x06060606));
-    fill(words, 0x07070707, SIZE / 4);
+    fill_words(module, words, 0x07070707, SIZE / 4);
     return check_close();
 }
 
@@ -301,7 +277,7 @@ static void two_devices_of_processes(void)
     uint8_t *bytes = map_file(fd, 0, SIZE);
 
     EXPECT(CUDA_SUCCESS, cuMemHostRegister_v2(bytes, SIZE, 0));
-    fill(seen_by_device(bytes), 0x06060606, SIZE / 4);
+    fill_words(module, seen_by_device(bytes), 0x06060606, SIZE / 4);
     IS_TRUE(run_the_other(fd) == 0);
     IS_TRUE(bytes_are(bytes, SIZE, 7));
     IS_TRUE(words_are(seen_by_device(bytes), SIZE / 4, 0x07070707));
