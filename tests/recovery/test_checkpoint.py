@@ -55,7 +55,7 @@ class Checkpoint(test_suspend.MovedMemory):
         self.assertEqual(probe.ask("check"), FINE, probe.said() + self.logs())
 
     def held(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("work 3 40"), FINE)
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         return probe
@@ -72,7 +72,7 @@ class Checkpoint(test_suspend.MovedMemory):
         self.refused("not suspended", "restore", place)
 
     def test_it_is_restored_in_the_next_server(self):
-        probe, other, place = self.held(), self.random_probe(), self.place()
+        probe, other, place = self.held(), self.suspend_probe(), self.place()
         self.checkpoint(probe, place, "--stop")
         self.kill_server()
         self.assertEqual(other.ask("work 1 5"), FINE, other.said() + self.logs())
@@ -106,7 +106,7 @@ class Checkpoint(test_suspend.MovedMemory):
 
     def test_memory_that_a_detached_program_would_lose(self):
         self.assertEqual(self.funnel("limit", "--quota", "kept-memory=0").returncode, 0)
-        probe, place = self.random_probe(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=512M"), self.place()
+        probe, place = self.suspend_probe(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT="0=512M"), self.place()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.refused("without a descriptor", "checkpoint", "--detach", probe.process.pid, place)
         self.assertEqual(probe.ask("check"), FINE)
@@ -121,7 +121,7 @@ class Checkpoint(test_suspend.MovedMemory):
 
     def test_most_is_written_while_the_program_runs(self):
         """All but memory of cuMemCreate, which this program has none of."""
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.checkpoint(probe, self.place())
         written, there = self.unchanged()
@@ -130,7 +130,7 @@ class Checkpoint(test_suspend.MovedMemory):
 
     def test_what_a_busy_program_changes_meanwhile(self):
         """What comes back is what is in the file."""
-        probe, other = self.held(), self.random_probe()
+        probe, other = self.held(), self.suspend_probe()
         for seed in range(4):
             place, answers = self.place(), []
             worker = threading.Thread(target=lambda: answers.append(
@@ -157,7 +157,7 @@ class Checkpoint(test_suspend.MovedMemory):
 
     def test_it_is_of_one_moment(self):
         """Though the program has changed all of its memory again before the file is complete."""
-        chunk, probe = 2 << 20, self.random_probe()
+        chunk, probe = 2 << 20, self.suspend_probe()
         self.assertEqual(probe.ask("hold 40 7"), FINE)
         probe.tell(f"count {chunk}")
         for _ in range(2):
@@ -176,7 +176,7 @@ class Checkpoint(test_suspend.MovedMemory):
     def test_a_program_ends_meanwhile(self):
         """What is said to be a checkpoint has all contents."""
         for _ in range(3):
-            probe, place, done, before = self.random_probe(), self.place(), [], self.log("server")
+            probe, place, done, before = self.suspend_probe(), self.place(), [], self.log("server")
             self.assertEqual(probe.ask("hold 80 7"), FINE)
             probe.tell(f"count {2 << 20}")
             maker = threading.Thread(target=lambda: done.append(self.funnel(
@@ -266,7 +266,7 @@ class Checkpoint(test_suspend.MovedMemory):
 
     def test_chunks_are_shared(self):
         """The second checkpoint adds a chunk that has changed, and the one with the table."""
-        probe, first = self.random_probe(), self.place()
+        probe, first = self.suspend_probe(), self.place()
         store, second = self.store(first), first + "2"
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.fine("checkpoint", "--store", store, probe.process.pid, first)
@@ -408,7 +408,7 @@ class Checkpoint(test_suspend.MovedMemory):
                             os.unlink(f"{folder}/{name}")
 
     def test_a_store_is_cleaned_meanwhile(self):
-        probe, place, done = self.random_probe(), self.place(), threading.Event()
+        probe, place, done = self.suspend_probe(), self.place(), threading.Event()
         store = self.store(place)
         self.assertEqual(probe.ask("hold 80 7"), FINE)
         cleaner = threading.Thread(target=self.clean, args=(store, done))
@@ -423,7 +423,7 @@ class Checkpoint(test_suspend.MovedMemory):
             cleaner.join(TIMEOUT)
 
     def test_no_room_for_chunks(self):
-        directory, probe = self.small_file_system(), self.random_probe()
+        directory, probe = self.small_file_system(), self.suspend_probe()
         self.assertEqual(probe.ask("hold 1 7"), FINE)
         place, store = directory + "/checkpoint", directory + "/store"
         self.refused("is full", "checkpoint", "--store", store, probe.process.pid, place)
@@ -462,7 +462,7 @@ class CudaCheckpoint(test_suspend.MovedMemory):
         self.assertEqual(self.utility(probe, "--get-state"), (0, state + "\n"))
 
     def test_each_action(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         used, _ = self.memory(probe)
         for _ in range(2):
@@ -485,7 +485,7 @@ class CudaCheckpoint(test_suspend.MovedMemory):
             self.assertEqual(answers, [FINE], self.logs())
 
     def test_toggle(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.act(probe, "--toggle")
         self.is_in(probe, "checkpointed")
@@ -495,7 +495,7 @@ class CudaCheckpoint(test_suspend.MovedMemory):
         self.assertEqual(self.utility(probe, "--get-restore-tid"), (0, f"{probe.process.pid}\n"))
 
     def test_a_locked_program_that_cannot_leave(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 1 1"), FINE)
         self.assertEqual(probe.ask("share"), FINE)
         self.act(probe, "--action", "lock")
@@ -519,7 +519,7 @@ class CudaCheckpoint(test_suspend.MovedMemory):
         self.assertEqual(probe.ask("round"), FINE)
 
     def test_a_locked_program_is_checkpointed(self):
-        probe, place = self.random_probe(), os.path.join(self.directory(), "checkpoint")
+        probe, place = self.suspend_probe(), os.path.join(self.directory(), "checkpoint")
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.act(probe, "--action", "lock")
         self.fine("checkpoint", probe.process.pid, place)
@@ -553,7 +553,7 @@ class Calls(test_suspend.MovedMemory):
             self.gives(self.ILLEGAL_STATE, tool, name, pid)
 
     def test_each_call(self):
-        probe, tool = self.random_probe(), self.tool()
+        probe, tool = self.suspend_probe(), self.tool()
         pid = probe.process.pid
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         used, _ = self.memory(probe)
@@ -618,7 +618,7 @@ class Calls(test_suspend.MovedMemory):
         self.assertEqual(probe.ask("round"), FINE)
 
     def test_a_program_that_shares_memory(self):
-        probe, tool = self.random_probe(), self.tool()
+        probe, tool = self.suspend_probe(), self.tool()
         pid = probe.process.pid
         self.assertEqual(probe.ask("hold 1 1"), FINE)
         self.assertEqual(probe.ask("share"), FINE)

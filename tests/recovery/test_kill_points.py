@@ -39,7 +39,7 @@ class KillPointsTestCase:
         return f"{self.round}\n{self.program.said()}{self.logs()}"
 
     def new_program(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("work 5 30"), FINE)
         self.assertEqual(probe.ask(f"hold {self.dice.randrange(1, 40)} 7"), FINE)
         return probe
@@ -80,7 +80,7 @@ class KillPoints(KillPointsTestCase, test_suspend.MovedMemory):
         self.place = self.directory()
 
     def test_random_points(self):
-        self.other = self.random_probe()
+        self.other = self.suspend_probe()
         self.program = self.new_program()
         for number in range(KILLS):
             signal.alarm(3 * TIMEOUT)  # a round, not all of them
@@ -161,7 +161,7 @@ class MigrationKillPoints(KillPointsTestCase, test_migrate.MigrateTestCase):
     """The program has no work in flight, so it outlives all kills but its own."""
 
     def test_random_points(self):
-        self.other = self.random_probe()
+        self.other = self.suspend_probe()
         self.program = self.new_program()
         moved = 0
         for number in range(max(1, KILLS // 4)):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two lanes of one user on a device: what ends in one leaves the other running, and who moves comes
 back in its lane. Run as: test_lanes.py BUILD [--device cuda]."""
-import json
 import os
 import signal
 import subprocess
@@ -28,9 +27,6 @@ def scheduling(pid):
 
 
 class TestCase(test_recovery.TestCase):
-    def state(self, *command):
-        return json.loads(self.funnel(*command, "--json").stdout)
-
     def servers(self):
         """The process of each lane."""
         return {server["lane"]: server["pid"] for server in self.state("servers")}
@@ -95,10 +91,6 @@ class Lanes(TestCase):
 
 
 class MoveTestCase(TestCase):
-    def row(self, probe):
-        row, = [client for client in self.state("ps") if client["pid"] == probe.process.pid]
-        return row
-
     def order(self, probe, program_class):
         """The program has its idle point in the next call that it makes."""
         ordered = subprocess.Popen(

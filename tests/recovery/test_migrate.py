@@ -53,7 +53,7 @@ class MigrateTestCase(test_suspend.MovedMemory):
 class Memory(MigrateTestCase):
     def test_there_and_back(self):
         """Memory of cuMemAlloc and of cuMemCreate, compared with a shadow copy."""
-        probe, neighbor = self.random_probe(), self.random_probe()
+        probe, neighbor = self.suspend_probe(), self.suspend_probe()
         self.check(neighbor, "work 9 40")
         self.check(probe, "hold 20 7", "places 3", "work 1 100")
         for seed, device in enumerate((1, 0, 1)):
@@ -66,7 +66,7 @@ class Memory(MigrateTestCase):
 
     def test_other_ways_out(self):
         """What has moved can be suspended, comes back after the end of its server, and stays there."""
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.check(probe, "hold 20 7", "work 1 60")
         self.moves(probe, 1, "check")
         self.suspend(probe)
@@ -82,7 +82,7 @@ class Memory(MigrateTestCase):
 
     def test_too_little_memory(self):
         """Copies that were made are dropped, and nothing of them comes back later."""
-        other, probe = self.random_probe(), self.random_probe()
+        other, probe = self.suspend_probe(), self.suspend_probe()
         self.check(other, "hold 200 2")
         self.moves(other, 1, "check")
         self.check(probe, "hold 20 1", "work 1 60", "more 100 3")
@@ -102,7 +102,7 @@ class ThroughHost(MigrateTestCase):
     more = {"FUNNEL_OFF": "peer-copies"}
 
     def test_there_and_back(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.check(probe, "hold 37 7", "places 3", "work 1 60")
         for device in (1, 0):
             self.moves(probe, device, "check")
@@ -144,14 +144,14 @@ class Objects(MigrateTestCase):
 
 class Refusals(MigrateTestCase):
     def test_reasons(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.stays(probe, 0, "work 1 10", "it is on that device")
         self.refused("without that device", "migrate", probe.process.pid, "--device", 2)
         self.refused("not found", "migrate", 1, "--device", 1)
         for word, reason in (("array 1", "it has an array"), ("share", "it has shared something"),
                              ("handle 2", "it has shared something")):
             with self.subTest(word):
-                holder = self.random_probe()
+                holder = self.suspend_probe()
                 self.check(holder, "hold 1 1", word)
                 self.stays(holder, 1, "work 1 10", reason)
                 self.check(holder, "work 2 10", "check")

@@ -3,7 +3,6 @@
 """Programs that together have more memory than the device: they make room for each other.
 Run as: test_oversubscribe.py BUILD [--device cuda]."""
 import contextlib
-import json
 import os
 import random
 import signal
@@ -31,14 +30,8 @@ class Oversubscribe(test_recovery.TestCase):
             self.more = dict(self.more, FUNNEL_OFF="swap-hashes")
         super().setUp()
 
-    def program(self, **more):
-        program = os.path.join(test_recovery.BUILD, "tests/recovery/suspend_probe")
-        probe = self.probe(program=program, **more)
-        self.assertEqual(probe.opened(), FINE)
-        return probe
-
     def programs(self, count):
-        return [self.program() for _ in range(count)]
+        return [self.suspend_probe() for _ in range(count)]
 
     def fine(self, probe, *orders):
         for order in orders:
@@ -47,13 +40,6 @@ class Oversubscribe(test_recovery.TestCase):
     def limit(self, *words):
         done = self.funnel("limit", *map(str, words))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-    def row(self, probe):
-        done = self.funnel("ps", "--json")
-        if "without the jansson library" in done.stderr:
-            self.skipTest("built without jansson")
-        rows = [row for row in json.loads(done.stdout) if row["pid"] == probe.process.pid]
-        return rows[0] if rows else None
 
     def memory(self, probe):
         row = self.row(probe)
@@ -105,7 +91,7 @@ class Oversubscribe(test_recovery.TestCase):
 
     def test_what_has_stayed_leaves_for_a_third_program(self):
         first, second = self.holders_of_parts()
-        third = self.program()
+        third = self.suspend_probe()
         self.fine(third, "parts 88 7")
         self.assertGreaterEqual(self.memory(second)[1], 64)
         for probe in (second, third, first):
@@ -151,14 +137,14 @@ class Oversubscribe(test_recovery.TestCase):
 
     def test_groups(self):
         self.limit("--group", "quiet", "--oversubscribe", "false")
-        first, second = self.program(FUNNEL_GROUP="quiet"), self.program()
+        first, second = self.suspend_probe(FUNNEL_GROUP="quiet"), self.suspend_probe()
         self.assertFalse(self.row(first)["oversubscribes"])
         self.assertTrue(self.row(second)["oversubscribes"])
         self.fine(first, "hold 66 1")
         self.refused(second, "hold 66 2")
 
     def test_critical_programs_make_no_room(self):
-        first, second = self.program(FUNNEL_CLASS="critical"), self.program()
+        first, second = self.suspend_probe(FUNNEL_CLASS="critical"), self.suspend_probe()
         self.fine(first, "hold 66 1")
         self.refused(second, "hold 66 2")
         self.fine(second, "hold 36 2")
@@ -225,10 +211,7 @@ class Oversubscribe(test_recovery.TestCase):
         self.assertIn("is evicted to make room for others", self.logs())
 
     def swap_pool(self):
-        done = self.funnel("status", "--json")
-        if "without the jansson library" in done.stderr:
-            self.skipTest("built without jansson")
-        server, = json.loads(done.stdout)["servers"]
+        server, = self.state("status")["servers"]
         return server["swap_locked"], server["swap_used"]
 
     def test_host_memory_is_locked_ahead(self):
@@ -296,10 +279,10 @@ class Oversubscribe(test_recovery.TestCase):
             second.end()
 
     def test_the_one_that_waits_ends(self):
-        first = self.program()
+        first = self.suspend_probe()
         self.fine(first, "hold 66 1")
         for seed in range(6):
-            second = self.program()
+            second = self.suspend_probe()
             second.tell("hold 66 2")
             threading.Event().wait(random.Random(seed).random() / 8)
             os.kill(second.process.pid, signal.SIGKILL)
@@ -331,7 +314,7 @@ class Oversubscribe(test_recovery.TestCase):
                 if said != FINE:
                     with contextlib.suppress(BrokenPipeError):  # orders that it has not read
                         probe.end()
-                    probes[place] = self.program()
+                    probes[place] = self.suspend_probe()
 
     def work(self, probe, seed, answers):
         try:

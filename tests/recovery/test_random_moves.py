@@ -49,7 +49,7 @@ class RandomMoves(test_migrate.MigrateTestCase):
         print(" ".join(f"{name}:{count}" for name, count in sorted(self.done.items())), file=sys.stderr)
 
     def new_program(self):
-        program = self.random_probe()
+        program = self.suspend_probe()
         self.assertEqual(program.ask(f"hold {HELD} {self.dice.randrange(99)}"), FINE)
         return program
 

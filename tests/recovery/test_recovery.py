@@ -92,6 +92,23 @@ class TestCase(unittest.TestCase):
         return subprocess.run([os.path.join(BUILD, "bin/funnel"), *arguments], env=self.environment,
                               timeout=TIMEOUT, check=False, text=True, capture_output=True)
 
+    def state(self, *command):
+        """What a command of funnel, such as ps, shows, as Python's objects."""
+        done = self.funnel(*command, "--json")
+        if "without the jansson library" in done.stderr:
+            self.skipTest("built without jansson")
+        return json.loads(done.stdout)
+
+    def row(self, probe):
+        """The program's row of `funnel ps`, or None."""
+        rows = [row for row in self.state("ps") if row["pid"] == probe.process.pid]
+        return rows[0] if rows else None
+
+    def suspend_probe(self, **more):
+        probe = self.probe(program=os.path.join(BUILD, "tests/recovery/suspend_probe"), **more)
+        self.assertEqual(probe.opened(), FINE)
+        return probe
+
     def probe(self, *arguments, **more):
         probe = Probe(self.environment, *arguments, **more)
         self.addCleanup(probe.end)
@@ -362,12 +379,7 @@ class Recovery(TestCase):
         self.everything_works(probe)
 
     def memory_of(self, probe):
-        done = self.funnel("ps", "--json")
-        if "without the jansson library" in done.stderr:
-            self.skipTest("built without jansson")
-        used, = (client["memory_used"] for client in json.loads(done.stdout)
-                 if client["pid"] == probe.process.pid)
-        return used
+        return self.row(probe)["memory_used"]
 
     def test_memory_is_charged_again(self):
         """Also memory of cuMemCreate that nothing maps."""
@@ -451,9 +463,9 @@ class Recovery(TestCase):
         self.assertEqual(probe.ask("look"), FAULT)
 
     def test_unknown_names_to_switch_off_are_logged(self):
-        probe = self.probe(FUNNEL_OFF="recovery,naps")
+        probe = self.probe(FUNNEL_OFF="recovery,hurry")
         self.assertEqual(probe.opened(), FINE)
-        self.assertIn("not known, and are ignored: naps;", probe.said())
+        self.assertIn("not known, and are ignored: hurry;", probe.said())
 
     def start(self, program, *arguments, folder="/"):
         probe = self.probe(*arguments, program=program, folder=folder)

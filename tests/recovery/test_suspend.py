@@ -23,12 +23,6 @@ class MovedMemory(test_recovery.TestCase):
     """What tests of suspended and of checkpointed programs share."""
     devices = "1:sms=24,mem=256M"
 
-    def random_probe(self, **variables):
-        program = os.path.join(test_recovery.BUILD, "tests/recovery/suspend_probe")
-        probe = self.probe(program=program, **variables)
-        self.assertEqual(probe.opened(), FINE)
-        return probe
-
     def order(self, *words):
         done = self.funnel(*map(str, words))
         return done.returncode, done.stdout + done.stderr
@@ -47,13 +41,6 @@ class MovedMemory(test_recovery.TestCase):
         status, said = self.order(*words)
         self.assertIn(reason, said)
         self.assertEqual(status, 1)
-
-    def row(self, probe):
-        done = self.funnel("ps", "--json")
-        if "without the jansson library" in done.stderr:
-            self.skipTest("built without jansson")
-        rows = [row for row in json.loads(done.stdout) if row["pid"] == probe.process.pid]
-        return rows[0] if rows else None
 
     def memory(self, probe):
         row = self.row(probe)
@@ -115,7 +102,7 @@ class CleanMemory(MovedMemory):
             self.funnel("status", "--json").stdout)["servers"]) >> 20
 
     def holder(self, seed):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask(f"hold 40 {seed}"), FINE)
         return probe
 
@@ -172,10 +159,10 @@ class FullDevice(MovedMemory):
     devices = "1:sms=24,mem=96M"
 
     def test_another_program_uses_the_memory(self):
-        first = self.random_probe()
+        first = self.suspend_probe()
         self.assertEqual(first.ask("hold 56 1"), FINE)
         self.suspend(first)
-        second = self.random_probe()
+        second = self.suspend_probe()
         self.assertEqual(second.ask("hold 56 2"), FINE, self.logs())
         self.refused("too little free memory", "resume", first.process.pid)
         self.assertEqual(second.ask("check"), FINE)
@@ -188,7 +175,7 @@ class FullDevice(MovedMemory):
         self.assertEqual(second.ask("check"), FINE)
 
     def test_an_evicted_program_waits_for_memory(self):
-        first, second = self.random_probe(), self.random_probe()
+        first, second = self.suspend_probe(), self.suspend_probe()
         self.assertEqual(first.ask("hold 56 1"), FINE)
         self.fine("evict", first.process.pid)
         self.assertEqual(second.ask("hold 56 2"), FINE, self.logs())
@@ -204,7 +191,7 @@ class FullDevice(MovedMemory):
         self.assertEqual(second.ask("check"), FINE)
 
     def test_the_program_ends(self):
-        first, second = self.random_probe(), self.random_probe()
+        first, second = self.suspend_probe(), self.suspend_probe()
         self.assertEqual(first.ask("hold 56 1"), FINE)
         self.suspend(first)
         os.kill(first.process.pid, signal.SIGKILL)
@@ -215,7 +202,7 @@ class FullDevice(MovedMemory):
         self.assertEqual(second.ask("check"), FINE)
 
     def test_a_return_that_fails_keeps_the_file(self):
-        probe, other = self.random_probe(), self.random_probe()
+        probe, other = self.suspend_probe(), self.suspend_probe()
         self.assertEqual(probe.ask("hold 56 1"), FINE)
         self.suspend_to_file(probe)
         self.assertEqual(other.ask("hold 56 2"), FINE)
@@ -261,7 +248,7 @@ class Suspend(MovedMemory):
         return self.row(probe)["usage"]["queue_bytes"] > 0
 
     def test_an_evicted_program_returns_by_itself(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 20 1"), FINE)
         for _ in range(3):
             used, _ = self.memory(probe)
@@ -312,7 +299,7 @@ class Suspend(MovedMemory):
             self.assertEqual(probe.ask(word), FINE)
             self.refused(reason, "suspend", probe.process.pid)
             self.assertEqual(probe.ask("round"), FINE)
-        sharer = self.random_probe()
+        sharer = self.suspend_probe()
         self.assertEqual(sharer.ask("hold 1 1"), FINE)
         self.assertEqual(sharer.ask("share"), FINE)
         self.refused("CUDA IPC", "suspend", sharer.process.pid)
@@ -320,7 +307,7 @@ class Suspend(MovedMemory):
 
     def test_memory_of_cuMemCreate(self):
         """At several addresses, with all kinds of access and none."""
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("places 7"), FINE)
         used, _ = self.memory(probe)
         for away, back in ((("suspend",), "resume"), (("evict",), None),
@@ -338,7 +325,7 @@ class Suspend(MovedMemory):
         self.assertEqual(self.check_resumed(probe, "seen 7"), FINE, probe.said() + self.logs())
 
     def test_the_pool_is_bounded(self):
-        first, second = self.random_probe(), self.random_probe()
+        first, second = self.suspend_probe(), self.suspend_probe()
         self.fine("limit", "--quota", "swap-memory=64M")
         self.assertEqual(first.ask("hold 40 1"), FINE)
         self.assertEqual(second.ask("hold 40 2"), FINE)
@@ -366,7 +353,7 @@ class Suspend(MovedMemory):
     # ---- with the contents in a file
 
     def test_the_contents_are_in_a_file(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         for _ in range(2):
             used, _ = self.memory(probe)
@@ -381,7 +368,7 @@ class Suspend(MovedMemory):
 
     def test_the_file_outlives_servers(self):
         """The program calls, and waits in one server after the other until it is resumed."""
-        probe, other = self.random_probe(), self.probes(1)[0]
+        probe, other = self.suspend_probe(), self.probes(1)[0]
         self.assertEqual(probe.ask("work 3 40"), FINE)
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.suspend_to_file(probe)
@@ -419,7 +406,7 @@ class Suspend(MovedMemory):
 
     def test_launches_that_nobody_waits_for(self):
         """The program has not seen their end when its server ends."""
-        probe, other = self.random_probe(), self.probes(1)[0]
+        probe, other = self.suspend_probe(), self.probes(1)[0]
         self.assertEqual(probe.ask("hold 1 7"), FINE)
         for order in (("suspend", "--to", self.directory()),
                       ("checkpoint", "--detach"), ("checkpoint", "--stop")):
@@ -432,7 +419,7 @@ class Suspend(MovedMemory):
             self.assertEqual(self.check_resumed(probe, "finish"), FINE, probe.said() + self.logs())
 
     def test_a_resumed_program_does_not_go_back_to_its_file(self):
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 8 1"), FINE)
         self.suspend_to_file(probe)
         self.resume(probe)
@@ -444,7 +431,7 @@ class Suspend(MovedMemory):
 
     def test_the_directory_is_full(self):
         directory = self.small_file_system()
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.refused("is full", "suspend", "--to", directory, probe.process.pid)
         self.assertEqual(probe.ask("check"), FINE)
@@ -460,10 +447,10 @@ class Suspend(MovedMemory):
         self.assertEqual(probe.ask("round"), FINE)
 
     def test_the_file_is_damaged(self):
-        """Whoever may look into the process that has it can."""
+        """A process that may look into the one that has it can."""
         if os.geteuid():
             self.skipTest("only root looks into the server")
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         self.suspend_to_file(probe)
         self.damage(self.file_of_the_server())
@@ -482,7 +469,7 @@ class Suspend(MovedMemory):
     def test_the_server_is_killed_on_the_way(self):
         """At a random time: the program has its contents, in its memory or in the file."""
         dice = random.Random(36)
-        probe, other = self.random_probe(), self.probes(1)[0]
+        probe, other = self.suspend_probe(), self.probes(1)[0]
         self.assertEqual(probe.ask("hold 60 7"), FINE)
         for _ in range(6):
             order = subprocess.Popen([os.path.join(test_recovery.BUILD, "bin/funnel"), "suspend",
@@ -523,7 +510,7 @@ class Suspend(MovedMemory):
 
     def test_daemon_and_server_end(self):
         """The next daemon knows the addresses of a program whose contents are in a file."""
-        probe = self.random_probe()
+        probe = self.suspend_probe()
         self.assertEqual(probe.ask("hold 8 7"), FINE)
         self.suspend_to_file(probe)
         daemon = self.daemon_pid()
@@ -536,7 +523,7 @@ class Suspend(MovedMemory):
     def test_random(self):
         """Programs that compare their memory with a copy, moved at random, some of them killed."""
         dice = random.Random(36)
-        probes = [self.random_probe() for _ in range(3)]
+        probes = [self.suspend_probe() for _ in range(3)]
         for turn in range(4):
             workers = [threading.Thread(target=self.work, args=(probe, dice.getrandbits(32)))
                        for probe in probes]
@@ -554,11 +541,11 @@ class Suspend(MovedMemory):
                 victim = probes.pop()
                 self.order("suspend", victim.process.pid)
                 os.kill(victim.process.pid, signal.SIGKILL)
-                probes.append(self.random_probe())
+                probes.append(self.suspend_probe())
 
     def test_orders_at_once(self):
         """The contents outlive orders that come while others are on their way, and each is answered."""
-        dice, probe = random.Random(7), self.random_probe()
+        dice, probe = random.Random(7), self.suspend_probe()
         words = (["suspend"], ["suspend", "--to", self.directory()], ["evict"], ["resume"], ["resume"])
         self.assertEqual(probe.ask("hold 20 7"), FINE)
         for _ in range(8):
