@@ -25,6 +25,7 @@ enum attach_outcome attempt_refuse(struct attempt *attempt, CUresult status, con
 /* Those that came with the offer. */
 void attempt_close_descriptors(struct attempt *attempt);
 
+/* On the connected socket. ATTACHED stands for success here, else ATTACH_REFUSED. */
 enum attach_outcome attempt_send_hello(struct attempt *attempt);
 
 /* Waits for the offer, and checks it as far as a wrong number could harm this process. */

@@ -24,4 +24,6 @@ struct client_arguments {
     CUfunction function; /* the parameter f of a launch, or NULL */
 };
 
+/* Packs the parameters of a call as a format of the call's trace names them. `given` stays usable.
+ */
 void client_arguments_pack(struct client_arguments *arguments, const char *format, va_list given);

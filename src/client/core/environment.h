@@ -40,6 +40,7 @@ enum managed_place {
     MANAGED_HOST,
 };
 
+/* MANAGED_MOVES where the variable has no such value. */
 enum managed_place environment_managed_place(void);
 
 /* FUNNEL_REQUIRE: whether calls must not go to the real driver when no daemon listens. */

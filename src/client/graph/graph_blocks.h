@@ -10,6 +10,7 @@
 CUresult graph_memory_take(CUcontext given, struct graph_memory *memory);
 void graph_memory_give(struct graph_memory *memory);
 
+/* Whether the process sees a device of that ordinal. */
 bool graph_device_exists(CUdevice device);
 
 /* After a launch was put on its stream: its memory is used until the launch is done. */

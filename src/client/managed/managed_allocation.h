@@ -71,6 +71,7 @@ bool managed_allocation_find(uint64_t address, struct allocation *ret_allocation
 /* Whether memory at an address moves. */
 bool managed_moves(uint64_t address);
 
+/* The lock of all that ends in _locked here. docs/design/locks.md has its place. */
 void managed_allocations_lock(void);
 void managed_allocations_unlock(void);
 

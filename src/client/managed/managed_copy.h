@@ -4,6 +4,7 @@
 
 #include "managed_variable.h"
 
+/* Once while attaching, before the other calls here. */
 void managed_copy_init(void);
 
 /* Makes sure that there is a stream to copy on. */

@@ -12,6 +12,7 @@ struct move_pages {
     bool of_variables;
 };
 
+/* The pages of a run of an allocation. Nothing is allocated. */
 struct move_pages move_pages_of(const struct managed_allocation *managed, struct residence_run run);
 
 /* Sends their copies down on the stream of managed_copy.h, behind the copies up. */

@@ -16,6 +16,7 @@ void variables_init(void);
 void variable_add(struct allocation *variable);
 void variable_remove(uint64_t address);
 
+/* The part of variable_find() that takes client->lock: for variable_find() alone. */
 bool variable_find_slowly(uint64_t address, struct allocation *ret_variable);
 
 /* A copy of the variable that contains an address: false when none does. A call need not see a

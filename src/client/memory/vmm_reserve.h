@@ -10,4 +10,6 @@
 /* Whether one reservation contains all of the range. */
 bool vmm_reservation_contains_locked(uint64_t address, uint64_t size);
 
+/* Fills in what cuPointerGetAttribute tells of the reservation around the pointer's address.
+ * Without one it changes nothing. */
 void vmm_describe_reservation_locked(struct cuda_pointer *pointer);

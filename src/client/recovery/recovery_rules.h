@@ -22,6 +22,7 @@ enum recovery_rule {
                           it */
 };
 
+/* The rule of a command, by its number (WIRE_...). Static data, from any thread. */
 enum recovery_rule recovery_rule(uint32_t op);
 
 /* Whether a server that ended with this error leaves memory as it was. Then a client that did not

@@ -13,6 +13,7 @@
  * small copies one by one. */
 void copy_kernel_load(struct device *device);
 
+/* From any thread, after copy_kernel_load(): whether small copies can be made by the kernel. */
 bool copy_kernel_is_loaded(const struct device *device);
 
 /* Session thread: makes 1 to SMALL_COPIES_MAX copies between memory that kernels of the device

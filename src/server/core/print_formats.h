@@ -38,4 +38,5 @@ bool print_format_set_has(const struct print_format_set *set, const struct print
 /* Adds them unless they are there; where memory is short, as unknown ones. */
 void print_format_set_add(struct print_format_set *set, struct print_formats *formats);
 
+/* Drops the references of the set, which is empty then. */
 void print_format_set_fini(struct print_format_set *set);

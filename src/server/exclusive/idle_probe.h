@@ -31,6 +31,7 @@ void idle_probe_begin(struct idle_probe *probe, struct session *session,
 bool idle_probe_try(struct idle_probe *probe, struct session *session, const struct device *device,
                     uint64_t timeout_ns);
 
+/* Gives the checkpoints back. The streams need not have come to them. */
 void idle_probe_end(struct idle_probe *probe);
 
 /* Whether the streams have come to the end of that work. */

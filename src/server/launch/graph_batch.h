@@ -50,4 +50,5 @@ bool graph_batch_set(struct graph_batch *batch, const struct launch *launches);
 /* Whether the driver has taken it. */
 bool graph_batch_launch(const struct graph_batch *batch, CUstream stream);
 
+/* Whether a node of the graph has a kernel of the module, which then must not be unloaded. */
 bool graph_batch_uses(const struct graph_batch *batch, const struct module *module);

@@ -27,6 +27,7 @@ struct chunk_task {
  * where they are until the end. 0 or -errno. */
 int chunk_task_begin(struct chunk_task *task, const struct chunk_order *order);
 
+/* From any thread, of a task that was begun; never waits. */
 bool chunk_task_is_done(const struct chunk_task *task);
 
 /* Once, of a task that was begun. Waits for all of it, or for a chunk of each thread at most. */

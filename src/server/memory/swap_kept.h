@@ -24,6 +24,7 @@ struct kept_copies {
     struct list copies;   /* the oldest first */
 };
 
+/* An empty list; once for a server. */
 void kept_copies_init(struct kept_copies *kept);
 
 /* The memory is back, with the contents of the granule's copy: keeps that if it has hashes. */

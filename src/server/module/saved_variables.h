@@ -49,6 +49,7 @@ bool session_has_variables(struct session *session);
  * cannot be copied, with a line in the log. The caller ends the result in either case. */
 enum move_obstacle saved_variables_read(struct session *session, struct saved_variables *ret_saved);
 
+/* Frees what the result has. It may be empty. */
 void saved_variables_fini(struct saved_variables *saved);
 
 /* The place that contains an address, or NULL. */

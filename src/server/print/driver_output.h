@@ -45,4 +45,5 @@ bool driver_writes_add(struct driver_writes *writes, const char *text, size_t si
 size_t driver_writes_next(const struct driver_writes *writes, size_t at, const char **ret_text,
                           size_t *ret_size);
 
+/* Frees the texts; also of what is all zeros. */
 void driver_writes_fini(struct driver_writes *writes);

@@ -53,6 +53,7 @@ struct flow_poll {
     uint64_t awaits_since; /* the next checkpoint. Written by flow_control.c */
 };
 
+/* Of a new stream. Unlimited: its submissions are counted only (FUNNEL_OFF=flow-control). */
 void flow_control_init(struct flow_control *flow, bool is_unlimited);
 
 /* Submissions in flight may take `in_flight_ns` from now on. */

@@ -25,8 +25,10 @@ struct host_wait {
 CUresult host_wait_record(struct stream *stream, uint64_t address, uint64_t value, unsigned flags,
                           bool wide, struct host_wait **ret_wait);
 
+/* Whether the stream has passed the wait, or has no event behind it. In the stream's context. */
 bool host_wait_is_over(const struct host_wait *wait);
 
+/* Takes the record of a wait that is over out of the session, with its charge, and frees it. */
 void host_wait_forget(struct session *session, struct host_wait *wait);
 
 /* What the client has written to one of its host-wait words. */

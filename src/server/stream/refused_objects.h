@@ -25,6 +25,7 @@ enum object_admission {
  * the log. */
 enum object_admission object_admit(struct session *session, enum quota which);
 
+/* Whether the client has fewer refused objects than it may have. Session thread. */
 bool object_may_be_refused(const struct session *session);
 
 /* It is there now, or is no more; graphs are charged by their size, so only refused ones are told.

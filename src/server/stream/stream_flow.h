@@ -38,6 +38,7 @@ struct stream_flow {
     struct flow_checkpoint checkpoints[FLOW_CHECKPOINTS_MAX];
 };
 
+/* Of a new stream, whose session and device are set. Needs no context. */
 void stream_flow_init(struct stream *stream);
 
 /* The stream gets no more work. In its context. */

@@ -65,6 +65,7 @@ struct program_suspend {
     bool is_in_call;              /* the client waits for the answer of a command */
 };
 
+/* Closes both descriptors, and sets them to -1. */
 void suspend_file_close(struct suspend_file *file);
 
 /* Of a new session; and of one whose thread has ended. */
