@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * 128 bits of a chunk's contents, by which two versions of a chunk are told apart. A CPU and a GPU
- * (hash_kernel.h) find the same. Nobody who chooses contents is kept from making two with the same
- * hash, so it decides about versions of a program's own memory only.
+ * (hash_kernel.h) find the same. A program can make two contents with the same hash, so the hash
+ * decides about versions of that program's own memory only.
  *
  * CHUNK_HASH_LANES lanes take a word of 8 bytes each in turn. Each step of a lane is one-to-one in
  * the word, so a change of a single word always shows. The hash is the sum of the mixed lanes.

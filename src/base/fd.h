@@ -25,7 +25,7 @@ static inline int fd_steal(int *fd)
 int fd_open_log(const char *variable);
 
 /* Makes a file that only its owner may read and write, in place of what has that name: nothing is
- * written through a link that somebody else has put there. -1 with errno. */
+ * written through a link that another user has put there. -1 with errno. */
 int fd_create_anew(int directory, const char *name);
 
 /* 0 or -errno. */

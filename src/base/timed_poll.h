@@ -40,7 +40,7 @@ struct timed_poll {
 struct timed_poll timed_poll_begin(struct timed_poll_scarcity scarcity);
 
 /* Nanoseconds to sleep now, at most `longest`. Called again after each sleep. Sleeps that last much
- * longer than asked for, though nobody has said that CPUs are short, mean more threads than CPUs.
+ * longer than asked for mean, even where CPUs are not known to be short, more threads than CPUs.
  * Then all later answers are `longest`. */
 uint64_t timed_poll_next(struct timed_poll *poll, uint64_t longest);
 

@@ -61,7 +61,7 @@ def free_port():
 
 
 def with_free_port(run):
-    """What run(port) has done. Somebody else may take a free port before the daemon does."""
+    """What run(port) has done. Another process may take a free port before the daemon does."""
     for _ in range(10):
         port = free_port()
         done = run(port)

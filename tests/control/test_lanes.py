@@ -579,7 +579,7 @@ class WarmLane(TestCase):
 
 
 class NoWarmLane(WarmLane):
-    """Nobody has seen a long kernel for long enough, so none is started."""
+    """No client has seen a long kernel for long enough, so no server is started."""
     variables = {"FUNNEL_OFF": "standby"}
 
     def setUp(self):

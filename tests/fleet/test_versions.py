@@ -2,7 +2,7 @@
 """Neighboring releases understand each other or say that they do not: test_versions.py BUILD.
 
 The messages of the release before are kept here as bytes, made by hand from its layout, and not by
-what src/ says today. Nobody may change what an old peer reads without noticing here. What all
+what src/ says today. A change of what an old peer reads fails here. What all
 releases always share is the beginning of the hello (magic, version, kind) and the whole welcome.
 """
 import os

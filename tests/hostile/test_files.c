@@ -212,7 +212,7 @@ static void write_in_a_kernel(struct worker *worker, uint64_t address)
     poke(worker, address + 5 * MIB);
 }
 
-/* Whatever touches it first finds memory, and nobody but the peer notices. */
+/* The first access finds memory, and only the peer notices. */
 static void cut_short(uint64_t left, use_of_memory *use)
 {
     struct worker worker;

@@ -107,7 +107,7 @@ static int ask_for(struct hello hello, uint64_t base)
     return peer.offer.welcome.status;
 }
 
-/* Nobody gets a window for asking: this server follows no other. */
+/* No client gets a window for asking: this server follows no other. */
 static void windows_that_are_asked_for(void **state)
 {
     const uint64_t nonsense[] = {1, WINDOW_FIRST - 4096, WINDOW_FIRST + 4096, RESERVE_FIRST,

@@ -305,7 +305,7 @@ static void a_wait_that_keeps_others_away(void **state)
     peer_leave(&waiter);
 }
 
-/* Nobody else is to blame for a call that waits for its own client's stream. */
+/* No other client is to blame for a call that waits for its own client's stream. */
 static void a_wait_that_keeps_its_own_client_away(void **state)
 {
     struct peer waiter;

@@ -143,8 +143,8 @@ static void unreserve(struct peer *peer, uint64_t address)
     channel_unlock(&peer->channel);
 }
 
-/* Queued work, graphs and textures may still have the address, so nobody else gets it before the
- * client has gone. The client itself may have it again. */
+/* Queued work, graphs and textures may still have the address, so no other client gets it before
+ * the client has gone. The client itself may have it again. */
 static void addresses_that_were_given_back(void **state)
 {
     struct peer first, other;

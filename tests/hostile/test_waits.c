@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Streams that wait for values nobody will write: their client goes, and all it had is given back.
+ * Streams that wait for values that are never written: their client goes, and all it had is given
+ * back.
  */
 #include <string.h>
 

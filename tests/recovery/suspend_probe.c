@@ -415,7 +415,7 @@ static CUresult check_places(uint64_t seed, unsigned unused)
     return result ? result : set_access(places.again, CU_MEM_ACCESS_FLAGS_PROT_READ);
 }
 
-/* So many launches that nobody waits for. */
+/* So many launches without a wait. */
 static CUresult rush(uint64_t launches, unsigned unused)
 {
     CUresult result = CUDA_SUCCESS;

@@ -130,7 +130,7 @@ def check_broken(build, cache, harm):
 
 
 def check_suspect(build, cache):
-    """A server has died while it loaded them: nobody holds the mark that it has left."""
+    """A server has died while it loaded them: no process holds the lock that it has left."""
     for path in files(cache, ".code"):
         with open(path.replace(".code", ".loading"), "w", encoding="ascii"):
             pass

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A program that launches as much as it can, forever, keeps nobody from starting.
+"""A program that launches as much as it can, forever, keeps no other from starting.
 
 Its kernels are short or long, and the queue of its stream is never empty. Beside it new programs
 load code that the server has never seen, and set a larger stack. That waits for all streams in a

@@ -201,8 +201,8 @@ def say(text):
 
 
 class Budget:
-    """The time that a run may take; without one it takes as long as it has to. Whoever has spent it
-    ends where it is, and says what it has found so far."""
+    """The time that a run may take; without one it takes as long as it has to. A test that has
+    spent it ends where it is, and says what it has found so far."""
 
     def __init__(self, seconds):
         self.until = time.monotonic() + seconds if seconds else float("inf")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The directory of a checkpoint while it is made. It has another name until it is whole, so that no
- * reader sees a part of it, whoever is killed:
+ * reader sees a part of it, also after a kill:
  *
  *     .NAME.XXXXXX/memory, manifest ── fsync, rename ──> NAME/
  */

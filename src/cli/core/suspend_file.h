@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file without a name for the memory of a suspended program. It ends with its last descriptor, so
- * that nothing has to be cleaned up, whoever is killed. */
+ * that nothing has to be cleaned up after a kill. */
 #pragma once
 
 /* Makes one in the directory. *ret_envelope is the end of a socket with two descriptors of it, one

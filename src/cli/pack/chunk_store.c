@@ -115,7 +115,7 @@ static int drop_chunk(const struct chunk_store *store, const char *place)
     return unlinkat(store->fd, place, 0) && errno != ENOENT ? -errno : -EAGAIN;
 }
 
-/* Somebody has cleaned the store since it was opened. */
+/* Another process has cleaned the store since it was opened. */
 static bool is_deleted(int fd)
 {
     struct stat status;
@@ -138,7 +138,7 @@ static int share_chunk(struct chunk_store *store, int directory, int fd, size_t 
     return error;
 }
 
-/* Whether a file is fit to be linked: not one that somebody else may write, or that is none. */
+/* Whether a file is fit to be linked: not one that another user may write, or that is none. */
 static bool is_trusted(int fd)
 {
     struct stat status;

@@ -22,7 +22,7 @@ struct team {
     pthread_mutex_t lock; /* of all below */
     unsigned region;      /* the next chunk */
     uint64_t done;
-    CUresult result; /* the first that is none of success; then nobody takes a chunk */
+    CUresult result; /* the first error; then no thread takes a chunk */
     int error;
 };
 

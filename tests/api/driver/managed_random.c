@@ -2,7 +2,7 @@
 /*
  * Random sequences of everything that managed memory is for, in threads side by side, against a
  * model. Each thread has memory of its own that only its stream uses (CU_MEM_ATTACH_SINGLE), or
- * nobody (CU_MEM_ATTACH_HOST), so that all is legal where concurrentManagedAccess is 0.
+ * none (CU_MEM_ATTACH_HOST), so that all is legal where concurrentManagedAccess is 0.
  *
  *     managed_random [SEED [ROUNDS]]
  */
@@ -30,7 +30,7 @@ struct block {
     CUdeviceptr address;
     uint32_t count, *expected;
     unsigned attached;
-    /* What was done to it lately, for whoever looks for the cause of a difference. */
+    /* What was done to it lately: printed with a difference. */
     struct deed {
         const char *name;
         uint32_t first, count;

@@ -331,7 +331,7 @@ static void bits(void)
 
 /* ---- Exchanges ---- */
 
-/* Threads and the word hold 0, 1, 2 and so on, each once, whoever has which in the end. */
+/* Threads and the word hold 0, 1, 2 and so on, each once, in any order. */
 static bool keeps_tokens(const struct atomic_test *test, const struct outcome *outcome,
                          unsigned threads)
 {

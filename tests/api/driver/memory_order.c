@@ -217,7 +217,7 @@ static void swapped_accesses(void)
         for (unsigned j = 0; j < TRIES && ran && !wrong; j++)
             ran = run_shape(&shapes[i], true, true, &wrong, &count);
         if (ran && !wrong)
-            printf("%s: nobody noticed that accesses were exchanged\n", shapes[i].name);
+            printf("%s: no thread noticed that accesses were exchanged\n", shapes[i].name);
         IS_TRUE(ran && wrong > 0);
     }
 }
@@ -404,7 +404,7 @@ static const struct lock locks[] = {
      "mov.u32 %a, 0;\nst.release.gpu.global.u32 [%la], %a;\n"},
 };
 
-/* Whoever is inside adds to two words, which are equal whenever nobody is. */
+/* A thread inside adds to two words, which are equal whenever no thread is. */
 static void check_lock(const struct lock *lock)
 {
     char each[2048];

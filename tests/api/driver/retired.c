@@ -86,7 +86,7 @@ static void *set_and_launch(void *kernel)
     return NULL;
 }
 
-/* They set the same, so each launch is right, whoever set it. */
+/* They set the same, so each launch is right, whichever thread set it. */
 static void threads_share_a_function(void)
 {
     CUfunction shape = get_kernel(module, "shape");

@@ -90,7 +90,7 @@ static void linear()
         IS_TRUE(v[i].x == (in ? k : 0) && v[i].z == (in ? -k : 0) && v[i].w == (in ? 7 : 0));
     }
     MUST(cudaDestroyTextureObject(o));
-    /* As the sample convolutionFFT2D does it: a bit more than there is, but nobody reads that. */
+    /* As the sample convolutionFFT2D does it: a bit more than there is, but no thread reads that. */
     r.res.linear.sizeInBytes = 8192;
     MUST(cudaCreateTextureObject(&o, &r, &t, NULL));
     fetch<<<1, 18>>>(o, out);

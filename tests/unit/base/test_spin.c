@@ -136,7 +136,7 @@ static unsigned yields_beside(uint32_t partners_cpu, _Atomic uint32_t *mine)
     return yields;
 }
 
-/* Nobody but the partner can make the condition true, and it needs this very CPU. */
+/* Only the partner can make the condition true, and it needs this very CPU. */
 static void test_a_thread_on_the_same_cpu_is_let_go_first(void **state)
 {
     _Atomic uint32_t mine = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a stress test: each makes the same rounds, and returns how often something was wrong. */
+/* Threads of a stress test: each makes the same rounds, and returns how often something was wrong.
+ */
 #pragma once
 
 #include <pthread.h>

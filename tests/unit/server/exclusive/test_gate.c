@@ -275,7 +275,7 @@ static void a_call_that_waits_for_its_own_client_is_refused(void **state)
     set(&passed, true);
 }
 
-/* Work before the wait takes its time: nobody is to blame for that. */
+/* Work before the wait takes its time: no client is to blame for that. */
 static void a_wait_that_is_not_reached_ends_nobody(void **state)
 {
     server_quotas_init("wait-seconds=1");
