@@ -12,6 +12,7 @@
 #include "cli.h"
 #include "daemon_lines.h"
 #include "fd.h"
+#include "memory_left.h"
 #include "process_stat.h"
 #include "snapshot.h"
 #include "text.h"
@@ -36,7 +37,16 @@ static const struct command_client *find_client(const struct snapshot *snapshot,
 
 /* ---- checkpoint ---- */
 
-static int describe_client(int fd, uint64_t name, struct checkpoint_manifest *manifest)
+struct choice {
+    enum checkpoint_state state;
+    const char *store_path; /* or NULL */
+    bool compress;
+    struct chunk_store store; /* open when there is a path */
+    pid_t server_pid;         /* 0 = not to be seen from here */
+};
+
+static int describe_client(int fd, uint64_t name, struct choice *choice,
+                           struct checkpoint_manifest *manifest)
 {
     struct snapshot snapshot;
     int error = snapshot_read(fd, &snapshot);
@@ -44,8 +54,10 @@ static int describe_client(int fd, uint64_t name, struct checkpoint_manifest *ma
     if (error)
         return cli_fail("the daemon did not answer: %s", strerror(-error));
     const struct command_client *client = find_client(&snapshot, name);
-    if (client)
+    if (client) {
         checkpoint_manifest_fill(manifest, &snapshot, client);
+        choice->server_pid = snapshot_server_of(&snapshot, client)->seen_pid;
+    }
     snapshot_fini(&snapshot);
     return client ? 0
                   : cli_fail("there is no program %llu; funnel ps lists them",
@@ -74,13 +86,6 @@ static int publish(struct checkpoint_directory *checkpoint, struct checkpoint_ma
     return 1;
 }
 
-struct choice {
-    enum checkpoint_state state;
-    const char *store_path; /* or NULL */
-    bool compress;
-    struct chunk_store store; /* open when there is a path */
-};
-
 static int fill_directory(int fd, uint64_t name, struct checkpoint_directory *checkpoint,
                           int envelope, struct choice *choice, struct checkpoint_manifest *manifest)
 {
@@ -92,26 +97,13 @@ static int fill_directory(int fd, uint64_t name, struct checkpoint_directory *ch
     return publish(checkpoint, manifest);
 }
 
-/* Of the host, by the kernel; 0 when that does not say. */
-static uint64_t available_bytes(void)
-{
-    FILE *file = fopen("/proc/meminfo", "re");
-    unsigned long long kibibytes = 0;
-    char line[128];
-
-    while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "MemAvailable: %llu", &kibibytes) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return kibibytes << 10;
-}
-
-/* Then only chunks that are new are written to a disk. */
+/* Then only chunks that are new are written to a disk. The server makes the pages, so its control
+ * groups count. */
 static bool goes_through_memory(const struct choice *choice,
                                 const struct checkpoint_manifest *manifest)
 {
-    return choice->store_path && manifest->device_bytes < available_bytes() / 2;
+    return choice->store_path && choice->server_pid &&
+           manifest->device_bytes < memory_left("/proc", "/sys/fs/cgroup", choice->server_pid) / 2;
 }
 
 /* CRIU can dump a process when its server has closed the last socket to it. */
@@ -138,7 +130,7 @@ static int make_checkpoint(uint64_t name, const char *path, struct choice *choic
     struct checkpoint_directory checkpoint;
     _cleanup_fd_ int fd = -1, envelope = -1;
 
-    if (daemon_connect(&fd) || describe_client(fd, name, &manifest) ||
+    if (daemon_connect(&fd) || describe_client(fd, name, choice, &manifest) ||
         checkpoint_directory_make(&checkpoint, path, goes_through_memory(choice, &manifest),
                                   &envelope))
         return 1;
