@@ -254,7 +254,7 @@ class Oversubscribe(test_recovery.TestCase):
 
     def test_a_program_that_is_about_to_be_locked_keeps_its_memory(self):
         """So another one makes room, though the first has as much as is missing."""
-        busy, idle, third = self.probe(), self.program(), self.program()
+        busy, idle, third = self.probe(), self.suspend_probe(), self.suspend_probe()
         self.assertEqual((busy.opened(), busy.ask("hold")), (FINE, FINE))
         self.fine(idle, "hold 66 1")
         lock = subprocess.Popen(
