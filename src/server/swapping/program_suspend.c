@@ -11,15 +11,14 @@
 #include "futex.h"
 #include "log.h"
 #include "server_dispatch.h"
-#include "server_module.h"
 #include "session_idle.h"
 #include "session_life.h"
 #include "stream.h"
 #include "suspend.h"
+#include "suspend_move.h"
 #include "suspend_result.h"
 #include "swap.h"
 #include "swap_precopy.h"
-#include "swap_slices.h"
 #include "swap_transfer.h"
 #include "swapping.h"
 
@@ -32,14 +31,9 @@
 
 /* ---- the session's thread ---- */
 
-static struct program_suspend *suspend_of(const struct session *session)
-{
-    return &session->swapping->order;
-}
-
 bool program_suspend_is_wanted(const struct session *session)
 {
-    return atomic_load_explicit(&suspend_of(session)->wanted, memory_order_acquire);
+    return atomic_load_explicit(&program_suspend_of(session)->wanted, memory_order_acquire);
 }
 
 /* Without rest: the copies of the memory follow. */
@@ -54,7 +48,7 @@ static bool become_idle(struct session *session, uint64_t window_ns)
 /* Between two windows the client is served for as long as the last one was. */
 static bool reach_idle_point(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (clock_ns() < suspend->next_try)
         return false;
@@ -76,55 +70,9 @@ void suspend_file_close(struct suspend_file *file)
     fd_close(&file->readable);
 }
 
-static bool is_checkpoint(const struct session *session)
-{
-    return suspend_of(session)->adopted.kind == SERVER_SUSPEND_SAVE;
-}
-
-static bool is_detached(const struct session *session)
-{
-    return suspend_of(session)->adopted.kind == SERVER_SUSPEND_DETACH;
-}
-
-static void check_object(void *context, uint64_t handle, void *object)
-{
-    enum suspend_result *result = context;
-    unsigned type = handle_type(handle);
-
-    if (type == WIRE_ARRAY || type == WIRE_TEXTURE)
-        *result = SUSPEND_ARRAYS;
-}
-
-static void check_module(void *context, uint64_t handle, void *object)
-{
-    enum suspend_result *result = context;
-
-    if (handle_type(handle) == WIRE_MODULE && module_ends_with_server(object))
-        *result = SUSPEND_MODULES;
-}
-
-/* A client that leaves its server goes on in another session. */
-static enum suspend_result find_loss(struct session *session)
-{
-    enum suspend_result result = swap_is_kept(session) ? SUSPEND_OK : SUSPEND_NOT_KEPT;
-
-    if (result == SUSPEND_OK)
-        handles_for_each(&session->objects, check_module, &result);
-    return result;
-}
-
-static enum suspend_result find_obstacle(struct session *session)
-{
-    enum suspend_result result = swap_obstacle(session);
-
-    if (result == SUSPEND_OK)
-        handles_for_each(&session->objects, check_object, &result);
-    return result == SUSPEND_OK && is_detached(session) ? find_loss(session) : result;
-}
-
 bool program_suspend_has_other_order(const struct session *session)
 {
-    const struct program_suspend *suspend = suspend_of(session);
+    const struct program_suspend *suspend = program_suspend_of(session);
 
     return program_suspend_is_wanted(session) &&
            (suspend->kind == SERVER_SUSPEND_LOCK) != (suspend->followed == SERVER_SUSPEND_LOCK);
@@ -132,96 +80,30 @@ bool program_suspend_has_other_order(const struct session *session)
 
 bool program_suspend_is_locked(const struct session *session)
 {
-    return suspend_of(session)->out && suspend_of(session)->followed == SERVER_SUSPEND_LOCK;
+    return program_suspend_of(session)->out &&
+           program_suspend_of(session)->followed == SERVER_SUSPEND_LOCK;
 }
 
 bool program_suspend_has_resident_memory(const struct session *session)
 {
-    return suspend_of(session)->out && !program_suspend_is_locked(session) &&
+    return program_suspend_of(session)->out && !program_suspend_is_locked(session) &&
            eviction_has_resident_memory(session);
 }
 
 bool program_suspend_leaves_more(const struct session *session)
 {
-    const struct program_suspend *suspend = suspend_of(session);
+    const struct program_suspend *suspend = program_suspend_of(session);
 
     return suspend->more || (!suspend->evict && program_suspend_has_resident_memory(session));
 }
 
 uint32_t program_suspend_state(const struct session *session)
 {
-    const struct program_suspend *suspend = suspend_of(session);
+    const struct program_suspend *suspend = program_suspend_of(session);
 
     if (!suspend->out || suspend->evict)
         return 0;
     return program_suspend_is_locked(session) ? 2 : 1;
-}
-
-static enum suspend_result move_to_pool(struct session *session)
-{
-    struct program_suspend *suspend = suspend_of(session);
-    const struct swap_part part = {suspend->part_device, suspend->part_bytes};
-
-    if (suspend->for_others && part.bytes)
-        return swap_slices_out(session, &part, &suspend->copied);
-    return swap_out(session, NULL, &suspend->copied);
-}
-
-static enum suspend_result move_out(struct session *session)
-{
-    struct program_suspend *suspend = suspend_of(session);
-    const struct suspend_file *file = &suspend->file;
-    const struct swap_saving saving = {file->writable, file->readable, is_detached(session)};
-
-    if (!suspend->adopted.to_file)
-        return move_to_pool(session);
-    return is_checkpoint(session) ? swap_checkpoint_begin(session, file->writable)
-                                  : swap_out_to_file(session, &saving);
-}
-
-static const char *state_name(const struct session *session)
-{
-    if (is_checkpoint(session))
-        return "checkpointed";
-    if (is_detached(session))
-        return "detached";
-    return suspend_of(session)->evict ? "evicted" : "suspended";
-}
-
-static void log_away(const struct session *session, uint64_t ns)
-{
-    const struct program_suspend *suspend = suspend_of(session);
-    uint64_t mib = swap_bytes_in_all(session) >> 20, ms = ns / NS_PER_MS;
-
-    if (suspend->adopted.to_file)
-        session_log(session, " is %s: %llu MiB are in a file, after %llu ms", state_name(session),
-                    (unsigned long long)mib, (unsigned long long)ms);
-    else
-        session_log(session,
-                    " is %s%s: %llu MiB are in host memory, %llu of them copied now, after %llu ms",
-                    state_name(session), suspend->for_others ? " to make room for others" : "",
-                    (unsigned long long)mib, (unsigned long long)(suspend->copied >> 20),
-                    (unsigned long long)ms);
-}
-
-static void log_leaving(const struct session *session, enum suspend_result result, uint64_t ns)
-{
-    if (result != SUSPEND_OK)
-        session_log(session, " is not %s: %s", state_name(session), suspend_result_text(result));
-    else if (is_checkpoint(session))
-        session_log(session, " has stood still for a checkpoint for %llu ms",
-                    (unsigned long long)(ns / NS_PER_MS));
-    else
-        log_away(session, ns);
-}
-
-static void tell_result(struct session *session, enum suspend_result result)
-{
-    suspend_of(session)->more = false;
-    if (result == SUSPEND_OK)
-        eviction_has_left(session);
-    else
-        eviction_has_refused(session, result);
 }
 
 /* ---- one order after another ---- */
@@ -229,13 +111,13 @@ static void tell_result(struct session *session, enum suspend_result result)
 static void end_precopy(struct session *session)
 {
     swap_precopy_end(session);
-    suspend_of(session)->is_precopied = false;
+    program_suspend_of(session)->is_precopied = false;
 }
 
 /* False when it is the one that the thread follows already. */
 static bool adopt_newest(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     if (suspend->adopted.order == suspend->order)
@@ -248,7 +130,7 @@ static bool adopt_newest(struct session *session)
 static void drop_precopy(struct session *session)
 {
     end_precopy(session);
-    suspend_of(session)->leaving = false;
+    program_suspend_of(session)->leaving = false;
 }
 
 static bool is_newest_locked(const struct program_suspend *suspend)
@@ -260,14 +142,14 @@ static bool follows_newest(struct session *session)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
-    return program_suspend_is_wanted(session) && is_newest_locked(suspend_of(session));
+    return program_suspend_is_wanted(session) && is_newest_locked(program_suspend_of(session));
 }
 
 /* Until end_leaving() the main thread leaves the file alone. False when the order has been
  * withdrawn, or another has come. */
 static bool begin_leaving(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     suspend->leaving = program_suspend_is_wanted(session) && is_newest_locked(suspend);
@@ -277,7 +159,7 @@ static bool begin_leaving(struct session *session)
 /* When the session says by the rest of its state where it has come to. */
 static void end_leaving(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     if (suspend->adopted.to_file) /* else it is there for the next order */
@@ -288,7 +170,7 @@ static void end_leaving(struct session *session)
 /* An order that has come meanwhile has no result yet. */
 static void set_result(struct session *session, enum suspend_result result)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     if (is_newest_locked(suspend))
@@ -298,7 +180,7 @@ static void set_result(struct session *session, enum suspend_result result)
 /* A later one that evicts says nothing of a file. */
 static void end_order(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     if (!is_newest_locked(suspend))
@@ -309,49 +191,17 @@ static void end_order(struct session *session)
 
 /* ---- leaving ---- */
 
-/* What the order says of the memory, between begin_leaving() and end_leaving(). A checkpoint has
- * begun only: end_checkpoint(). */
-static enum suspend_result leave_device(struct session *session)
-{
-    struct program_suspend *suspend = suspend_of(session);
-    enum suspend_result result = find_obstacle(session);
-    uint64_t began = clock_ns(), before = swap_bytes_in_all(session);
-
-    activity_set_stage(&session->activity, "suspend");
-    if (result == SUSPEND_OK)
-        result = move_out(session);
-    activity_set_stage(&session->activity, NULL);
-    log_leaving(session, result, clock_ns() - began);
-    if (result == SUSPEND_OK && is_checkpoint(session))
-        return result;
-    if (result == SUSPEND_OK)
-        eviction_note_leaving(session, swap_bytes_in_all(session) - before);
-    if (suspend->for_others)
-        tell_result(session, result);
-    return result;
-}
-
 static bool is_called(const struct session *session)
 {
-    const struct program_suspend *suspend = suspend_of(session);
+    const struct program_suspend *suspend = program_suspend_of(session);
 
     return suspend->evict && (suspend->is_in_call || channel_server_has_command(session->channel));
-}
-
-/* Waits for the rest of the file. */
-static enum suspend_result end_checkpoint(struct session *session)
-{
-    enum suspend_result result = swap_checkpoint_end(session);
-
-    if (result != SUSPEND_OK)
-        session_log(session, " is not checkpointed: %s", suspend_result_text(result));
-    return result;
 }
 
 /* An evicted client whose command is there already has found no memory, or was not idle. */
 static void await_change(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (suspend->evict && !is_called(session))
         channel_server_wait(session->channel, CHECK_NS);
@@ -369,41 +219,10 @@ static void await_resume(struct session *session)
     session_set_at_rest(session, false);
 }
 
-/* An evicted program tries again and again, and says so once. */
-static void log_no_return(const struct session *session, enum suspend_result result)
-{
-    const struct program_suspend *suspend = suspend_of(session);
-
-    if (!suspend->evict || suspend->result != (int)result)
-        session_log(session, " is not resumed: %s", suspend_result_text(result));
-}
-
 static enum suspend_result unlock(const struct session *session)
 {
     session_log(session, " is unlocked");
     return SUSPEND_OK;
-}
-
-static enum suspend_result move_in(struct session *session)
-{
-    const struct program_suspend *suspend = suspend_of(session);
-    uint64_t bytes = swap_bytes_in_all(session), began = clock_ns();
-
-    activity_set_stage(&session->activity, "resume");
-    enum suspend_result result = suspend->evict && eviction_takes_part(session)
-                                     ? (enum suspend_result)eviction_return(session)
-                                     : swap_in(session, NULL);
-    activity_set_stage(&session->activity, NULL);
-
-    if (result == SUSPEND_OK) {
-        eviction_note_return(session, bytes);
-        session_log(session, " is resumed: %llu MiB are on the device again, after %llu ms",
-                    (unsigned long long)(bytes >> 20),
-                    (unsigned long long)((clock_ns() - began) / NS_PER_MS));
-    } else {
-        log_no_return(session, result);
-    }
-    return result;
 }
 
 /* What was ordered while it stood still is over. */
@@ -411,20 +230,20 @@ static void come_back(struct session *session)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
-    suspend_of(session)->out = false;
-    suspend_of(session)->more = false;
+    program_suspend_of(session)->out = false;
+    program_suspend_of(session)->more = false;
     session->swapping->eviction.ordered_for = 0;
 }
 
 /* False when the client stays suspended. */
 static bool return_to_device(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     adopt_newest(session);
     suspend->wanted = 0; /* an order that comes from here on is a new one */
     enum suspend_result result =
-        program_suspend_is_locked(session) ? unlock(session) : move_in(session);
+        program_suspend_is_locked(session) ? unlock(session) : suspend_return(session);
     set_result(session, result);
     if (result == SUSPEND_OK)
         come_back(session);
@@ -442,7 +261,7 @@ static void prepare_detachment(struct session *session)
 /* It stands still by the order before this one. */
 static void restore_kind(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     if (is_newest_locked(suspend))
@@ -453,22 +272,22 @@ static void restore_kind(struct session *session)
  * the result as soon as the two kinds agree. */
 static void follow_other_order(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     adopt_newest(session);
     if (!begin_leaving(session))
         return;
     int kind = suspend->adopted.kind;
     enum suspend_result result =
-        kind == SERVER_SUSPEND_LOCK ? move_in(session) : leave_device(session);
-    if (result == SUSPEND_OK && is_checkpoint(session))
-        result = end_checkpoint(session);
+        kind == SERVER_SUSPEND_LOCK ? suspend_return(session) : suspend_leave_device(session);
+    if (result == SUSPEND_OK && suspend_is_checkpoint(session))
+        result = suspend_end_checkpoint(session);
     set_result(session, result);
-    if (result != SUSPEND_OK || is_checkpoint(session))
+    if (result != SUSPEND_OK || suspend_is_checkpoint(session))
         restore_kind(session);
     else
         suspend->followed = kind;
-    if (is_detached(session))
+    if (suspend_is_detached(session))
         prepare_detachment(session);
     end_leaving(session);
 }
@@ -477,11 +296,11 @@ static void follow_other_order(struct session *session)
  * client is an evicted one as before. */
 static void leave_more(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     adopt_newest(session);
     suspend->leaving = true;
-    enum suspend_result result = leave_device(session);
+    enum suspend_result result = suspend_leave_device(session);
     set_result(session, result);
     if (result != SUSPEND_OK)
         suspend->evict = true;
@@ -495,7 +314,7 @@ static void settle(struct session *session)
 {
     static const uint32_t rests[] = {LEAVE_PENDING, LEAVE_NONE, LEAVE_WANTED};
 
-    if (suspend_of(session)->is_in_call)
+    if (program_suspend_of(session)->is_in_call)
         return;
     channel_server_make_exact(session->channel);
     for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
@@ -535,8 +354,8 @@ static enum suspend_result lock_client(const struct session *session)
 /* A client that cannot leave is not kept from its work to find that out. */
 static bool refuses_others(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
-    enum suspend_result result = suspend->for_others ? find_obstacle(session) : SUSPEND_OK;
+    struct program_suspend *suspend = program_suspend_of(session);
+    enum suspend_result result = suspend->for_others ? suspend_obstacle(session) : SUSPEND_OK;
 
     if (result == SUSPEND_OK)
         return false;
@@ -562,9 +381,9 @@ static void follow_writing(struct session *session)
 
     if (stands && swap_checkpoint_runs(session))
         return;
-    suspend_of(session)->is_writing = false;
+    program_suspend_of(session)->is_writing = false;
     if (stands)
-        set_result(session, end_checkpoint(session));
+        set_result(session, suspend_end_checkpoint(session));
     else
         swap_checkpoint_cancel(session);
     end_precopy(session);
@@ -575,19 +394,19 @@ static void follow_writing(struct session *session)
 
 static void begin_precopy(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (!begin_leaving(session))
         return;
     suspend->is_precopied = true;
-    suspend->leaving =
-        find_obstacle(session) == SUSPEND_OK && swap_precopy_begin(session, suspend->file.writable);
+    suspend->leaving = suspend_obstacle(session) == SUSPEND_OK &&
+                       swap_precopy_begin(session, suspend->file.writable);
 }
 
 /* A file gets most of the contents while the client still runs. Until then it is served. */
 static bool is_precopying(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (!suspend->adopted.to_file || suspend->is_in_call)
         return false;
@@ -603,7 +422,7 @@ static bool is_precopying(struct session *session)
 
 void program_suspend_follow(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (suspend->out) {
         stay_out(session);
@@ -620,8 +439,8 @@ void program_suspend_follow(struct session *session)
         return;
     int kind = suspend->adopted.kind;
     enum suspend_result result =
-        kind == SERVER_SUSPEND_LOCK ? lock_client(session) : leave_device(session);
-    suspend->is_writing = result == SUSPEND_OK && is_checkpoint(session);
+        kind == SERVER_SUSPEND_LOCK ? lock_client(session) : suspend_leave_device(session);
+    suspend->is_writing = result == SUSPEND_OK && suspend_is_checkpoint(session);
     if (suspend->is_writing)
         return;
     end_precopy(session);
@@ -632,7 +451,7 @@ void program_suspend_follow(struct session *session)
     end_leaving(session);
     if (goes_on)
         end_order(session);
-    else if (is_detached(session))
+    else if (suspend_is_detached(session))
         await_detachment(session);
     else
         stay_out(session);
@@ -640,7 +459,7 @@ void program_suspend_follow(struct session *session)
 
 void program_suspend_follow_in_call(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     suspend->is_in_call = true;
     program_suspend_follow(session);
@@ -651,7 +470,7 @@ void program_suspend_follow_in_call(struct session *session)
 
 CUresult serve_fnGranulesAdopted(struct session *session, const struct wire_fnGranulesAdopted *in)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (!swap_bytes_in_all(session))
         return CUDA_SUCCESS;

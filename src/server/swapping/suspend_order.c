@@ -12,17 +12,13 @@
 #include "program_suspend.h"
 #include "session_life.h"
 #include "sock.h"
+#include "suspend_move.h"
 #include "suspend_result.h"
 #include "swap.h"
 #include "swap_file.h"
 #include "swapping.h"
 
 #define ORDER_TIMEOUT_NS (30 * NS_PER_SEC)
-
-static struct program_suspend *suspend_of(const struct session *session)
-{
-    return &session->swapping->order;
-}
 
 static bool is_serving(const struct session *session)
 {
@@ -31,7 +27,7 @@ static bool is_serving(const struct session *session)
 
 static bool is_detached(const struct session *session)
 {
-    return suspend_of(session)->followed == SERVER_SUSPEND_DETACH;
+    return program_suspend_of(session)->followed == SERVER_SUSPEND_DETACH;
 }
 
 /* The thread sees the order before its next command. */
@@ -51,7 +47,7 @@ static void remind(struct session *session)
 
 static void set_wanted_locked(struct session *session, bool wanted)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (wanted) {
         suspend->result = SUSPEND_BUSY;
@@ -64,14 +60,14 @@ static void set_wanted_locked(struct session *session, bool wanted)
 
 static void set_more_locked(struct session *session)
 {
-    atomic_store_explicit(&suspend_of(session)->more, true, memory_order_release);
-    futex_wake(&suspend_of(session)->wanted, 1);
+    atomic_store_explicit(&program_suspend_of(session)->more, true, memory_order_release);
+    futex_wake(&program_suspend_of(session)->wanted, 1);
     suspend_order_repeat_locked(session);
 }
 
 void suspend_order_evict_locked(struct session *session, const struct swap_part *part)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     suspend->part_device = part ? part->device : 0;
     suspend->part_bytes = part ? part->bytes : 0;
@@ -88,7 +84,7 @@ void suspend_order_evict_locked(struct session *session, const struct swap_part 
 
 void suspend_order_withdraw_locked(struct session *session)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (!suspend->for_others || suspend->leaving)
         return;
@@ -115,10 +111,10 @@ static void order_all(struct server *server, const struct server_suspend_client 
     order_for_each (order, session, server) {
         if (!is_serving(session))
             continue;
-        suspend_of(session)->kind = (int)order->suspend;
-        suspend_of(session)->evict = order->evict != 0;
-        suspend_of(session)->for_others = false;
-        suspend_of(session)->to_file = to_file;
+        program_suspend_of(session)->kind = (int)order->suspend;
+        program_suspend_of(session)->evict = order->evict != 0;
+        program_suspend_of(session)->for_others = false;
+        program_suspend_of(session)->to_file = to_file;
         if (order->suspend == SERVER_SUSPEND_LEAVE && program_suspend_has_resident_memory(session))
             set_more_locked(session);
         set_wanted_locked(session, true);
@@ -128,13 +124,13 @@ static void order_all(struct server *server, const struct server_suspend_client 
 /* Memory that shall leave a device does so with its program, but no file has its contents then. */
 static int result_at_end(const struct session *session)
 {
-    return suspend_of(session)->to_file ? SUSPEND_NO_CLIENT : SUSPEND_OK;
+    return program_suspend_of(session)->to_file ? SUSPEND_NO_CLIENT : SUSPEND_OK;
 }
 
 /* A session whose thread has given up does not want it any more, and says why. */
 static int progress_of(struct session *session, bool *ret_done)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
 
     if (suspend->out && is_detached(session))
         session_stop(session, CUDA_SUCCESS); /* as if the server had ended */
@@ -157,9 +153,9 @@ static int progress_of(struct session *session, bool *ret_done)
 /* After a pre-copy it has the time for an idle point that others have from the order on. */
 static bool has_time(const struct session *session)
 {
-    uint64_t since = suspend_of(session)->precopied_at;
+    uint64_t since = program_suspend_of(session)->precopied_at;
 
-    return suspend_of(session)->leaving || (since && clock_ns() < since + ORDER_TIMEOUT_NS);
+    return program_suspend_of(session)->leaving || (since && clock_ns() < since + ORDER_TIMEOUT_NS);
 }
 
 static bool is_leaving(const struct pending_order *order)
@@ -205,11 +201,11 @@ static bool poll_resume(const struct pending_order *order, bool is_late, int *re
 {
     *ret_status = SUSPEND_OK;
     order_for_each (order, session, order->server) {
-        if (!suspend_of(session)->out || session->stop)
+        if (!program_suspend_of(session)->out || session->stop)
             continue;
         if (!program_suspend_is_wanted(session) && !is_late)
             return false;
-        *ret_status = suspend_of(session)->result;
+        *ret_status = program_suspend_of(session)->result;
     }
     return true;
 }
@@ -224,12 +220,12 @@ static bool is_as_ordered(const struct session *session, const struct server_sus
 {
     if (program_suspend_is_wanted(session) != (order->suspend != 0))
         return false;
-    if (order->suspend && suspend_of(session)->out &&
+    if (order->suspend && program_suspend_of(session)->out &&
         program_suspend_is_locked(session) != is_locking((int)order->suspend))
         return false;
     if (order->suspend && program_suspend_has_resident_memory(session))
         return false;
-    return !order->suspend || suspend_of(session)->evict == (order->evict != 0);
+    return !order->suspend || program_suspend_of(session)->evict == (order->evict != 0);
 }
 
 /* What the order finds: SUSPEND_OK when there is something to do. */
@@ -265,7 +261,7 @@ static int open_envelope(int envelope, struct suspend_file *ret_file)
 /* The session's thread says that it is out before it leaves no longer. */
 static int set_file(struct session *session, const struct suspend_file *file)
 {
-    struct program_suspend *suspend = suspend_of(session);
+    struct program_suspend *suspend = program_suspend_of(session);
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     if (suspend->leaving)
