@@ -46,6 +46,7 @@ struct client_record *client_record_add(struct server_process *server,
     }
     list_append(&server->records, &record->link);
     server->handed_over++;
+    server->idle_since = 0;
     return record;
 }
 

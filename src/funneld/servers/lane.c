@@ -23,16 +23,16 @@ struct server_process *lane_find_other(const struct daemon *daemon, const char *
 
 void lane_check(struct server_process *server)
 {
-    bool is_idle =
-        server->state == SERVER_ACTIVE && !server->handed_over && !lane_move_is_awaited(server);
+    bool is_idle = server->state == SERVER_ACTIVE && server->role == SERVER_SERVING &&
+                   !server->handed_over && !lane_move_is_awaited(server);
     uint64_t now = clock_ns();
 
     lane_watch_close(server->daemon);
     lane_moves_follow(server->daemon);
     if (!is_idle || !server->idle_since)
         server->idle_since = now;
-    if (!is_idle || server->stopping || server->role != SERVER_SERVING ||
-        lane_name_is_main(server->name) || now - server->idle_since < LANE_IDLE_NS)
+    if (!is_idle || server->stopping || lane_name_is_main(server->name) ||
+        now - server->idle_since < LANE_IDLE_NS)
         return;
     journal("Server %d: its lane, %s, has had no program for %llu seconds; it ends",
             (int)server->pid, lane_text(server->name),

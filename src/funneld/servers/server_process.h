@@ -81,7 +81,7 @@ struct server_process {
     unsigned unrested_beats;      /* timeslice.h: heartbeats */
     bool share_logged;            /* timeslice.h */
     unsigned handed_over;         /* how many there are */
-    uint64_t idle_since;          /* lane.h; clock_ns() */
+    uint64_t idle_since;          /* lane.h; clock_ns(); 0 = a program has come since */
     uint64_t lane_ahead_at;       /* lane_watch.h; clock_ns(); 0 = never */
     uint32_t last_client;         /* the number of the last of them */
     bool has_exaggerated;         /* it has reported figures that cannot be */
