@@ -202,13 +202,13 @@ class Share(TestCase):
         self.batch, self.main = (self.lanes()[self.user + lane] for lane in (":batch", ""))
 
     def set_load(self, main, batch):
-        """Waits until both lanes have said so for more than two seconds of a real one."""
+        """Waits until both lanes have said so for more than four seconds of a real one."""
         path = os.path.join(self.root, "bin/load.json")
         with open(path + ".new", "w") as file:
             json.dump({"main": main, "batch": batch}, file)
         os.replace(path + ".new", path)
         before = self.beats()
-        wait_until(lambda: all(now >= old + 6 for now, old in zip(self.beats(), before)), "heartbeats")
+        wait_until(lambda: all(now >= old + 10 for now, old in zip(self.beats(), before)), "heartbeats")
 
     def beats(self):
         events = [event["server"] for event in self.server_events("heartbeat")]

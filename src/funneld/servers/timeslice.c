@@ -16,8 +16,9 @@
 /* A server that has kernels for less of the time leaves enough to the others. */
 #define UNRESTED_PERCENT 90u
 
-/* Heartbeats come twice a second. */
-#define UNRESTED_BEATS 4u
+/* Heartbeats come twice a second. After a program has moved to the batch lane, those that waited
+ * for it need some time for what they could not do meanwhile. */
+#define UNRESTED_BEATS 8u
 
 uint32_t timeslice_of_policy(uint32_t policy)
 {
@@ -197,11 +198,21 @@ void timeslices_divide(struct daemon *daemon)
     }
 }
 
+static bool has_batch_programs(const struct daemon *daemon)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        if (lane_name_is_batch(server->name) && server->handed_over)
+            return true;
+    return false;
+}
+
+/* A lane that never rested while it had all programs may do so without those of the batch lane. */
 void timeslice_note_load(struct server_process *server, uint32_t percent)
 {
     bool before = never_rests(server);
+    bool rests = percent < UNRESTED_PERCENT || !has_batch_programs(server->daemon);
 
-    server->unrested_beats = percent < UNRESTED_PERCENT ? 0 : server->unrested_beats + 1;
+    server->unrested_beats = rests ? 0 : server->unrested_beats + 1;
     if (never_rests(server) != before && !lane_name_is_batch(server->name))
         timeslices_divide(server->daemon);
 }

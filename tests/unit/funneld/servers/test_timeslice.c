@@ -2,6 +2,8 @@
 /* Which time slices servers get. */
 #include "timeslice.h"
 
+#include "server_process.h"
+
 #include "unit.h"
 
 static void test_none_is_given(void **state)
@@ -69,6 +71,28 @@ static void test_batch_lanes_without_a_share(void **state)
     assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 0, TIMESLICE_BATCH_US), 2222);
 }
 
+/* A main lane is judged while there are batch programs, which may have been in it before. */
+static void test_load_beside_batch_programs(void **state)
+{
+    struct daemon daemon_state = {.batch_percent = 10};
+    struct server_process main_lane = {.daemon = &daemon_state, .name = "night"};
+    struct server_process batch_lane = {.daemon = &daemon_state, .name = "night:batch"};
+
+    list_init(&daemon_state.servers);
+    list_append(&daemon_state.servers, &main_lane.link);
+    list_append(&daemon_state.servers, &batch_lane.link);
+    for (unsigned i = 0; i < 20; i++)
+        timeslice_note_load(&main_lane, 100);
+    assert_int_equal(main_lane.unrested_beats, 0);
+    batch_lane.handed_over = 1;
+    for (unsigned i = 1; i < 5; i++) {
+        timeslice_note_load(&main_lane, 90);
+        assert_int_equal(main_lane.unrested_beats, i);
+    }
+    timeslice_note_load(&main_lane, 89);
+    assert_int_equal(main_lane.unrested_beats, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -80,6 +104,7 @@ int main(void)
         cmocka_unit_test(test_main_lane),
         cmocka_unit_test(test_batch_lanes_get_their_share),
         cmocka_unit_test(test_batch_lanes_without_a_share),
+        cmocka_unit_test(test_load_beside_batch_programs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
