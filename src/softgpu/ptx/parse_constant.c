@@ -303,13 +303,11 @@ static struct constant_value apply_operator(struct parser *parser, enum operator
 /* Operators of this rank and those that bind closer, from the left. */
 static struct constant_value parse_rank(struct parser *parser, unsigned rank)
 {
-    if (rank == 0)
-        return parse_unary(parser);
-    struct constant_value value = parse_rank(parser, rank - 1);
+    struct constant_value value = parse_unary(parser);
     const struct operator* found;
-    while ((found = find_operator(&parser->lexer)) != NULL && found->rank == rank) {
+    while ((found = find_operator(&parser->lexer)) != NULL && found->rank <= rank) {
         lexer_next(&parser->lexer);
-        value = apply_operator(parser, found->kind, value, parse_rank(parser, rank - 1));
+        value = apply_operator(parser, found->kind, value, parse_rank(parser, found->rank - 1));
     }
     return value;
 }

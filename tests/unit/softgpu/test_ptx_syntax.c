@@ -41,6 +41,8 @@ static void test_constants(void **state)
     assert_int_equal(value_of("(1+2)*3"), 9);
     assert_int_equal(value_of("1+2*3"), 7);
     assert_int_equal(value_of("(1<<3)-1"), 7);
+    assert_int_equal(value_of("10 - 3 - 2 * 2"), 3);
+    assert_int_equal(value_of("1 << 2 + 1 == 8 && 9 / 3 / 3"), 1);
     assert_int_equal(value_of("-7/2"), (uint32_t)-3);
     assert_int_equal(value_of("-7>>1"), (uint32_t)-4);
     assert_int_equal(value_of("(.u64)-8 / 0x4000000000000000"), 3);

@@ -73,7 +73,7 @@ static void mark_labels(struct search *search)
 static bool is_one_of(const char *opcode, const char *const *words, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        if (strncmp(opcode, words[i], strlen(words[i])) == 0)
+        if (*opcode == *words[i] && strncmp(opcode, words[i], strlen(words[i])) == 0)
             return true;
     return false;
 }
