@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ways of sharing a device that are compared: native, NVIDIA's MPS, Funnel."""
 import contextlib
+import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -143,6 +145,19 @@ class Funnel(Native):
         os.makedirs(self.compiled, exist_ok=True)
         subprocess.run([self.funnel, "start", "--device", self.device, *self.options], env=self.environment(),
                        check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+    def await_standby(self, timeout=30):
+        """Until the standby of each server is ready: without it the first programs meet a lane that starts."""
+        until = time.monotonic() + timeout
+        while not all(server["standby_ready"] for server in self.servers()):
+            if time.monotonic() > until:
+                raise TimeoutError(f"no standby server after {timeout} s")
+            time.sleep(0.05)
+
+    def servers(self):
+        done = subprocess.run([self.funnel, "status", "--json"], env=self.environment(), check=True, timeout=60,
+                              stdout=subprocess.PIPE)
+        return json.loads(done.stdout)["servers"]
 
     def stop(self):
         with contextlib.suppress(subprocess.SubprocessError):

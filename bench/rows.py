@@ -96,12 +96,14 @@ def play_beside_kernel(bench, mode, new_client):
 
 def beside_kernel(kind, *options):
     """A kernel of some seconds, and a reporter with small launches. Meanwhile a program starts, in
-    a server that is new to all of them."""
+    a server that is new to all of them. With options its standby is ready."""
     def run(bench, mode, count, seconds):
         here = modes.Funnel(bench.funnel, bench.device, *options) if options else mode
         here.restart()
         try:
             bench.warm_up(here)
+            if options:
+                here.await_standby()
             return play_beside_kernel(bench, here, NEW_CLIENTS[kind][0])
         finally:
             if options:
