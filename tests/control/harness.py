@@ -54,6 +54,14 @@ def alive(pid):
         return False
 
 
+def has_ended(pid):
+    """With all its threads: others may run on for a while after the first, which looks like the end."""
+    try:
+        return os.listdir(f"/proc/{pid}/task") == [str(pid)] and not alive(pid)
+    except OSError:
+        return True
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
