@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda_abi.h"
 #include "cuda_prototypes.h"
@@ -18,16 +19,19 @@
 #define STREAMS 3
 #define LARGEST (3u << 20)
 #define THREADS 128u
+#define STRIDE 16u       /* words: a launch changes one of so many, so some of each page */
 #define PIECE (2u << 20) /* of memory by cuMemCreate */
+#define PAGE 4096u
 
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
-    /* data[i] = data[i] * 5 + add */
+    /* data[i] = data[i] * 5 + add, in every 16th word: STRIDE */
     ".visible .entry step(.param .u64 data, .param .u32 count, .param .u32 add)\n{\n"
     ".reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p;\n"
     "ld.param.u64 %d1, [data];\nld.param.u32 %r1, [count];\nld.param.u32 %r2, [add];\n"
     "mov.u32 %r3, %tid.x;\nmov.u32 %r4, %ctaid.x;\nmov.u32 %r5, %ntid.x;\n"
-    "mad.lo.u32 %r3, %r4, %r5, %r3;\nsetp.ge.u32 %p, %r3, %r1;\n@%p bra done;\n"
+    "mad.lo.u32 %r3, %r4, %r5, %r3;\nshl.b32 %r3, %r3, 4;\n"
+    "setp.ge.u32 %p, %r3, %r1;\n@%p bra done;\n"
     "mul.wide.u32 %d2, %r3, 4;\nadd.u64 %d1, %d1, %d2;\nld.global.u32 %r6, [%d1];\n"
     "mad.lo.u32 %r6, %r6, 5, %r2;\nst.global.u32 [%d1], %r6;\ndone:\nret;\n}\n";
 
@@ -58,15 +62,21 @@ static CUstream any_stream(void)
 
 /* ---- steps: each on a block that there is ---- */
 
+static CUresult launch_on(struct block *block, uint32_t add, CUstream stream)
+{
+    void *parameters[] = {&block->device, &block->count, &add};
+    uint32_t blocks = (block->count + STRIDE * THREADS - 1) / (STRIDE * THREADS);
+
+    for (uint32_t i = 0; i < block->count; i += STRIDE)
+        block->shadow[i] = block->shadow[i] * 5 + add;
+    return cuLaunchKernel(program.step, blocks, 1, 1, THREADS, 1, 1, 0, stream, parameters, NULL);
+}
+
 static CUresult launch_step(struct block *block)
 {
     uint32_t add = pick(1000);
-    void *parameters[] = {&block->device, &block->count, &add};
 
-    for (uint32_t i = 0; i < block->count; i++)
-        block->shadow[i] = block->shadow[i] * 5 + add;
-    return cuLaunchKernel(program.step, (block->count + THREADS - 1) / THREADS, 1, 1, THREADS, 1, 1,
-                          0, any_stream(), parameters, NULL);
+    return launch_on(block, add, any_stream());
 }
 
 static CUresult set_part(struct block *block)
@@ -100,15 +110,27 @@ static CUresult copy_across(struct block *block)
     return cuMemcpyDtoDAsync_v2(block->device, from->device, count * 4, any_stream());
 }
 
+/* Kept, as the page faults of new memory would take most of the time of a check. */
+static uint32_t *room_for(size_t size)
+{
+    static uint32_t *memory;
+    static size_t available;
+
+    if (size > available) {
+        free(memory);
+        memory = malloc(size);
+        available = size;
+    }
+    return memory;
+}
+
 static CUresult check(struct block *block)
 {
-    uint32_t *seen = malloc(block->count * 4);
-    CUresult result = cuMemcpyDtoH_v2(seen, block->device, block->count * 4);
+    size_t size = block->count * 4ul;
+    uint32_t *seen = room_for(size);
+    CUresult result = cuMemcpyDtoH_v2(seen, block->device, size);
 
-    if (result == CUDA_SUCCESS && memcmp(seen, block->shadow, block->count * 4))
-        result = CUDA_ERROR_UNKNOWN;
-    free(seen);
-    return result;
+    return result || !memcmp(seen, block->shadow, size) ? result : CUDA_ERROR_UNKNOWN;
 }
 
 /* ---- memory of cuMemCreate, in pieces at reserved addresses, as PyTorch's expandable segments
@@ -420,15 +442,8 @@ static CUresult rush(uint64_t launches, unsigned unused)
 {
     CUresult result = CUDA_SUCCESS;
 
-    while (launches-- && !result) {
-        uint32_t add = (uint32_t)launches;
-        void *parameters[] = {&held.device, &held.count, &add};
-
-        for (uint32_t i = 0; i < held.count; i++)
-            held.shadow[i] = held.shadow[i] * 5 + add;
-        result = cuLaunchKernel(program.step, (held.count + THREADS - 1) / THREADS, 1, 1, THREADS,
-                                1, 1, 0, program.streams[0], parameters, NULL);
-    }
+    while (launches-- && !result)
+        result = launch_on(&held, (uint32_t)launches, program.streams[0]);
     return result;
 }
 
@@ -446,16 +461,19 @@ static bool has_input(void)
     return poll(&input, 1, 0) > 0;
 }
 
-/* Fills the chunks of what is held with 1, then with 2, and so on, until there is a line to read.
- * So at any moment no chunk has more than the one before it, and the last has at least one less. */
+/* Sets the first page of each chunk of what is held to 1, then to 2, and so on, until there is a
+ * line to read. So at any moment no chunk has more than the one before it, and the last has at
+ * least one less. A round is shorter than a checkpoint, to which the sleep leaves the CPU. */
 static CUresult count_up(uint64_t chunk, unsigned unused)
 {
     CUresult result = CUDA_SUCCESS;
     char line[64];
 
-    for (unsigned round = 1; !has_input() && !result; round++)
+    for (unsigned round = 1; !has_input() && !result; round++) {
         for (uint64_t at = 0; at < held.count * 4ull && !result; at += chunk)
-            result = cuMemsetD32Async(held.device + at, round, chunk / 4, program.streams[0]);
+            result = cuMemsetD32Async(held.device + at, round, PAGE / 4, program.streams[0]);
+        usleep(1000);
+    }
     return result || !fgets(line, sizeof(line), stdin) ? CUDA_ERROR_UNKNOWN
                                                        : cuStreamSynchronize(program.streams[0]);
 }
