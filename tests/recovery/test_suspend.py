@@ -470,8 +470,8 @@ class Suspend(MovedMemory):
         """At a random time: the program has its contents, in its memory or in the file."""
         dice = random.Random(36)
         probe, other = self.suspend_probe(), self.probes(1)[0]
-        self.assertEqual(probe.ask("hold 60 7"), FINE)
-        for _ in range(6):
+        self.assertEqual(probe.ask("hold 40 7"), FINE)
+        for _ in range(4):
             order = subprocess.Popen([os.path.join(test_recovery.BUILD, "bin/funnel"), "suspend",
                                       "--to", self.directory(), str(probe.process.pid)],
                                      env=self.environment, stdout=subprocess.DEVNULL,
@@ -524,7 +524,7 @@ class Suspend(MovedMemory):
         """Programs that compare their memory with a copy, moved at random, some of them killed."""
         dice = random.Random(36)
         probes = [self.suspend_probe() for _ in range(3)]
-        for turn in range(4):
+        for turn in range(2):
             workers = [threading.Thread(target=self.work, args=(probe, dice.getrandbits(32)))
                        for probe in probes]
             for worker in workers:
