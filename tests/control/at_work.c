@@ -4,7 +4,7 @@
  *
  *     at_work MICROSECONDS BLOCKS
  *
- * Its kernels take about that long and have so many blocks of 128 threads. Some are always queued.
+ * Its kernels take about that long and have so many blocks of 32 threads. Some are always queued.
  * They sleep meanwhile, so the software GPU leaves the CPU to others.
  */
 #include <stdint.h>
@@ -23,7 +23,7 @@ static const char kernel_text[] = ".version 8.0\n.target sm_80\n.address_size 64
                                   "    ld.param.u64 %wanted, [nanoseconds];\n"
                                   "    mov.u64 %begin, %globaltimer;\n"
                                   "again:\n"
-                                  "    nanosleep.u32 500000;\n"
+                                  "    nanosleep.u32 1000000;\n"
                                   "    mov.u64 %now, %globaltimer;\n"
                                   "    sub.u64 %now, %now, %begin;\n"
                                   "    setp.lt.u64 %p, %now, %wanted;\n"
@@ -59,8 +59,7 @@ static void launch(CUfunction work, uint64_t nanoseconds, unsigned blocks)
 {
     void *parameters[] = {&nanoseconds};
 
-    must(cuLaunchKernel(work, blocks, 1, 1, 128, 1, 1, 0, NULL, parameters, NULL),
-         "cuLaunchKernel");
+    must(cuLaunchKernel(work, blocks, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL), "cuLaunchKernel");
 }
 
 int main(int argc, char **argv)

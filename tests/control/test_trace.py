@@ -80,7 +80,7 @@ class Trace(harness.TestCase):
         for kernel in kernels:
             self.assertEqual((kernel["name"], kernel["pid"]), ("work", pid))
             self.assertEqual(kernel["args"]["grid"], [2, 1, 1])
-            self.assertEqual(kernel["args"]["block"], [128, 1, 1])
+            self.assertEqual(kernel["args"]["block"], [32, 1, 1])
             self.assertGreater(kernel["dur"], 0)
             self.assertGreaterEqual(kernel["ts"], 0)
             self.assertLess(kernel["ts"], 1e6 + SLACK)

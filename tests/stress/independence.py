@@ -17,7 +17,7 @@ import time
 import harness
 from scene import Program
 
-ROUNDS = 20
+ROUNDS = 8
 MOVES = 2
 TRIES = 5  # for each move
 PATIENCE = 10  # seconds, beside a kernel that has no end
