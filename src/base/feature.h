@@ -23,6 +23,7 @@
     X(LAUNCH_BATCHING, "launch-batching")       \
     X(FENCE_KERNEL, "fence-kernel")             \
     X(FENCE_COUNTER, "fence-counter")           \
+    X(CONTEXT_HOLD, "context-hold")             \
     X(FLOW_CONTROL, "flow-control")             \
     X(IDLE_POINT, "idle-point")                 \
     X(LOCK_CHUNKS, "lock-chunks")               \

@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 12
+#define SERVER_PROTOCOL_VERSION 13
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -204,11 +204,12 @@ struct server_depart {
     struct server_header header;
 };
 
-/* How long the GPU runs the server's kernels before it switches to another process, in force from
- * now on. Not answered. */
+/* How long the GPU runs the server's kernels before it switches to another process, and whether it
+ * switches to a batch lane that has work. In force from now on; not answered. */
 struct server_set_timeslice {
     struct server_header header;
     uint64_t us; /* 0 = what the driver gives */
+    uint64_t beside_batch;
 };
 
 /* Carries one descriptor, which takes the place of SERVER_CLAIMS_FD; not answered. */

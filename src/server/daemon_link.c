@@ -9,6 +9,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "code_cache.h"
+#include "context_hold.h"
 #include "daemon_report.h"
 #include "fault.h"
 #include "fd.h"
@@ -243,6 +244,7 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_SET_TIMESLICE:
         channel_groups_set_slice(order->set_timeslice.us);
+        context_hold_allow(server, order->set_timeslice.beside_batch);
         break;
     case SERVER_DEPART:
         fault_depart();

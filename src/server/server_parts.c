@@ -85,6 +85,7 @@ static int init_launch(struct server *server)
         .no_batching = feature_is_off(FEATURE_LAUNCH_BATCHING),
         .no_fence_kernel = feature_is_off(FEATURE_FENCE_KERNEL),
         .no_fence_counter = feature_is_off(FEATURE_FENCE_COUNTER),
+        .no_context_hold = feature_is_off(FEATURE_CONTEXT_HOLD),
     };
 
     return server_launch_init(server, &options);

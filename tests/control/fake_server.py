@@ -389,7 +389,8 @@ def on_control():
     elif kind == wire.SET_QUOTAS:
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
     elif kind == wire.SET_TIMESLICE:
-        log(event="timeslice", us=struct.unpack_from("<Q", data, 16)[0])
+        us, beside_batch = struct.unpack_from("<QQ", data, 16)
+        log(event="timeslice", us=us, beside_batch=beside_batch)
 
 
 def blamed():

@@ -323,6 +323,25 @@ class Share(TestCase):
             self.assertEqual((word, busy.ask(word)), (word, FINE), busy.said())
 
 
+class Hold(TestCase):
+    def test_a_critical_program_beside_a_batch_lane_at_work(self):
+        """Neither waits for the other, and what is behind the critical one's requests ends with it."""
+        batch, critical = self.enter("batch"), self.probe(FUNNEL_CLASS="critical")
+        for word in ("hold", "arrive"):
+            self.assertEqual(batch.ask(word), FINE)
+        self.assertEqual(critical.opened(), FINE)
+        wait_until(lambda: critical.ask("round") != FINE or
+                   "the GPU is held behind requests of critical" in self.log("server"), "a hold")
+        self.assertEqual(critical.ask("round"), FINE, critical.said())
+        critical.process.kill()
+        critical.process.wait()
+        wait_until(lambda: len(self.state("ps")) == 1, "its end")
+        for word in ("release", "synchronize", "look"):
+            self.assertEqual((word, batch.ask(word)), (word, FINE), batch.said())
+        self.assertEqual(self.enter("main").ask("round"), FINE)
+        self.assertNotIn("no more holds", self.log("server"))
+
+
 class Fate(TestCase):
     def check_fault(self, lane):
         idle, offender = self.enter(lane), self.enter(lane, program=self.other_program())

@@ -78,7 +78,9 @@ struct server_process {
     struct list records;          /* struct client_record: the clients that it has got */
     struct known_programs served; /* whose code it has: spare_lane.h */
     uint64_t timeslice_us;        /* timeslice.h: as it was told last */
+    bool told_beside_batch;       /* timeslice.h: with it */
     unsigned unrested_beats;      /* timeslice.h: heartbeats */
+    unsigned work_beats;          /* timeslice.h: for so many more the lane has work */
     bool share_logged;            /* timeslice.h */
     unsigned handed_over;         /* how many there are */
     uint64_t idle_since;          /* lane.h; clock_ns(); 0 = a program has come since */

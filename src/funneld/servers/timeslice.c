@@ -20,6 +20,9 @@
  * for it need some time for what they could not do meanwhile. */
 #define UNRESTED_BEATS 8u
 
+/* A batch lane without kernels for so many heartbeats has no work. */
+#define WORK_BEATS 4u
+
 uint32_t timeslice_of_policy(uint32_t policy)
 {
     static const uint32_t lengths[] = {0, 1000, 5000, 20000};
@@ -98,16 +101,19 @@ static uint32_t percent_of(const struct server_process *server)
     return share < LEAST_PERCENT ? LEAST_PERCENT : share;
 }
 
-static void send_slice(struct server_process *server, uint64_t us)
+static void send_slice(struct server_process *server, uint64_t us, bool beside_batch)
 {
     struct server_set_timeslice message;
 
-    if (server->timeslice_us == us)
+    if (server->timeslice_us == us && server->told_beside_batch == beside_batch)
         return;
     server_message_init(&message, SERVER_SET_TIMESLICE, 0);
     message.us = us;
-    if (!connection_send(&server->connection, &message, sizeof(message), -1))
-        server->timeslice_us = us;
+    message.beside_batch = beside_batch;
+    if (connection_send(&server->connection, &message, sizeof(message), -1))
+        return;
+    server->timeslice_us = us;
+    server->told_beside_batch = beside_batch;
 }
 
 /* Of all servers that have time slices. */
@@ -116,6 +122,7 @@ struct shares {
     unsigned others; /* servers without one */
     unsigned mains;  /* servers that are no batch lanes */
     unsigned batches;
+    unsigned working_batches; /* whose programs have kernels */
 };
 
 static struct shares count_shares(const struct daemon *daemon)
@@ -128,6 +135,7 @@ static struct shares count_shares(const struct daemon *daemon)
         if (!takes_time(server))
             continue;
         shares.batches += is_batch;
+        shares.working_batches += is_batch && server->work_beats;
         shares.mains += !is_batch;
         shares.given += is_batch ? 0 : percent_of(server);
         shares.others += !is_batch && !percent_of(server);
@@ -178,7 +186,7 @@ static void send_batch_slice(struct server_process *lane, uint64_t us)
 {
     if (us > lane->daemon->batch_slice_us)
         log_share(lane);
-    send_slice(lane, us);
+    send_slice(lane, us, false);
 }
 
 void timeslices_divide(struct daemon *daemon)
@@ -194,7 +202,8 @@ void timeslices_divide(struct daemon *daemon)
         if (lane_name_is_batch(server->name))
             send_batch_slice(server, batch);
         else
-            send_slice(server, slice_of_main(server, &shares));
+            send_slice(server, slice_of_main(server, &shares),
+                       shares.working_batches && shares.mains == 1);
     }
 }
 
@@ -206,13 +215,33 @@ static bool has_batch_programs(const struct daemon *daemon)
     return false;
 }
 
-/* A lane that never rested while it had all programs may do so without those of the batch lane. */
-void timeslice_note_load(struct server_process *server, uint32_t percent)
+/* Whether that has changed. A lane that never rested while it had all programs may do so without
+ * those of the batch lane. */
+static bool note_unrested(struct server_process *server, uint32_t percent)
 {
     bool before = never_rests(server);
     bool rests = percent < UNRESTED_PERCENT || !has_batch_programs(server->daemon);
 
     server->unrested_beats = rests ? 0 : server->unrested_beats + 1;
-    if (never_rests(server) != before && !lane_name_is_batch(server->name))
+    return never_rests(server) != before;
+}
+
+static bool note_work(struct server_process *server, uint32_t percent)
+{
+    bool before = server->work_beats > 0;
+
+    if (percent)
+        server->work_beats = WORK_BEATS;
+    else
+        server->work_beats -= before;
+    return (server->work_beats > 0) != before;
+}
+
+void timeslice_note_load(struct server_process *server, uint32_t percent)
+{
+    bool changes = lane_name_is_batch(server->name) ? note_work(server, percent)
+                                                    : note_unrested(server, percent);
+
+    if (changes)
         timeslices_divide(server->daemon);
 }

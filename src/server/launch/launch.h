@@ -36,6 +36,7 @@ struct launch_options {
     bool no_batching;      /* FUNNEL_OFF=launch-batching */
     bool no_fence_kernel;  /* FUNNEL_OFF=fence-kernel */
     bool no_fence_counter; /* FUNNEL_OFF=fence-counter */
+    bool no_context_hold;  /* FUNNEL_OFF=context-hold */
 };
 
 /* The launch subsystem's part of the server, whose devices, streams and modules are initialized,

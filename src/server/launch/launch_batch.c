@@ -9,6 +9,7 @@
 
 #include "batch_pause.h"
 #include "clock.h"
+#include "context_hold.h"
 #include "device_printf.h"
 #include "fence.h"
 #include "fence_kernel.h"
@@ -238,8 +239,8 @@ bool launch_batch_flush(struct session *session)
     return true;
 }
 
-CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
-                       struct stream *hStream)
+static CUresult write_fence(struct session *session, const struct wire_fnFence *in,
+                            struct stream *hStream)
 {
     if (launch_with_fence(session, hStream, in->seq))
         return CUDA_SUCCESS;
@@ -247,4 +248,14 @@ CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
         count_lone(session, -1); /* it has a fence */
     launch_batch_flush(session);
     return stream_end_work(hStream, in->seq, stream_begin_brief(hStream));
+}
+
+CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
+                       struct stream *hStream)
+{
+    CUresult result = write_fence(session, in, hStream);
+
+    if (result == CUDA_SUCCESS)
+        context_hold_behind(hStream);
+    return result;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "context_hold.h"
 #include "fence_counter.h"
 #include "fence_kernel.h"
 #include "launch.h"
@@ -82,6 +83,8 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         if (!device->launch)
             return -ENOMEM;
         load_fence_kernel(device, options);
+        if (!options->no_context_hold)
+            context_hold_load(device);
     }
     return 0;
 }
@@ -90,6 +93,7 @@ void server_launch_fini(struct server *server)
 {
     for (unsigned i = 0; i < server->devices.count; i++) {
         fence_kernel_unload(&server->devices.device[i]);
+        context_hold_unload(&server->devices.device[i]);
         free(server->devices.device[i].launch);
     }
     free(server->launch);

@@ -14,6 +14,7 @@
 
 struct server_launch {
     bool no_batching; /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
+    atomic_bool holds_allowed; /* a batch lane has work: context_hold.h */
     struct stream_observer stream_observer;
     struct module_observer module_observer;
 };
@@ -52,4 +53,5 @@ struct stream_launch {
 struct device_launch {
     struct function *fence_kernel;         /* NULL: the driver writes all fences */
     struct fence_counters *fence_counters; /* NULL: the kernel is given each number */
+    struct context_hold *hold;             /* NULL: critical clients have no holds */
 };

@@ -545,7 +545,7 @@ static int make_parts(struct server *server)
     const struct page_lock_options locking = {.whole = false};
     const struct copy_options copies = {
         .no_copy_load = true, .no_copy_kernel = true, .no_address_scan = true};
-    const struct launch_options launches = {.no_fence_kernel = true};
+    const struct launch_options launches = {.no_fence_kernel = true, .no_context_hold = true};
 
     return exclusive_init(&server->devices) || server_life_init(server, worker_run) ||
            server_ipc_init(server) || server_memory_init(server, &locking) ||

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two holds may be in the stream at a time: one that ends, and one behind the next request. Their
+ * events say which are over. A hold that the driver refuses in part ends the holds of the device,
+ * as a fault does.
+ */
+#include "context_hold.h"
+
+#include <stdlib.h>
+
+#include "cleanup.h"
+#include "client_class.h"
+#include "clock.h"
+#include "fence.h"
+#include "hold_budget.h"
+#include "launch_state.h"
+#include "log.h"
+#include "own_kernel.h"
+#include "session.h"
+
+#define NAME "funnel_pause"
+
+/* On an H200 eight launches kept the GPU half as well as 64, and 16 as well. */
+#define LAUNCHES 16u
+#define PAUSE_NS 100000u
+#define HOLDS 2u
+
+struct context_hold {
+    pthread_mutex_t lock; /* of all below */
+    CUfunction pause;
+    CUstream stream; /* created for the first hold */
+    CUevent begins;
+    CUevent ends[HOLDS]; /* NULL: that hold has never begun */
+    unsigned next;
+    bool unavailable, logged;
+    struct hold_budget budget;
+};
+
+/* Short sleeps, because the length of one is not exact. */
+static const char ptx[] = ".version 6.4\n"
+                          ".target sm_70\n"
+                          ".address_size 64\n"
+                          ".visible .entry " NAME "(.param .u64 ns)\n"
+                          "{\n"
+                          "    .reg .u64 %ns, %begin, %now;\n"
+                          "    .reg .pred %over;\n"
+                          "    ld.param.u64 %ns, [ns];\n"
+                          "    mov.u64 %begin, %globaltimer;\n"
+                          "AGAIN:\n"
+                          "    mov.u64 %now, %globaltimer;\n"
+                          "    sub.u64 %now, %now, %begin;\n"
+                          "    setp.ge.u64 %over, %now, %ns;\n"
+                          "    @%over bra OVER;\n"
+                          "    nanosleep.u32 10000;\n"
+                          "    bra AGAIN;\n"
+                          "OVER:\n"
+                          "    ret;\n"
+                          "}\n";
+
+/* ---- the life of a device ---- */
+
+void context_hold_load(struct device *device)
+{
+    struct context_hold *hold = calloc(1, sizeof(*hold));
+
+    if (!hold)
+        return;
+    CUresult result = own_kernel_load(device, ptx, NAME, &hold->pause);
+    if (result != CUDA_SUCCESS) {
+        log_line("Device %d: critical programs share the GPU's time with batch lanes without "
+                 "holds: %s",
+                 device->ordinal, driver_error_name(result));
+        free(hold);
+        return;
+    }
+    pthread_mutex_init(&hold->lock, NULL);
+    device->launch->hold = hold;
+}
+
+void context_hold_unload(struct device *device)
+{
+    struct context_hold *hold = steal_pointer(device->launch->hold);
+
+    if (!hold)
+        return;
+    pthread_mutex_destroy(&hold->lock);
+    free(hold);
+}
+
+/* Partner: is_wanted(). */
+void context_hold_allow(struct server *server, bool allowed)
+{
+    atomic_store_explicit(&server->launch->holds_allowed, allowed, memory_order_relaxed);
+}
+
+/* ---- a hold ---- */
+
+static CUresult make_event(CUevent *event)
+{
+    return *event ? CUDA_SUCCESS : driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+}
+
+/* The priority is the lowest, so that no block of a client waits for one of these. */
+static CUresult prepare(struct context_hold *hold, const struct device *device)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    if (!hold->stream)
+        result = driver.cuStreamCreateWithPriority(&hold->stream, CU_STREAM_NON_BLOCKING,
+                                                   device->record.priority_least);
+    if (result == CUDA_SUCCESS)
+        result = make_event(&hold->begins);
+    return result == CUDA_SUCCESS ? make_event(&hold->ends[hold->next]) : result;
+}
+
+static CUresult launch_pause(const struct context_hold *hold, uint64_t ns)
+{
+    const CUlaunchConfig config = {1, 1, 1, 1, 1, 1, .hStream = hold->stream};
+    void *params[] = {&ns};
+
+    return driver.cuLaunchKernelEx(&config, hold->pause, params, NULL);
+}
+
+static CUresult begin_behind(struct context_hold *hold, const struct stream *stream)
+{
+    CUresult result = prepare(hold, stream->device);
+
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventRecord(hold->begins, stream->driver);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuStreamWaitEvent(hold->stream, hold->begins, 0);
+    if (result == CUDA_SUCCESS)
+        result = launch_pause(hold, PAUSE_NS);
+    for (unsigned i = 0; i < LAUNCHES && result == CUDA_SUCCESS; i++)
+        result = launch_pause(hold, 0);
+    if (result == CUDA_SUCCESS)
+        result = driver.cuEventRecord(hold->ends[hold->next], hold->stream);
+    return result;
+}
+
+static bool is_free(const struct context_hold *hold)
+{
+    CUevent before = hold->ends[hold->next];
+
+    return !before || driver.cuEventQuery(before) == CUDA_SUCCESS;
+}
+
+static void log_hold(struct context_hold *hold, const struct device *device, CUresult result)
+{
+    if (result != CUDA_SUCCESS)
+        log_line("Device %d: no more holds of the GPU for critical programs: %s", device->ordinal,
+                 driver_error_name(result));
+    else if (!hold->logged)
+        log_line("Device %d: the GPU is held behind requests of critical programs, as a batch lane "
+                 "has work",
+                 device->ordinal);
+    hold->unavailable = result != CUDA_SUCCESS;
+    hold->logged = true;
+}
+
+static void try_behind(struct context_hold *hold, const struct stream *stream)
+{
+    if (hold->unavailable || !is_free(hold) || !hold_budget_take(&hold->budget, clock_ns()))
+        return;
+    CUresult result = begin_behind(hold, stream);
+
+    hold->next = (hold->next + 1) % HOLDS;
+    log_hold(hold, stream->device, result);
+}
+
+/* Partner: context_hold_allow(). */
+static bool is_wanted(const struct stream *stream)
+{
+    const struct session *session = stream->session;
+
+    return atomic_load_explicit(&session->server->launch->holds_allowed, memory_order_relaxed) &&
+           session->limits.class == CLASS_CRITICAL && stream->device->launch->hold &&
+           stream->driver && !stream_is_confined(stream) && fence_pending(stream);
+}
+
+/* Where another client of the device begins one, this one has it as well. */
+void context_hold_behind(struct stream *stream)
+{
+    if (!is_wanted(stream))
+        return;
+    struct context_hold *hold = stream->device->launch->hold;
+
+    if (pthread_mutex_trylock(&hold->lock))
+        return;
+    try_behind(hold, stream);
+    pthread_mutex_unlock(&hold->lock);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Holds of the GPU: work of the server's own behind a request of a critical client, which keeps the
+ * GPU with this process for a moment. The next request, which is mostly due by then, finds the GPU
+ * here. Without a hold the GPU changes to a batch lane after each request and back, 0.4 ms on an
+ * H200.
+ *
+ * Only launches keep the GPU that it has not fetched yet (docs/notes/performance-lanes.md). So a
+ * hold is a pause of one thread and some launches behind it, in a stream of the server's own. No
+ * work of a client waits for that stream.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "device.h"
+#include "server.h"
+#include "stream.h"
+
+/* Loads the kernel, before there are clients that the load could stall. Where it cannot be loaded,
+ * the device has no holds. */
+void context_hold_load(struct device *device);
+
+/* Frees what the device keeps for holds. It may never have been loaded. */
+void context_hold_unload(struct device *device);
+
+/* From any thread: whether a batch lane has work beside this server. Without one there are no
+ * holds. */
+void context_hold_allow(struct server *server, bool allowed);
+
+/* Session thread, in the context of the stream: a fence has been put behind a request. Begins a
+ * hold behind it where that helps: the client is critical, and its request is not done yet. */
+void context_hold_behind(struct stream *stream);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Behind which fences a hold of the GPU begins, and what it consists of. */
+#include "context_hold.h"
+
+#include "client_class.h"
+#include "hold_budget.h"
+#include "launch_scene.h"
+
+static CUresult events_are;
+
+static CUresult load_library(CUlibrary *ret_library, const void *image, CUjit_option *options,
+                             void **values, unsigned count, CUlibraryOption *library_options,
+                             void **library_values, unsigned library_count)
+{
+    (void)image;
+    (void)options;
+    (void)values;
+    (void)count;
+    (void)library_options;
+    (void)library_values;
+    (void)library_count;
+    *ret_library = (CUlibrary)8;
+    return CUDA_SUCCESS;
+}
+
+static CUresult get_kernel(CUkernel *ret_kernel, CUlibrary library, const char *name)
+{
+    (void)library;
+    assert_string_equal(name, "funnel_pause");
+    *ret_kernel = (CUkernel)9;
+    return CUDA_SUCCESS;
+}
+
+static CUresult query_event(CUevent event)
+{
+    (void)event;
+    return events_are;
+}
+
+/* The GPU does not come to the fence. */
+static CUresult write_later(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
+{
+    (void)stream;
+    (void)address;
+    (void)value;
+    (void)flags;
+    return CUDA_SUCCESS;
+}
+
+/* A critical client beside a batch lane, whose requests take long. */
+static int setup_critical(void **state)
+{
+    if (setup(state))
+        return -1;
+    struct scene *scene = *state;
+    struct server *server = &scene->fixture->server;
+
+    driver.cuLibraryLoadData = load_library;
+    driver.cuLibraryGetKernel = get_kernel;
+    driver.cuEventQuery = query_event;
+    driver.cuStreamWriteValue32_v2 = write_later;
+    events_are = CUDA_SUCCESS;
+    context_hold_load(&server->devices.device[0]);
+    context_hold_allow(server, true);
+    scene->fixture->session->limits.class = CLASS_CRITICAL;
+    fake_trace();
+    return 0;
+}
+
+#define CRITICAL_CASE(name) cmocka_unit_test_setup_teardown(name, setup_critical, teardown)
+
+static const char *fence(struct scene *scene, uint32_t seq)
+{
+    const struct wire_fnFence in = {.seq = seq};
+
+    assert_int_equal(serve_fnFence(scene->fixture->session, &in, scene->stream[0]), CUDA_SUCCESS);
+    return fake_trace();
+}
+
+static unsigned launches_in(const char *trace)
+{
+    unsigned count = 0;
+
+    while ((trace = strstr(trace, "launch s3 f9 "))) {
+        count++;
+        trace++;
+    }
+    return count;
+}
+
+/* In a stream of the server's own: no stream of the client waits for one of its events. */
+static void it_begins_behind_the_fence(void **state)
+{
+    const char *trace = fence(*state, 1), *begin = "stream s3 0; event e1; event e2; record e1 s1; "
+                                                   "wait s3 e1; launch s3 f9 0 0; ";
+
+    assert_memory_equal(trace, begin, strlen(begin));
+    assert_int_equal(launches_in(trace), 17);
+    assert_non_null(strstr(trace, "launch s3 f9 0 0; record e2 s3; "));
+    assert_null(strstr(trace, "wait s1"));
+    assert_null(strstr(trace, "wait s2"));
+}
+
+static void it_needs_a_critical_client(void **state)
+{
+    struct scene *scene = *state;
+
+    scene->fixture->session->limits.class = CLASS_NORMAL;
+    assert_string_equal(fence(scene, 1), "");
+}
+
+static void it_needs_work_in_a_batch_lane(void **state)
+{
+    struct scene *scene = *state;
+
+    context_hold_allow(&scene->fixture->server, false);
+    assert_string_equal(fence(scene, 1), "");
+    context_hold_allow(&scene->fixture->server, true);
+    assert_int_equal(launches_in(fence(scene, 2)), 17);
+}
+
+static void it_needs_a_request_that_is_not_done(void **state)
+{
+    struct scene *scene = *state;
+
+    atomic_store(scene->stream[0]->fence, 1);
+    assert_string_equal(fence(scene, 1), "");
+}
+
+static void two_are_pending_at_most(void **state)
+{
+    struct scene *scene = *state;
+
+    events_are = CUDA_ERROR_NOT_READY;
+    assert_int_equal(launches_in(fence(scene, 1)), 17);
+    assert_int_equal(launches_in(fence(scene, 2)), 17);
+    assert_string_equal(fence(scene, 3), "");
+    events_are = CUDA_SUCCESS;
+    assert_int_equal(launches_in(fence(scene, 4)), 17);
+}
+
+/* The client notices nothing. */
+static void none_begins_after_a_refusal(void **state)
+{
+    struct scene *scene = *state;
+
+    fake.refusal = CUDA_ERROR_OUT_OF_MEMORY;
+    fence(scene, 1);
+    assert_string_equal(fence(scene, 2), "");
+}
+
+static void a_device_without_the_kernel_has_none(void **state)
+{
+    struct scene *scene = *state;
+
+    context_hold_unload(&scene->fixture->server.devices.device[0]);
+    assert_string_equal(fence(scene, 1), "");
+}
+
+static unsigned taken(struct hold_budget *budget, uint64_t from, uint64_t until, uint64_t step)
+{
+    unsigned count = 0;
+
+    for (uint64_t now = from; now < until; now += step)
+        count += hold_budget_take(budget, now);
+    return count;
+}
+
+/* A client that waits for a kernel of 20 us all the time. */
+static void a_closed_loop_gets_one_in_a_period(void **state)
+{
+    struct hold_budget budget = {0};
+
+    (void)state;
+    assert_int_equal(taken(&budget, 5, 5 + 1000 * HOLD_PERIOD_NS, 20 * NS_PER_US),
+                     1000 + HOLD_BURST - 1);
+}
+
+static void a_rest_gives_no_more_than_a_burst(void **state)
+{
+    struct hold_budget budget = {0};
+
+    (void)state;
+    assert_int_equal(taken(&budget, 0, 1000, 1), HOLD_BURST);
+    assert_int_equal(taken(&budget, NS_PER_SEC, NS_PER_SEC + 1000, 1), HOLD_BURST);
+}
+
+static void requests_that_are_rare_all_get_one(void **state)
+{
+    struct hold_budget budget = {0};
+
+    (void)state;
+    assert_int_equal(taken(&budget, 7, 7 + 100 * HOLD_PERIOD_NS, HOLD_PERIOD_NS), 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CRITICAL_CASE(it_begins_behind_the_fence),
+        CRITICAL_CASE(it_needs_a_critical_client),
+        CRITICAL_CASE(it_needs_work_in_a_batch_lane),
+        CRITICAL_CASE(it_needs_a_request_that_is_not_done),
+        CRITICAL_CASE(two_are_pending_at_most),
+        CRITICAL_CASE(none_begins_after_a_refusal),
+        CRITICAL_CASE(a_device_without_the_kernel_has_none),
+        cmocka_unit_test(a_closed_loop_gets_one_in_a_period),
+        cmocka_unit_test(a_rest_gives_no_more_than_a_burst),
+        cmocka_unit_test(requests_that_are_rare_all_get_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
