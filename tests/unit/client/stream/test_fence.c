@@ -105,15 +105,34 @@ static void check_wait(enum fence_wait_mode mode, uint64_t stream)
 
 static void test_wait_ends_when_the_number_arrives(void **state)
 {
-    struct wire_fnWake in;
-
     check_wait(FENCE_SPIN, 0);
     check_wait(FENCE_SLEEP, 0);
     fixture_expect_nothing();
+}
+
+/* The number arrives once the client has asked. */
+static void *arrive_when_asked(void *word)
+{
+    const struct ring_message *message;
+    struct wire_fnWake in;
+
+    while (fixture_next(&message) != WIRE_fnWake)
+        usleep(1000);
+    assert_true(decode_fnWake(message, message->size, &in));
+    fixture.fences[*(uint32_t *)word] = in.seq;
+    return NULL;
+}
+
+static void test_long_wait_asks_to_be_woken(void **state)
+{
     const struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
-    check_wait(FENCE_SLEEP, stream->handle);
-    fixture_expect(fnWake, &in);
-    assert_int_equal(in.hStream, stream->handle);
+    uint32_t word = fence_word_take(0, 1, 1);
+    const struct fence fence = {word, fence_issue(word)};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, arrive_when_asked, &word), 0);
+    assert_int_equal(fence_wait(fence, stream->handle, FENCE_SLEEP), CUDA_SUCCESS);
+    pthread_join(thread, NULL);
 }
 
 static void *arrive_next(void *word)
@@ -171,6 +190,7 @@ int main(void)
         FIXTURE_CASE(test_device_is_idle_when_all_its_words_are),
         FIXTURE_CASE(test_context_waits_for_streams_that_are_gone),
         FIXTURE_CASE(test_wait_ends_when_the_number_arrives),
+        FIXTURE_CASE(test_long_wait_asks_to_be_woken),
         FIXTURE_CASE(test_wait_ends_while_cpus_are_short),
         FIXTURE_CASE(test_stream_that_is_gone_is_not_named),
         FIXTURE_CASE(test_wait_ends_with_the_servers_error),
