@@ -131,7 +131,7 @@ static int take_option(struct choice *choice, int option, const char *value)
     }
 }
 
-static int run(const struct choice *choice)
+static int run_choice(const struct choice *choice)
 {
     struct paths daemon;
     int error = paths_find_daemon(&daemon);
@@ -165,5 +165,5 @@ int main(int argc, char **argv)
     }
     if (optind < argc || !choice.pid || !choice.run == !choice.action)
         return wrong_usage("name one action and --pid");
-    return run(&choice);
+    return run_choice(&choice);
 }

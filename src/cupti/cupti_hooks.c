@@ -229,7 +229,7 @@ static void append_outer(const struct profiler_call *call)
     cupti_buffer_deliver_due();
 }
 
-static void leave(const struct profiler_call *call)
+static void leave_call(const struct profiler_call *call)
 {
     uint32_t cbid = cbid_of(call);
 
@@ -467,5 +467,8 @@ void cupti_hooks_after_fork(void)
     memset(external, 0, sizeof(external));
 }
 
-const struct profiler_hooks cupti_hooks = {
-    .enter = enter, .leave = leave, .take = take, .mark = mark, .resource = cupti_resource_change};
+const struct profiler_hooks cupti_hooks = {.enter = enter,
+                                           .leave = leave_call,
+                                           .take = take,
+                                           .mark = mark,
+                                           .resource = cupti_resource_change};

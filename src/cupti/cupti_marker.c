@@ -123,7 +123,7 @@ static struct open_range *find_open(uint64_t number)
     return NULL;
 }
 
-static void start(const struct profiler_mark *mark)
+static void start_range(const struct profiler_mark *mark)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&open_lock);
     struct open_range *range = find_open(0);
@@ -196,7 +196,7 @@ void cupti_marker_append(const struct profiler_mark *mark)
     else if (mark->kind == PROFILER_POP)
         pop(mark);
     else if (mark->kind == PROFILER_START)
-        start(mark);
+        start_range(mark);
     else if (mark->kind == PROFILER_END)
         end(mark);
 }

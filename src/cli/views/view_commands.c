@@ -119,7 +119,7 @@ static int show_text(const struct snapshot *snapshot, const struct paths *paths,
     return 0;
 }
 
-static int show(int argc, char **argv, enum json_view view)
+static int show_view(int argc, char **argv, enum json_view view)
 {
     struct view_options options = {.json = false};
     char reason[COMMAND_REASON_MAX];
@@ -144,27 +144,27 @@ static int show(int argc, char **argv, enum json_view view)
 
 static int run_status(int argc, char **argv)
 {
-    return show(argc, argv, JSON_STATUS);
+    return show_view(argc, argv, JSON_STATUS);
 }
 
 static int run_clients(int argc, char **argv)
 {
-    return show(argc, argv, JSON_CLIENTS);
+    return show_view(argc, argv, JSON_CLIENTS);
 }
 
 static int run_servers(int argc, char **argv)
 {
-    return show(argc, argv, JSON_SERVERS);
+    return show_view(argc, argv, JSON_SERVERS);
 }
 
 static int run_devices(int argc, char **argv)
 {
-    return show(argc, argv, JSON_DEVICES);
+    return show_view(argc, argv, JSON_DEVICES);
 }
 
 static int run_limits(int argc, char **argv)
 {
-    return show(argc, argv, JSON_LIMITS);
+    return show_view(argc, argv, JSON_LIMITS);
 }
 
 const struct subcommand view_subcommands[] = {

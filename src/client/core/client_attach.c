@@ -266,7 +266,7 @@ static enum attach_outcome attach_from(unsigned *directory, struct client **ret_
     }
 }
 
-static void leave(struct client *made)
+static void leave_server(struct client *made)
 {
     munmap((void *)(uintptr_t)made->window_base, made->window_end - made->window_base);
     fd_close(&made->socket);
@@ -290,7 +290,7 @@ enum attach_outcome attach(struct client **ret_client, CUresult *ret_status, cha
            attach_from(&directory, ret_client, ret_status, why, why_size) == ATTACHED) {
         if ((*ret_client)->device_count > 0)
             return ATTACHED;
-        leave(*ret_client);
+        leave_server(*ret_client);
     }
     directory = 0;
     return attach_from(&directory, ret_client, ret_status, why, why_size);

@@ -62,7 +62,7 @@ static CUresult refuse(const struct symbol *symbol)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-static bool add(struct symbol *symbol)
+static bool add_symbol(struct symbol *symbol)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
@@ -76,7 +76,7 @@ static bool add(struct symbol *symbol)
 
 CUresult symbol_enter(struct symbol *symbol)
 {
-    if (!add(symbol))
+    if (!add_symbol(symbol))
         return refuse(symbol);
     variable_add(&symbol->variable);
     return CUDA_SUCCESS;
@@ -96,7 +96,7 @@ static bool is_for_copy(enum symbol_use use)
 }
 
 /* The runtime may keep what it is told, so that has to mean this variable alone. */
-static bool show(struct symbol *symbol)
+static bool show_symbol(struct symbol *symbol)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
 
@@ -115,7 +115,7 @@ CUresult symbol_give(struct symbol *symbol, CUdeviceptr *ret_address)
         *ret_address = symbol->given;
         return CUDA_SUCCESS;
     }
-    if (!show(symbol))
+    if (!show_symbol(symbol))
         return refuse(symbol);
     *ret_address = symbol->variable.address;
     return CUDA_SUCCESS;

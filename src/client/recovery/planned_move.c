@@ -172,7 +172,7 @@ static enum move_obstacle find_leave_obstacle(void)
     return recovery.unheard == client->socket_inode ? OBSTACLE_VARIABLES : recovery_find_obstacle();
 }
 
-static void leave(void)
+static void leave_server(void)
 {
     struct recovery_snapshot snapshot = {.is_planned = true};
     enum move_obstacle obstacle = find_leave_obstacle();
@@ -193,7 +193,7 @@ static void try_to_leave(void)
     if (!call_close(CLOSE_BRIEFLY_NS))
         return;
     recovery_begin_move();
-    leave();
+    leave_server();
     recovery_end_move();
 }
 

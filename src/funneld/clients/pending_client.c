@@ -127,7 +127,7 @@ static void take_hello(struct pending_client *client, const struct hello *hello)
         admit_front_end(client);
 }
 
-static void dispatch(struct pending_client *client, const void *data, size_t size)
+static void dispatch_hello(struct pending_client *client, const void *data, size_t size)
 {
     uint64_t most = client->daemon->quotas.value[QUOTA_CONNECTIONS];
 
@@ -157,7 +157,7 @@ static void on_message(void *owner, const void *data, size_t size)
     struct pending_client *client = owner;
     uid_t before = journal_account(client->identity.owner);
 
-    dispatch(client, data, size);
+    dispatch_hello(client, data, size);
     journal_account(before);
 }
 
@@ -255,7 +255,7 @@ void pending_client_inherit(struct daemon *daemon, int fd, struct mps_namespace 
     struct pending_client *client = add_connection(daemon, fd, space);
 
     if (client && size)
-        dispatch(client, hello, size);
+        dispatch_hello(client, hello, size);
 }
 
 /* ---- namespaces ---- */

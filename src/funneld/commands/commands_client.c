@@ -44,7 +44,7 @@ static void on_status(struct status_query *query, void *context)
     console_done(console, COMMAND_OK);
 }
 
-static void show(const struct client_list *what)
+static void show_list(const struct client_list *what)
 {
     struct client_list *list = malloc(sizeof(*list));
 
@@ -67,7 +67,7 @@ static void print_pids(const struct client_list *list, const struct status_repor
 void run_get_client_list(struct console *console, const struct grammar_values *values)
 {
     if (command_server(console, values))
-        show(&(struct client_list){console, values->server, 0, print_pids});
+        show_list(&(struct client_list){console, values->server, 0, print_pids});
 }
 
 static void print_device_pids(const struct client_list *list, const struct status_report *report)
@@ -90,7 +90,7 @@ static void print_device_pids(const struct client_list *list, const struct statu
 void run_get_device_client_list(struct console *console, const struct grammar_values *values)
 {
     if (!grammar_given(values, GRAMMAR_SERVER) || command_server(console, values))
-        show(&(struct client_list){console, values->server, 0, print_device_pids});
+        show_list(&(struct client_list){console, values->server, 0, print_device_pids});
 }
 
 #define PS_FORMAT "%-10s%-10s%-15s%-26s%-15s%s"
@@ -143,7 +143,7 @@ static void print_ps(const struct client_list *list, const struct status_report 
 void run_ps(struct console *console, const struct grammar_values *values)
 {
     console_print(console, PS_FORMAT, "PID", "ID", "SERVER", "DEVICE", "NAMESPACE", "COMMAND");
-    show(&(struct client_list){console, 0, values->client, print_ps});
+    show_list(&(struct client_list){console, 0, values->client, print_ps});
 }
 
 /* ---- terminate_client ---- */

@@ -104,8 +104,8 @@ static void announce(struct console *console, const struct service *service,
 }
 
 /* Where the devices are known, the partition gets its place at once. */
-static void add(struct console *console, struct service *service,
-                const struct grammar_values *values)
+static void enter_partition(struct console *console, struct service *service,
+                            const struct grammar_values *values)
 {
     struct static_partitions *partitions = &service->partitions;
     struct static_partition *partition = static_partitions_define(
@@ -159,7 +159,7 @@ static void create_partition(struct partition_command *command, struct service *
             service->name, outside, outside == 1 ? "" : "s", outside == 1 ? "it" : "them");
         console_done(console, COMMAND_FAILED);
     } else {
-        add(console, service, values);
+        enter_partition(console, service, values);
     }
 }
 

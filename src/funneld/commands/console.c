@@ -152,7 +152,7 @@ static void run_line(struct console *console, const struct command_text *message
     commands_run(console, line);
 }
 
-static void dispatch(void *owner, const void *data, size_t size)
+static void dispatch_command(void *owner, const void *data, size_t size)
 {
     struct console *console = owner;
     const struct command_header *header = data;
@@ -176,7 +176,7 @@ static void on_message(void *owner, const void *data, size_t size)
 {
     uid_t before = journal_account(((struct console *)owner)->owner);
 
-    dispatch(owner, data, size);
+    dispatch_command(owner, data, size);
     journal_account(before);
 }
 

@@ -290,7 +290,7 @@ static void clean(union server_any *any)
         text_make_printable_array(any->failed.text, sizeof(any->failed.text));
 }
 
-static void dispatch(void *owner, const void *data, size_t size)
+static void dispatch_message(void *owner, const void *data, size_t size)
 {
     struct server_process *server = owner;
     union server_any message, *any = &message;
@@ -351,7 +351,7 @@ static void on_message(void *owner, const void *data, size_t size)
 {
     uid_t before = journal_account(((struct server_process *)owner)->owner);
 
-    dispatch(owner, data, size);
+    dispatch_message(owner, data, size);
     journal_account(before);
 }
 

@@ -18,7 +18,7 @@ static CUresult work(struct chunk_task *task)
     return task->error ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
-static void *run(void *context)
+static void *run_task(void *context)
 {
     struct chunk_task *task = context;
 
@@ -34,7 +34,7 @@ int chunk_task_begin(struct chunk_task *task, const struct chunk_order *order)
     task->order.watch = &task->watch;
     task->order.threads = THREADS;
     pthread_mutex_init(&task->watch.lock, NULL);
-    int error = pthread_create(&task->thread, NULL, run, task);
+    int error = pthread_create(&task->thread, NULL, run_task, task);
     if (error)
         pthread_mutex_destroy(&task->watch.lock);
     return -error;
@@ -42,7 +42,7 @@ int chunk_task_begin(struct chunk_task *task, const struct chunk_order *order)
 
 bool chunk_task_is_done(const struct chunk_task *task)
 {
-    /* Partner: run(). */
+    /* Partner: run_task(). */
     return atomic_load_explicit(&task->is_done, memory_order_acquire);
 }
 

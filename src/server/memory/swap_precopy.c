@@ -115,7 +115,7 @@ static int sync_file(void *context)
     return swap_file_sync(precopy->fd);
 }
 
-static int start(struct session *session, struct swap_precopy *precopy)
+static int start_thread(struct session *session, struct swap_precopy *precopy)
 {
     const struct chunk_order order = {
         .session = session, .out = true, .regions = precopy->regions, .count = precopy->count};
@@ -133,7 +133,7 @@ bool swap_precopy_begin(struct session *session, int fd)
     struct swap_precopy *precopy = make(fd);
     if (!precopy)
         return false;
-    if (precopy->fd < 0 || !lay_out(session, precopy) || start(session, precopy)) {
+    if (precopy->fd < 0 || !lay_out(session, precopy) || start_thread(session, precopy)) {
         destroy(precopy);
         return false;
     }

@@ -67,7 +67,7 @@ static bool lock_some(struct server *server)
     return true;
 }
 
-static void *run(void *context)
+static void *run_thread(void *context)
 {
     const struct timespec period = {.tv_nsec = PERIOD_NS};
     struct server *server = context;
@@ -83,7 +83,7 @@ static void *run(void *context)
 int swap_ahead_start(struct server *server)
 {
     pthread_t thread;
-    int error = pthread_create(&thread, NULL, run, server);
+    int error = pthread_create(&thread, NULL, run_thread, server);
 
     if (!error)
         pthread_detach(thread);

@@ -278,7 +278,7 @@ static bool is_ready(const struct session *session)
 }
 
 /* Only this worker counts, so no atomic addition is needed. Partner: look_at(). */
-static void add(_Atomic uint64_t *counter, uint64_t more)
+static void add_to(_Atomic uint64_t *counter, uint64_t more)
 {
     uint64_t so_far = atomic_load_explicit(counter, memory_order_relaxed);
 
@@ -303,7 +303,7 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
         if (leaves)
             leave_seat(worker, seat);
     }
-    add(&worker->turns, turns);
+    add_to(&worker->turns, turns);
     return turns > 0;
 }
 
@@ -337,9 +337,9 @@ static void run_rounds(struct pool_worker *worker, uint32_t *seated)
             sched_yield();
         seat_arrivals(worker, seated);
         uint64_t took = clock_ns() - began;
-        add(&worker->all_ns, took);
+        add_to(&worker->all_ns, took);
         if (busy)
-            add(&worker->busy_ns, took);
+            add_to(&worker->busy_ns, took);
         began += took;
     }
 }
