@@ -176,6 +176,15 @@ static CUresult enter_config(const CUlaunchConfig *config, CUfunction func,
     return result == CUDA_SUCCESS ? stream_enter(config->hStream, ret_stream) : result;
 }
 
+/* The fields of both questions about clusters. */
+#define CLUSTER_QUESTION(config, function, stream)                                        \
+    .f = (function)->handle, .hStream = (stream)->handle, .gridDimX = (config)->gridDimX, \
+    .gridDimY = (config)->gridDimY, .gridDimZ = (config)->gridDimZ,                       \
+    .blockDimX = (config)->blockDimX, .blockDimY = (config)->blockDimY,                   \
+    .blockDimZ = (config)->blockDimZ, .sharedMemBytes = (config)->sharedMemBytes,         \
+    .attributes = (config)->attrs,                                                        \
+    .attributes_size = (config)->numAttrs * (uint32_t)sizeof(CUlaunchAttribute)
+
 CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
                                              const CUlaunchConfig *config)
 {
@@ -186,22 +195,9 @@ CUresult client_cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func,
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = wire_cuOccupancyMaxActiveClusters(
-        &client->channel,
-        &(struct wire_cuOccupancyMaxActiveClusters){
-            .f = function->handle,
-            .hStream = stream->handle,
-            .gridDimX = config->gridDimX,
-            .gridDimY = config->gridDimY,
-            .gridDimZ = config->gridDimZ,
-            .blockDimX = config->blockDimX,
-            .blockDimY = config->blockDimY,
-            .blockDimZ = config->blockDimZ,
-            .sharedMemBytes = config->sharedMemBytes,
-            .attributes = config->attrs,
-            .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
-        },
-        &out);
+    const struct wire_cuOccupancyMaxActiveClusters in = {
+        CLUSTER_QUESTION(config, function, stream)};
+    result = wire_cuOccupancyMaxActiveClusters(&client->channel, &in, &out);
     if (result == CUDA_SUCCESS)
         *numClusters = out.numClusters;
     return result;
@@ -217,22 +213,9 @@ CUresult client_cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction 
 
     if (result != CUDA_SUCCESS)
         return result;
-    result = wire_cuOccupancyMaxPotentialClusterSize(
-        &client->channel,
-        &(struct wire_cuOccupancyMaxPotentialClusterSize){
-            .f = function->handle,
-            .hStream = stream->handle,
-            .gridDimX = config->gridDimX,
-            .gridDimY = config->gridDimY,
-            .gridDimZ = config->gridDimZ,
-            .blockDimX = config->blockDimX,
-            .blockDimY = config->blockDimY,
-            .blockDimZ = config->blockDimZ,
-            .sharedMemBytes = config->sharedMemBytes,
-            .attributes = config->attrs,
-            .attributes_size = config->numAttrs * (uint32_t)sizeof(CUlaunchAttribute),
-        },
-        &out);
+    const struct wire_cuOccupancyMaxPotentialClusterSize in = {
+        CLUSTER_QUESTION(config, function, stream)};
+    result = wire_cuOccupancyMaxPotentialClusterSize(&client->channel, &in, &out);
     if (result == CUDA_SUCCESS)
         *clusterSize = out.clusterSize;
     return result;
