@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels.ptx.h"
 #include "quiet.ptx.h"
@@ -179,4 +180,18 @@ bool bytes_are(const uint8_t *bytes, size_t size, uint8_t value)
         if (bytes[i] != value)
             return false;
     return true;
+}
+
+uint32_t *make_managed_words(size_t count)
+{
+    CUdeviceptr address;
+
+    MUST(cuMemAllocManaged(&address, count * 4, CU_MEM_ATTACH_GLOBAL));
+    memset((void *)(uintptr_t)address, 0, count * 4);
+    return (uint32_t *)(uintptr_t)address;
+}
+
+void free_managed_words(uint32_t *words)
+{
+    MUST(cuMemFree_v2((CUdeviceptr)(uintptr_t)words));
 }

@@ -48,6 +48,10 @@ uint32_t word_at(CUdeviceptr word);
 /* Has a kernel of load_kernels() write the words, and waits for it. */
 void fill_words(CUmodule module, CUdeviceptr words, uint32_t value, uint32_t count);
 
+/* Managed words that are zero. */
+uint32_t *make_managed_words(size_t count);
+void free_managed_words(uint32_t *words);
+
 /* Where the device sees page-locked memory. */
 CUdeviceptr seen_by_device(void *p);
 bool bytes_are(const uint8_t *bytes, size_t size, uint8_t value);

@@ -21,20 +21,6 @@ static CUfunction add_often, await_host;
 static CUcontext context;
 static uint32_t *flag; /* page-locked */
 
-static uint32_t *make_managed(size_t count)
-{
-    CUdeviceptr address;
-
-    MUST(cuMemAllocManaged(&address, count * 4, CU_MEM_ATTACH_GLOBAL));
-    memset((void *)(uintptr_t)address, 0, count * 4);
-    return (uint32_t *)(uintptr_t)address;
-}
-
-static void free_managed(uint32_t *words)
-{
-    MUST(cuMemFree_v2((CUdeviceptr)(uintptr_t)words));
-}
-
 static CUstream make_stream(void)
 {
     CUstream stream;
@@ -106,13 +92,13 @@ static void in_turns_side_by_side(void)
     void *rounds;
 
     for (uint32_t i = 0; i < THREADS; i++)
-        arrays[i] = make_managed(WORDS);
+        arrays[i] = make_managed_words(WORDS);
     for (uint32_t i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, take_turns, arrays[i]);
     for (uint32_t i = 0; i < THREADS; i++) {
         pthread_join(threads[i], &rounds);
         IS_TRUE((uintptr_t)rounds == ROUNDS);
-        free_managed(arrays[i]);
+        free_managed_words(arrays[i]);
     }
 }
 
@@ -140,10 +126,10 @@ static void alarm_every(long us)
 /* A handler may run at any place inside the library. */
 static void handlers_use_managed_memory(void)
 {
-    uint32_t *words = make_managed(WORDS * 100), total = 0;
+    uint32_t *words = make_managed_words(WORDS * 100), total = 0;
     uint32_t round = 0;
 
-    signaled = make_managed(SIGNALED);
+    signaled = make_managed_words(SIGNALED);
     signals = 0;
     signal(SIGALRM, on_alarm);
     alarm_every(200);
@@ -151,15 +137,15 @@ static void handlers_use_managed_memory(void)
         launch_add(NULL, words);
         MUST(cuCtxSynchronize());
         words[round % 100 * WORDS + 40] += 1;
-        free_managed(make_managed(WORDS));
+        free_managed_words(make_managed_words(WORDS));
     }
     alarm_every(0);
     for (uint32_t i = 0; i < SIGNALED; i++)
         total += signaled[i];
     IS_TRUE(total == (uint32_t)signals);
     IS_TRUE(words[0] == 2 * round);
-    free_managed(words);
-    free_managed(signaled);
+    free_managed_words(words);
+    free_managed_words(signaled);
 }
 
 /* ---- a stack in managed memory ---- */
@@ -184,7 +170,7 @@ static void *launch_from_managed_stack(void *array)
 /* Such a thread is served, or is told that it is not: it does not hang. */
 static void a_stack_is_managed(void)
 {
-    uint32_t *words = make_managed(WORDS), *stack = make_managed(STACK_WORDS);
+    uint32_t *words = make_managed_words(WORDS), *stack = make_managed_words(STACK_WORDS);
     pthread_attr_t attributes;
     pthread_t thread;
     void *result;
@@ -201,8 +187,8 @@ static void a_stack_is_managed(void)
     launch_add(NULL, words);
     MUST(cuCtxSynchronize());
     IS_TRUE(words[0] == (result ? 4 : 4 + 2 * ROUNDS));
-    free_managed(words);
-    free_managed(stack);
+    free_managed_words(words);
+    free_managed_words(stack);
 }
 
 /* ---- beside a kernel that waits for the host ---- */
@@ -217,7 +203,7 @@ static void *wait_for_stream(void *stream)
 /* The host and kernels have used the array in turns before the other thread begins to wait. */
 static void another_thread_waits(void)
 {
-    uint32_t *words = make_managed(WORDS), *given = make_managed(WORDS);
+    uint32_t *words = make_managed_words(WORDS), *given = make_managed_words(WORDS);
     CUstream busy = make_stream(), stream = make_stream();
     pthread_t thread;
 
@@ -238,8 +224,8 @@ static void another_thread_waits(void)
     let_it_end();
     pthread_join(thread, NULL);
     IS_TRUE(words[0] == 5 && given[0] == 1);
-    free_managed(words);
-    free_managed(given);
+    free_managed_words(words);
+    free_managed_words(given);
     MUST(cuStreamDestroy_v2(busy));
     MUST(cuStreamDestroy_v2(stream));
 }
@@ -255,7 +241,7 @@ static void *end_it_soon(void *unused)
 /* Another stream works on the array before it has come down. */
 static void a_prefetch_comes_late(void)
 {
-    uint32_t *words = make_managed(WORDS), *given = make_managed(WORDS);
+    uint32_t *words = make_managed_words(WORDS), *given = make_managed_words(WORDS);
     CUstream busy = make_stream(), stream = make_stream();
     pthread_t thread;
 
@@ -270,8 +256,8 @@ static void a_prefetch_comes_late(void)
     pthread_join(thread, NULL);
     MUST(cuCtxSynchronize());
     IS_TRUE(words[0] == 5 && words[1] == 4 && given[0] == 1);
-    free_managed(words);
-    free_managed(given);
+    free_managed_words(words);
+    free_managed_words(given);
     MUST(cuStreamDestroy_v2(busy));
     MUST(cuStreamDestroy_v2(stream));
 }

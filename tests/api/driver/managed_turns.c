@@ -26,20 +26,6 @@
 static CUfunction add_often, await_host;
 static uint32_t *flag; /* page-locked */
 
-static uint32_t *make_managed(size_t count)
-{
-    CUdeviceptr address;
-
-    MUST(cuMemAllocManaged(&address, count * 4, CU_MEM_ATTACH_GLOBAL));
-    memset((void *)(uintptr_t)address, 0, count * 4);
-    return (uint32_t *)(uintptr_t)address;
-}
-
-static void free_managed(uint32_t *words)
-{
-    MUST(cuMemFree_v2((CUdeviceptr)(uintptr_t)words));
-}
-
 static void launch_add(CUstream stream, uint32_t *words)
 {
     uint32_t count = WORDS, turns = TURNS;
@@ -89,7 +75,7 @@ static uint32_t sum(const uint32_t *words)
 
 static void add_together(const CUstream *streams, uint32_t count)
 {
-    uint32_t *large = make_managed(20000), *words = large + 10000, expected = 0;
+    uint32_t *large = make_managed_words(20000), *words = large + 10000, expected = 0;
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
         for (uint32_t i = 0; i < count; i++)
@@ -100,7 +86,7 @@ static void add_together(const CUstream *streams, uint32_t count)
     }
     MUST(cuCtxSynchronize());
     IS_TRUE(sum(words) == expected);
-    free_managed(large);
+    free_managed_words(large);
 }
 
 static void on_the_default_stream(void)
@@ -141,7 +127,7 @@ static bool becomes(const uint32_t *words, uint32_t expected)
 /* The stream is gone when the host touches the memory, and its kernel may not have ended. */
 static void on_streams_that_end(void)
 {
-    uint32_t *words = make_managed(WORDS);
+    uint32_t *words = make_managed_words(WORDS);
     CUstream stream;
 
     for (uint32_t round = 1; round <= ROUNDS; round++) {
@@ -151,12 +137,12 @@ static void on_streams_that_end(void)
         add_on_host(words);
     }
     IS_TRUE(becomes(words, ROUNDS * (64 + 4) * TURNS));
-    free_managed(words);
+    free_managed_words(words);
 }
 
 static void in_a_graph(void)
 {
-    uint32_t *words = make_managed(WORDS);
+    uint32_t *words = make_managed_words(WORDS);
     CUgraphExec exec;
     CUstream stream;
     CUgraph graph;
@@ -176,13 +162,13 @@ static void in_a_graph(void)
     MUST(cuGraphExecDestroy(exec));
     MUST(cuGraphDestroy(graph));
     MUST(cuStreamDestroy_v2(stream));
-    free_managed(words);
+    free_managed_words(words);
 }
 
 /* A stream that does not wait for the kernel has nothing to bring yet. */
 static void beside_a_prefetch(void)
 {
-    uint32_t *words = make_managed(WORDS);
+    uint32_t *words = make_managed_words(WORDS);
     CUstream streams[2];
 
     for (uint32_t i = 0; i < 2; i++)
@@ -196,14 +182,14 @@ static void beside_a_prefetch(void)
     IS_TRUE(words[0] == 1 && words[1] == 1);
     for (uint32_t i = 0; i < 2; i++)
         MUST(cuStreamDestroy_v2(streams[i]));
-    free_managed(words);
+    free_managed_words(words);
 }
 
 /* ---- side by side ---- */
 
 static void other_memory_is_the_hosts(void)
 {
-    uint32_t *given = make_managed(WORDS), *other = make_managed(20000);
+    uint32_t *given = make_managed_words(WORDS), *other = make_managed_words(20000);
     double began;
 
     launch_add(NULL, other);
@@ -216,14 +202,14 @@ static void other_memory_is_the_hosts(void)
     IS_TRUE(seconds() - began < SOON_S);
     MUST(cuCtxSynchronize());
     IS_TRUE(given[0] == 1 && other[0] == 4 * TURNS && other[19999] == 19999);
-    free_managed(given);
-    free_managed(other);
+    free_managed_words(given);
+    free_managed_words(other);
 }
 
 /* What goes up just before the kernel is there again when the host fetches it beside the kernel. */
 static void what_goes_up_comes_down(void)
 {
-    uint32_t *given = make_managed(WORDS), *other = make_managed(LARGE), wrong = 0;
+    uint32_t *given = make_managed_words(WORDS), *other = make_managed_words(LARGE), wrong = 0;
 
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         for (uint32_t i = 0; i < LARGE; i += 1024)
@@ -233,14 +219,14 @@ static void what_goes_up_comes_down(void)
         MUST(cuCtxSynchronize());
     }
     IS_TRUE(wrong == 0);
-    free_managed(given);
-    free_managed(other);
+    free_managed_words(given);
+    free_managed_words(other);
 }
 
 /* An event tells that the kernel which was given the memory has ended; the next one has not. */
 static void memory_of_an_earlier_launch_is_the_hosts(void)
 {
-    uint32_t *given = make_managed(WORDS), *earlier = make_managed(WORDS);
+    uint32_t *given = make_managed_words(WORDS), *earlier = make_managed_words(WORDS);
     CUevent event;
     double began;
 
@@ -256,8 +242,8 @@ static void memory_of_an_earlier_launch_is_the_hosts(void)
     MUST(cuCtxSynchronize());
     IS_TRUE(sum(earlier) == (64 + 4) * TURNS && given[0] == 1);
     MUST(cuEventDestroy_v2(event));
-    free_managed(given);
-    free_managed(earlier);
+    free_managed_words(given);
+    free_managed_words(earlier);
 }
 
 static void *touch(void *word)
@@ -269,7 +255,7 @@ static void *touch(void *word)
 /* Threads that touch what the kernel has may sleep; another one goes on. */
 static void threads_do_not_wait_for_each_other(void)
 {
-    uint32_t *given = make_managed(5000), *other = make_managed(20000);
+    uint32_t *given = make_managed_words(5000), *other = make_managed_words(20000);
     pthread_t threads[3];
     double began = seconds();
 
@@ -285,8 +271,8 @@ static void threads_do_not_wait_for_each_other(void)
     IS_TRUE(seconds() - began < SOON_S);
     MUST(cuCtxSynchronize());
     IS_TRUE(given[0] == 11 && given[2000] == 10 && given[4000] == 10 && other[19999] == 19999);
-    free_managed(given);
-    free_managed(other);
+    free_managed_words(given);
+    free_managed_words(other);
 }
 
 /* ---- a kernel that does not end before the host has touched its memory ---- */
@@ -294,7 +280,7 @@ static void threads_do_not_wait_for_each_other(void)
 /* Several pieces of it: only the first one takes long. */
 static void the_host_goes_on_at_last(void)
 {
-    uint32_t *given = make_managed(200000);
+    uint32_t *given = make_managed_words(200000);
     double began = seconds();
 
     launch_await(NULL, given);
@@ -303,7 +289,7 @@ static void the_host_goes_on_at_last(void)
     let_it_end();
     IS_TRUE(seconds() - began < 2 * SOON_S);
     MUST(cuCtxSynchronize());
-    free_managed(given);
+    free_managed_words(given);
 }
 
 static void run_what_ends_by_itself(void)
