@@ -308,11 +308,14 @@ static CUresult check_held(uint64_t unused, unsigned also_unused)
     return result;
 }
 
-/* A word in that MiB. */
+/* A word in that MiB. The server has made the change then: a memset alone may wait in the ring
+ * while the program is suspended. */
 static CUresult change_held(uint64_t mebibyte, unsigned value)
 {
+    CUresult result = cuMemsetD32_v2(held.device + (mebibyte << 20), value, 1);
+
     held.shadow[mebibyte << 18] = value;
-    return cuMemsetD32_v2(held.device + (mebibyte << 20), value, 1);
+    return result ? result : cuCtxSynchronize();
 }
 
 /* An array, and memory of cuMemCreate that another process may have, of so many MiB. */
