@@ -161,9 +161,9 @@ class Links(unittest.TestCase):
 
 class Release(unittest.TestCase):
     def test_one_version(self):
-        """The build, the packages and CHANGELOG.md name the same release."""
+        """The build, the packages and CHANGELOG.md name the same last release."""
         found = {name: re.search(pattern, (ROOT / name).read_text(), re.M).group(1) for name, pattern in (
-            ("meson.build", r"^  version: '(.*?)'"), ("CHANGELOG.md", r"^## (\S+)"),
+            ("meson.build", r"^  version: '(.*?)'"), ("CHANGELOG.md", r"^## (\d\S*)"),
             ("packaging/debian/changelog", r"^funnel \((.*?)\)"),
             ("packaging/rpm/funnel.spec", r"^Version: +(\S+)"))}
         self.assertEqual(len(set(found.values())), 1, found)
