@@ -102,7 +102,7 @@ static void change(CUdeviceptr memory, const char *whose)
     MUST(cuCtxSynchronize());
 }
 
-/* The program moves to their lane, with its own memory. A name that nobody knows moves nobody. */
+/* The program moves to their lane, with its own memory. An unknown name moves no program. */
 static void open_names(struct names *names)
 {
     CUdeviceptr own, opened, again;
@@ -117,7 +117,7 @@ static void open_names(struct names *names)
     MUST(cuEventSynchronize(event));
     is_true(cuIpcOpenMemHandle_v2(&opened, wrong, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ==
                 CUDA_ERROR_INVALID_VALUE,
-            "CUDA_ERROR_INVALID_VALUE for a name that nobody knows");
+            "CUDA_ERROR_INVALID_VALUE for an unknown name");
     MUST(cuIpcOpenMemHandle_v2(&opened, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     MUST(cuIpcOpenMemHandle_v2(&again, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     is_true(opened == again, "one address for a name");

@@ -47,7 +47,7 @@ bool usage_is_shared(const struct usage_mark *since, const struct server_usage *
            100 * used.shared_ns >= SHARED_PERCENT_MIN * used.busy_ns;
 }
 
-/* One client alone shares with nobody, so these are two. */
+/* One client alone shares with no other, so these are two. */
 bool early_report_is_due(const struct server *server)
 {
     bool any_long = false, any_shared = false;

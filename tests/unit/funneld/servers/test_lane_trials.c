@@ -212,7 +212,7 @@ static void test_two_signs(void **state)
     assert_int_equal(order.moves, 1);
 }
 
-/* A wait that ends moves nobody, and starts a lane once a minute at most. */
+/* A wait that ends moves no program, and starts a lane once a minute at most. */
 static void test_single_signs(void **state)
 {
     learn_kernels();
