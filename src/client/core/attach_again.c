@@ -72,10 +72,13 @@ static int move_socket(const struct attempt *attempt)
 
 static bool move_in(struct attempt *attempt)
 {
-    return move_gpu_region(attempt) == 0 && move_socket(attempt) == 0 &&
-           channel_reopen(&client->channel, attempt->fds[ATTACH_FD_CONTROL],
-                          attempt->offer.region_size, attempt->offer.ring_bytes) == 0 &&
-           attempt_answer(attempt, ATTACH_OK);
+    bool is_mapped = move_gpu_region(attempt) == 0 && move_socket(attempt) == 0 &&
+                     channel_reopen(&client->channel, attempt->fds[ATTACH_FD_CONTROL],
+                                    attempt->offer.region_size, attempt->offer.ring_bytes) == 0;
+
+    /* A server that has ended since its offer is lost as one that ended before. */
+    attempt->lost = is_mapped && !attempt_answer(attempt, ATTACH_OK);
+    return is_mapped && !attempt->lost;
 }
 
 static bool attach_again_once(struct attempt *attempt)
@@ -95,7 +98,8 @@ static bool attach_again_once(struct attempt *attempt)
             "the server has other devices, or another place for the client's memory");
     if (outcome == ATTACHED && !move_in(attempt))
         outcome = attempt_refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                                 "the server's shared memory could not be mapped");
+                                 attempt->lost ? "the server ended during the attach"
+                                               : "the server's shared memory could not be mapped");
     attempt_close_descriptors(attempt);
     fd_close(&attempt->socket);
     return outcome == ATTACHED;
