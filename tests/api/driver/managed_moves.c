@@ -334,6 +334,7 @@ static void few_pages_take_turns(void)
 static void a_new_stream_finds_it(void)
 {
     CUdeviceptr few = make_managed(1000, CU_MEM_ATTACH_GLOBAL), plain = make_words(1000, 0);
+    CUdeviceptr busy = make_words(1, 0);
     uint32_t n = 1000;
     void *parameters[] = {&plain, &few, &n};
     CUstream stream;
@@ -341,7 +342,7 @@ static void a_new_stream_finds_it(void)
     for (uint32_t round = 1; round < 8; round++) {
         for (uint32_t i = 0; i < 1000; i++)
             words_of(few)[i] = round;
-        launch("slow_add", NULL, plain, 0, 1, SLOW);
+        launch("slow_add", NULL, busy, 0, 1, SLOW);
         MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
         MUST(cuLaunchKernel(get_kernel(kernels, "copy"), 1, 1, 1, 64, 1, 1, 0, stream, parameters,
                             NULL));
@@ -352,6 +353,7 @@ static void a_new_stream_finds_it(void)
     }
     MUST(cuMemFree_v2(few));
     MUST(cuMemFree_v2(plain));
+    MUST(cuMemFree_v2(busy));
 }
 
 /* A synchronous copy has read the memory when it returns, although both sides are the device's. */
