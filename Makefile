@@ -67,7 +67,7 @@ build-asan/build.ninja build-tsan/build.ninja:
 	@tests/sanitized_build.sh $(if $(findstring tsan,$@),thread,address) $(@D)
 
 asan tsan: %: build-%/build.ninja
-	@tests/meson_test.py build-$@ $(if $(BUILD_ONLY),--wrapper true) --num-processes $$((2 * $$(nproc) + 1)) \
+	@tests/meson_test.py build-$@ $(if $(BUILD_ONLY),--wrapper true) --num-processes $$(($$(nproc) + 1)) \
 		--suite unit --suite control $(if $(filter asan,$@),--suite hostile) --no-suite whole
 
 format:
