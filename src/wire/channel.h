@@ -180,9 +180,6 @@ static inline bool channel_has_output(const struct channel *channel)
            atomic_load_explicit(&channel->output_seen, memory_order_relaxed);
 }
 
-/* While CPUs are short, but each client has one. */
-#define CHANNEL_SPIN_NS 10000u
-
 /* The server's hints for each client about all of its clients. A hint: the reader may be late. */
 struct channel_load {
     uint32_t copiers; /* how many are copying much, this one perhaps among them */

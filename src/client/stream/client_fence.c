@@ -32,24 +32,12 @@
  * own waiting never sleeps unless it is asked to. */
 #define SPIN_NS (100 * UINT64_C(1000000))
 
-/* While CPUs are short, but each client has one, a thread that waits seldom yields for so long: it
- * has done something else for more than SELDOM times as long as its waits take. When it sleeps, its
- * CPU becomes idle, and threads that are queued for other CPUs do not move there at once. */
-#define SHORT_YIELDING_NS UINT64_C(1000000)
-#define SELDOM 2u
-
-#define TIMES_KNOWN 4u
-
-struct last_times {
-    _Atomic uint32_t ns[TIMES_KNOWN]; /* 0 = none yet */
-    _Atomic uint32_t count;
-};
+#define SLEEPS_KNOWN 4u
 
 struct fence_word {
-    _Atomic uint32_t issued;     /* atomic; written under the channel lock */
-    struct last_times slept;     /* of waits that have slept */
-    struct last_times waited;    /* while CPUs were short: of waits that a spin has not ended */
-    _Atomic uint64_t wait_ended; /* clock_ns() at the end of the last wait then; 0 = none */
+    _Atomic uint32_t issued;              /* atomic; written under the channel lock */
+    _Atomic uint32_t slept[SLEEPS_KNOWN]; /* ns that the last waits have slept; 0 = none yet */
+    _Atomic uint32_t sleeps;
     int device;
     uint64_t context, primary; /* ids */
     bool used;
@@ -218,26 +206,26 @@ static CUresult sleep_in_turns(struct fence fence, uint64_t stream, struct timed
     }
 }
 
-/* So that long ones among them make no other one late. Hints of all threads that wait for the word:
- * relaxed. */
-static uint32_t shortest_of(const struct last_times *last)
+/* The shortest of the last waits, so that long ones among them make no other one late. Hints of
+ * all threads that wait for the word: relaxed. */
+static uint32_t expected_sleep(const struct fence_word *word)
 {
     uint32_t shortest = UINT32_MAX;
 
-    for (unsigned i = 0; i < TIMES_KNOWN; i++) {
-        uint32_t ns = atomic_load_explicit(&last->ns[i], memory_order_relaxed);
-        if (ns < shortest)
-            shortest = ns;
+    for (unsigned i = 0; i < SLEEPS_KNOWN; i++) {
+        uint32_t slept = atomic_load_explicit(&word->slept[i], memory_order_relaxed);
+        if (slept < shortest)
+            shortest = slept;
     }
     return shortest;
 }
 
-/* Partner: shortest_of(). */
-static void note_time(struct last_times *last, uint64_t ns)
+/* Partner: expected_sleep(). */
+static void note_sleep(struct fence_word *word, uint64_t ns)
 {
-    uint32_t place = atomic_fetch_add_explicit(&last->count, 1, memory_order_relaxed);
+    uint32_t place = atomic_fetch_add_explicit(&word->sleeps, 1, memory_order_relaxed);
 
-    atomic_store_explicit(&last->ns[place % TIMES_KNOWN],
+    atomic_store_explicit(&word->slept[place % SLEEPS_KNOWN],
                           ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX, memory_order_relaxed);
 }
 
@@ -246,17 +234,17 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
     struct fence_word *word = &fences.words[fence.word];
     uint64_t began = clock_ns();
     struct timed_poll poll = timed_poll_begin((struct timed_poll_scarcity){
-        channel_load(&client->channel).spin_ns != 0, shortest_of(&word->slept)});
+        channel_load(&client->channel).spin_ns != 0, expected_sleep(word)});
 
     CUresult result = sleep_in_turns(fence, stream, &poll);
     timed_poll_end(&poll);
-    note_time(&word->slept, clock_ns() - began);
+    note_sleep(word, clock_ns() - began);
     return result;
 }
 
-static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode,
-                           struct spin spin)
+static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
+    struct spin spin = channel_spin_begin(&client->channel, SPIN_NS);
     uint64_t asked = 0;
 
     do {
@@ -269,40 +257,10 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_
     return sleep_until(fence, stream);
 }
 
-/* A hint: relaxed. Partner: wait_while_cpus_are_short(). */
-static bool waits_seldom(const struct fence_word *word, uint64_t now)
-{
-    uint64_t ended = atomic_load_explicit(&word->wait_ended, memory_order_relaxed);
-
-    return ended && now - ended > SELDOM * (uint64_t)shortest_of(&word->waited);
-}
-
-static __attribute__((noinline)) CUresult wait_while_cpus_are_short(struct fence fence,
-                                                                    uint64_t stream,
-                                                                    enum fence_wait_mode mode,
-                                                                    struct spin spin)
-{
-    struct fence_word *word = &fences.words[fence.word];
-    uint64_t began = clock_ns();
-
-    if (channel_load(&client->channel).spin_ns >= CHANNEL_SPIN_NS && waits_seldom(word, began))
-        spin.yielding = SHORT_YIELDING_NS;
-    CUresult result = wait_until(fence, stream, mode, spin);
-    uint64_t ended = clock_ns();
-    if (ended - began > CHANNEL_SPIN_NS)
-        note_time(&word->waited, ended - began);
-    atomic_store_explicit(&word->wait_ended, ended, memory_order_relaxed);
-    return result;
-}
-
 /* The thread writes the kernels' output before it reports their error. */
 CUresult fence_wait(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
-    struct spin spin = channel_spin_begin(&client->channel, SPIN_NS);
-    bool waits_short_of_cpus = fence.word != FENCE_NONE && channel_load(&client->channel).spin_ns;
-
-    CUresult result = waits_short_of_cpus ? wait_while_cpus_are_short(fence, stream, mode, spin)
-                                          : wait_until(fence, stream, mode, spin);
+    CUresult result = wait_until(fence, stream, mode);
 
     printf_output_write();
     return result;

@@ -24,7 +24,7 @@
 /* A session that has not sent a command for this time goes back to its thread. The time grows by so
  * much with each session of its worker. A wake-up of that thread takes some 10 us of a CPU, and its
  * clients wait longer where CPUs are short. A worker that has many others spends nothing on it. */
-#define POOL_IDLE_NS (2 * NS_PER_MS)
+#define POOL_IDLE_NS (200 * NS_PER_US)
 #define POOL_IDLE_EACH_NS (50 * NS_PER_US)
 
 /* Commands of one session in a row: as many as a launch batch has launches. */

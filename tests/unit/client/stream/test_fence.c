@@ -135,31 +135,6 @@ static void test_long_wait_asks_to_be_woken(void **state)
     pthread_join(thread, NULL);
 }
 
-static void *arrive_next(void *word)
-{
-    usleep(2000);
-    fixture.fences[*(uint32_t *)word]++;
-    return NULL;
-}
-
-/* The first wait sleeps. Later ones yield when the thread has done something else for long. */
-static void test_wait_ends_while_cpus_are_short(void **state)
-{
-    uint32_t word = fence_word_take(0, 1, 1);
-
-    channel_server_put_load(fixture.server, (struct channel_load){.spin_ns = CHANNEL_SPIN_NS});
-    for (unsigned i = 0; i < 6; i++) {
-        const struct fence fence = {word, fence_issue(word)};
-        pthread_t thread;
-
-        assert_int_equal(pthread_create(&thread, NULL, arrive_next, &word), 0);
-        assert_int_equal(fence_wait(fence, 0, FENCE_SPIN), CUDA_SUCCESS);
-        assert_true(fence_passed(fence));
-        pthread_join(thread, NULL);
-        usleep(i * 1000);
-    }
-}
-
 /* Another thread may destroy the stream meanwhile; the server would refuse the command. */
 static void test_stream_that_is_gone_is_not_named(void **state)
 {
@@ -191,7 +166,6 @@ int main(void)
         FIXTURE_CASE(test_context_waits_for_streams_that_are_gone),
         FIXTURE_CASE(test_wait_ends_when_the_number_arrives),
         FIXTURE_CASE(test_long_wait_asks_to_be_woken),
-        FIXTURE_CASE(test_wait_ends_while_cpus_are_short),
         FIXTURE_CASE(test_stream_that_is_gone_is_not_named),
         FIXTURE_CASE(test_wait_ends_with_the_servers_error),
     };

@@ -135,11 +135,6 @@ static void a_program_that_computes_between_launches_is_not_pooled(void **state)
     assert_true(fixture->session->unpooled);
     launch_alone(fixture, 20, 100);
     assert_false(fixture->session->unpooled);
-    launch_alone(fixture, 60, 100);
-    assert_true(fixture->session->unpooled);
-    fixture->server.life->cpus = THREADS_OF_A_CLIENT - 1;
-    launch_alone(fixture, 60, 100);
-    assert_false(fixture->session->unpooled);
 }
 
 static void switched_off(void **state)
