@@ -5,11 +5,13 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "control_group.h"
 #include "text.h"
 
-#define LINE_MAX_BYTES (PATH_MAX + 256)
+#define LINE_MAX_BYTES 256
 
 /* The files of a version. Where there is no limit, the first has "max", or a number beyond all. */
 struct files {
@@ -70,61 +72,35 @@ static uint64_t left_in_groups(char *directory, size_t root, const struct files 
 
 /* A group outside of the caller's own cgroup namespace is not to be seen, but the namespace's root
  * is. */
-static uint64_t left_at(const char *root, const char *path, const struct files *files)
+static uint64_t left_in_hierarchy(const char *root, const char *groups, const char *controller,
+                                  const struct files *files)
 {
-    bool is_seen = !text_starts_with(path, "/..") && strcmp(path, "/") != 0;
-    char directory[PATH_MAX];
+    char path[PATH_MAX], directory[PATH_MAX];
+    bool is_seen = control_groups_path(groups, controller, path, sizeof(path));
 
     if (!text_format(directory, sizeof(directory), "%s%s", root, is_seen ? path : ""))
         return 0;
     return left_in_groups(directory, strlen(root), files);
 }
 
-static bool is_of_memory(const char *controllers)
+static uint64_t left_by_groups(const char *proc, const char *root, pid_t pid)
 {
-    return !strcmp(controllers, "memory") || text_starts_with(controllers, "memory,") ||
-           strstr(controllers, ",memory");
-}
+    char *groups, memory_root[PATH_MAX];
 
-/* Of a line "ID:CONTROLLERS:PATH"; "0::PATH" is of version 2. */
-static uint64_t left_by_line(const char *groups, char *line)
-{
-    char root[PATH_MAX], *controllers = strchr(line, ':');
-    char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-
-    if (!path)
-        return UINT64_MAX;
-    controllers++;
-    *path++ = '\0';
-    path[strcspn(path, "\n")] = '\0';
-    if (!*controllers)
-        return left_at(groups, path, &version_2);
-    if (!is_of_memory(controllers) || !text_format(root, sizeof(root), "%s/memory", groups))
-        return UINT64_MAX;
-    return left_at(root, path, &version_1);
-}
-
-static uint64_t left_by_groups(const char *proc, const char *groups, pid_t pid)
-{
-    char path[PATH_MAX], line[LINE_MAX_BYTES];
-    uint64_t left = UINT64_MAX;
-
-    if (!text_format(path, sizeof(path), "%s/%d/cgroup", proc, (int)pid))
+    if (!text_format(memory_root, sizeof(memory_root), "%s/memory", root) ||
+        control_groups_read(proc, pid, &groups))
         return 0;
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return 0;
-    while (fgets(line, sizeof(line), in))
-        left = smaller_of(left, left_by_line(groups, line));
-    fclose(in);
+    uint64_t left = smaller_of(left_in_hierarchy(root, groups, "", &version_2),
+                               left_in_hierarchy(memory_root, groups, "memory", &version_1));
+    free(groups);
     return left;
 }
 
-uint64_t memory_left(const char *proc, const char *groups, pid_t pid)
+uint64_t memory_left(const char *proc, const char *root, pid_t pid)
 {
     uint64_t kibibytes;
 
     if (!read_number(proc, "meminfo", "MemAvailable: %llu", &kibibytes))
         return 0;
-    return smaller_of(kibibytes << 10, left_by_groups(proc, groups, pid));
+    return smaller_of(kibibytes << 10, left_by_groups(proc, root, pid));
 }

@@ -10,6 +10,7 @@
 #include "checkpoint_directory.h"
 #include "checkpoint_pack.h"
 #include "cli.h"
+#include "control_group.h"
 #include "daemon_lines.h"
 #include "fd.h"
 #include "memory_left.h"
@@ -103,7 +104,8 @@ static bool goes_through_memory(const struct choice *choice,
                                 const struct checkpoint_manifest *manifest)
 {
     return choice->store_path && choice->server_pid &&
-           manifest->device_bytes < memory_left("/proc", "/sys/fs/cgroup", choice->server_pid) / 2;
+           manifest->device_bytes <
+               memory_left("/proc", CONTROL_GROUP_ROOT, choice->server_pid) / 2;
 }
 
 /* CRIU can dump a process when its server has closed the last socket to it. */

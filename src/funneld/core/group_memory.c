@@ -93,7 +93,7 @@ void group_memory_tighten(const char *root, const char *groups, const struct ser
     for (unsigned i = 0; i < 2; i++) {
         char group[PATH_MAX];
 
-        if (control_groups_path(groups, group, sizeof(group)))
+        if (control_groups_path(groups, "", group, sizeof(group)))
             tighten_by_groups(root, hierarchies[i], group, ready, limits);
     }
 }

@@ -112,7 +112,7 @@ static int hierarchy_levels_below(struct span controllers, struct span path, con
     return levels;
 }
 
-/* False for a line without a path that the daemon can see. */
+/* False for a line without a path that the caller can see. */
 static bool split_line(struct span line, struct span *ret_controllers, struct span *ret_path)
 {
     span_split(&line, ':');
@@ -133,14 +133,30 @@ static int line_levels_below(struct span line, const char *group)
                                                  : -1;
 }
 
-bool control_groups_path(const char *groups, char *ret_path, size_t capacity)
+static bool has_controller(struct span controllers, const char *controller)
+{
+    size_t length = strlen(controller);
+
+    if (!length)
+        return controllers.length == 0;
+    while (controllers.length) {
+        struct span name = span_split(&controllers, ',');
+
+        if (name.length == length && span_begins_with(name, controller, length))
+            return true;
+    }
+    return false;
+}
+
+bool control_groups_path(const char *groups, const char *controller, char *ret_path,
+                         size_t capacity)
 {
     struct span rest = {groups, strlen(groups)}, controllers, path;
 
     while (rest.length) {
         struct span line = span_split(&rest, '\n');
 
-        if (span_begins_with(line, "0::", 3) && split_line(line, &controllers, &path))
+        if (split_line(line, &controllers, &path) && has_controller(controllers, controller))
             return text_format(ret_path, capacity, "%.*s", (int)path.length, path.text);
     }
     return false;

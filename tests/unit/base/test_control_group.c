@@ -68,13 +68,26 @@ static void test_path_of_version_2(void **state)
 {
     char path[64];
 
-    assert_true(control_groups_path("4:memory:/x\n" V2, path, sizeof(path)));
+    assert_true(control_groups_path("4:memory:/x\n" V2, "", path, sizeof(path)));
     assert_string_equal(path, "/kubepods.slice/pod1.slice/cri-7.scope");
-    assert_true(control_groups_path(V1, path, sizeof(path)));
+    assert_true(control_groups_path(V1, "", path, sizeof(path)));
     assert_string_equal(path, "");
-    assert_false(control_groups_path(V2, path, 8));
-    assert_false(control_groups_path("4:memory:/x\n", path, sizeof(path)));
-    assert_false(control_groups_path("0::/../x\n", path, sizeof(path)));
+    assert_false(control_groups_path(V2, "", path, 8));
+    assert_false(control_groups_path("4:memory:/x\n", "", path, sizeof(path)));
+    assert_false(control_groups_path("0::/../x\n", "", path, sizeof(path)));
+}
+
+static void test_path_of_a_controller(void **state)
+{
+    char path[64];
+
+    assert_true(control_groups_path("0::/y\n4:cpu,memory:/x\n", "memory", path, sizeof(path)));
+    assert_string_equal(path, "/x");
+    assert_true(control_groups_path("4:memory:/\n", "memory", path, sizeof(path)));
+    assert_string_equal(path, "");
+    assert_false(
+        control_groups_path("0::/y\n4:memory2,name=memory:/x\n", "memory", path, sizeof(path)));
+    assert_false(control_groups_path("4:memory:/../x\n", "memory", path, sizeof(path)));
 }
 
 static void test_nonsense(void **state)
@@ -152,6 +165,7 @@ int main(void)
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_outside_of_the_namespace),
         cmocka_unit_test(test_path_of_version_2),
+        cmocka_unit_test(test_path_of_a_controller),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test_setup_teardown(test_long_paths, setup, teardown),
         cmocka_unit_test(test_this_process),
