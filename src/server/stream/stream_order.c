@@ -69,7 +69,7 @@ static CUresult blocking_follow_legacy(struct stream *stream)
     return result;
 }
 
-/* PyTorch has 32 non-blocking streams beside its legacy stream. */
+/* The search is for blocking streams. A PyTorch program has none, and 32 others. */
 static CUresult follow_others(struct stream *stream)
 {
     if (stream->legacy)

@@ -240,7 +240,7 @@ static void test_an_offender_that_has_stopped(void **state)
     assert_int_equal(order.moves + order.prepared, 0);
 }
 
-static void test_nobody_is_moved_against_a_wish(void **state)
+static void test_no_program_is_moved_against_a_wish(void **state)
 {
     learn_kernels();
     offender.is_of_job = true;
@@ -369,7 +369,7 @@ static void test_kernels_that_become_short(void **state)
     assert_int_equal(order.moves, 3);
 }
 
-static void test_nobody_else_works(void **state)
+static void test_no_other_program_works(void **state)
 {
     move_away();
     gain_once();
@@ -413,7 +413,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_signs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_single_signs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_offender_that_has_stopped, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nobody_is_moved_against_a_wish, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_program_is_moved_against_a_wish, setup, teardown),
         cmocka_unit_test_setup_teardown(test_switched_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_small_device, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_obstacle_that_passes, setup, teardown),
@@ -422,7 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_move_that_does_not_pay, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_move_by_which_it_loses, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kernels_that_become_short, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nobody_else_works, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_other_program_works, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_return_that_is_not_possible, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_new_daemon, setup, teardown),
     };
