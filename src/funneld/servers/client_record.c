@@ -155,6 +155,11 @@ struct client_record *client_record_find(struct server_process *server, uint32_t
     return NULL;
 }
 
+struct lane_choice client_record_choice(const struct client_record *record)
+{
+    return lane_choice_find(&record->server->daemon->lane_choices, record->token);
+}
+
 void client_record_forget(struct client_record *record)
 {
     server_file_forget_client(record);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "client_program.h"
+#include "lane_choice.h"
 #include "lane_watch.h"
 #include "list.h"
 #include "server_file.h"
@@ -70,6 +71,9 @@ void client_record_save(struct client_record *record);
 
 /* The client of that number, or NULL when the server has not been given one. */
 struct client_record *client_record_find(struct server_process *server, uint32_t id);
+
+/* What is chosen for the program, also before it came to this server. */
+struct lane_choice client_record_choice(const struct client_record *record);
 
 /* Takes over what the server says that the client has used, as far as that can be. */
 void client_record_note(struct client_record *record, const struct server_client_gone *message);

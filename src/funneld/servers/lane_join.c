@@ -11,24 +11,13 @@
 #include "lane_name.h"
 #include "server_process.h"
 
-/* lane_move.h logs why a program stays. */
-static void on_moved(void *context, int result)
-{
-}
-
-static bool has_class_of_its_own(const struct client_record *record)
-{
-    return lane_choice_find(&record->server->daemon->lane_choices, record->token).class !=
-           CLASS_UNSET;
-}
-
 static bool is_allowed(const struct client_record *record, enum lane_wish wish)
 {
     switch (wish) {
     case LANE_OF_CLASS:
         return record->class != CLASS_UNSET;
     case LANE_JOINED:
-        return record->class == CLASS_NORMAL && !has_class_of_its_own(record);
+        return record->class == CLASS_NORMAL && client_record_choice(record).class == CLASS_UNSET;
     case LANE_SPARE:
         return lane_name_is_main(record->server->name);
     case LANE_BATCH:
@@ -75,5 +64,5 @@ void lane_join_ask(struct client_record *record, pid_t owner)
     journal_with(LOG_EVENT(record->identity.pid, 0),
                  "Client %d moves to the lane %s, because it has a name of cuIpc from there",
                  record->identity.pid, lane_text(to->name));
-    lane_move_answer(record, wish, on_moved, NULL);
+    lane_move_answer(record, wish);
 }

@@ -146,6 +146,12 @@ static void refuse_client(const struct lane_move *move)
         lane_move_refuse(record);
 }
 
+static void tell_result(lane_move_done *done, void *context, int result)
+{
+    if (done)
+        done(context, result);
+}
+
 static void end_move(struct lane_move *move, int result)
 {
     lane_move_done *done = move->done;
@@ -157,7 +163,7 @@ static void end_move(struct lane_move *move, int result)
     if (!keeps_choice(move, result))
         restore_choice(move);
     free_move(move);
-    done(context, result);
+    tell_result(done, context, result);
 }
 
 static int result_of(int status)
@@ -304,7 +310,7 @@ void lane_move_withdraw(const struct client_record *record)
             lane_move_refuse(record);
         if (!move->asked)
             free_move(move);
-        done(context, LANE_MOVE_WITHDRAWN);
+        tell_result(done, context, LANE_MOVE_WITHDRAWN);
     }
 }
 
@@ -326,7 +332,7 @@ static struct lane_move *add_move(struct client_record *record, lane_move_done *
     lane_move_withdraw(record);
     move = calloc(1, sizeof(*move));
     if (!move) {
-        done(context, LANE_MOVE_NO_LANE);
+        tell_result(done, context, LANE_MOVE_NO_LANE);
         return NULL;
     }
     move->daemon = server->daemon;
@@ -336,7 +342,7 @@ static struct lane_move *add_move(struct client_record *record, lane_move_done *
     move->pid = record->identity.pid;
     memcpy(move->token, record->token, sizeof(move->token));
     text_copy(move->from, sizeof(move->from), server->name);
-    move->before = lane_choice_find(&server->daemon->lane_choices, record->token);
+    move->before = client_record_choice(record);
     list_append(&server->daemon->lane_moves, &move->link);
     return move;
 }
@@ -373,26 +379,20 @@ void lane_move_order(struct client_record *record, uint32_t class, enum lane_wis
     begin_move(record, class, wish, MOVE_ORDERED, done, context);
 }
 
-static uint32_t chosen_class(const struct client_record *record)
-{
-    return lane_choice_find(&record->server->daemon->lane_choices, record->token).class;
-}
-
 void lane_move_order_gently(struct client_record *record, enum lane_wish wish, lane_move_done *done,
                             void *context)
 {
-    begin_move(record, chosen_class(record), wish, MOVE_GENTLE, done, context);
+    begin_move(record, client_record_choice(record).class, wish, MOVE_GENTLE, done, context);
 }
 
-void lane_move_answer(struct client_record *record, enum lane_wish wish, lane_move_done *done,
-                      void *context)
+void lane_move_answer(struct client_record *record, enum lane_wish wish)
 {
-    begin_move(record, chosen_class(record), wish, MOVE_AWAITED, done, context);
+    begin_move(record, client_record_choice(record).class, wish, MOVE_AWAITED, NULL, NULL);
 }
 
 bool lane_move_leads_to(const struct client_record *record, enum lane_wish wish, const char *name)
 {
-    uint32_t class = chosen_class(record);
+    uint32_t class = client_record_choice(record).class;
     char target[SERVER_NAME_MAX];
 
     name_target(record->server, class ? class : record->class, wish, target);

@@ -27,6 +27,7 @@ enum lane_move_result {
     LANE_MOVE_UNKNOWN = 1005,   /* the program has no token */
 };
 
+/* NULL for a caller that does nothing with the result, which the log has. */
 typedef void lane_move_done(void *context, int result);
 
 /* Why a program stays, as the end of a sentence. */
@@ -52,8 +53,7 @@ void lane_move_order_gently(struct client_record *record, enum lane_wish wish, l
                             void *context);
 
 /* The same for a program that has asked for the order and waits for it: it is asked once. */
-void lane_move_answer(struct client_record *record, enum lane_wish wish, lane_move_done *done,
-                      void *context);
+void lane_move_answer(struct client_record *record, enum lane_wish wish);
 
 /* Whether such an order would bring the program to the server of that name. */
 bool lane_move_leads_to(const struct client_record *record, enum lane_wish wish, const char *name);

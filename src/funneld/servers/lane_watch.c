@@ -16,9 +16,6 @@
 #include "server_process.h"
 #include "standby.h"
 
-/* Fewer say little about an average. */
-#define BUSY_NS_MIN (50 * NS_PER_MS)
-
 /* An interval of which others share no more counts as one alone. */
 #define ALONE_PERCENT 5u
 
@@ -81,7 +78,7 @@ void client_pace_note(struct client_pace *pace, const struct server_usage *usage
     pace->busy_ns = difference(sum_of(usage->gpu_ns), sum_of(seen->gpu_ns));
     pace->sm_ns = difference(sum_of(usage->sm_ns), sum_of(seen->sm_ns));
     pace->shared_percent = pace->busy_ns ? 100 * shared / pace->busy_ns : 0;
-    pace->launch_ns = pace->busy_ns < BUSY_NS_MIN
+    pace->launch_ns = pace->busy_ns < LANE_BUSY_NS
                           ? 0
                           : average(pace->busy_ns, difference(usage->launches, seen->launches));
     if (pace->launch_ns && pace->shared_percent <= ALONE_PERCENT)
@@ -117,7 +114,7 @@ static uint64_t least_wait_of(const struct client_pace *pace)
 bool client_pace_waits(const struct client_pace *pace, const struct client_pace *offender)
 {
     return has_the_long_ones(offender, pace) && pace->launch_ns >= least_wait_of(pace) &&
-           pace->shared_percent >= 50 && pace->alone_ns < LANE_LONG_NS;
+           pace->shared_percent >= LANE_SHARED_PERCENT && pace->alone_ns < LANE_LONG_NS;
 }
 
 /* ---- trials ---- */
@@ -203,11 +200,10 @@ static void move_back(struct client_record *record, struct lane_trial *trial, co
 /* What its kernels are like is known, and no wish of a program or an operator stands against it. */
 static bool may_move(const struct client_record *record)
 {
-    struct daemon *daemon = record->server->daemon;
-    const struct lane_trial *trial = find_trial(daemon, record->token);
+    const struct lane_trial *trial = find_trial(record->server->daemon, record->token);
 
     return record->class == CLASS_NORMAL && record->attached && !record->is_of_job &&
-           lane_choice_find(&daemon->lane_choices, record->token).class == CLASS_UNSET &&
+           client_record_choice(record).class == CLASS_UNSET &&
            client_pace_kernel_ns(&record->pace) >= LANE_LONG_NS && record->pace.launch_ns &&
            clock_ns() - record->pace.at < LANE_FRESH_NS &&
            !lane_name_is_batch(record->server->name) &&
@@ -377,7 +373,7 @@ static void consider_return(struct client_record *record)
     struct lane_trial *trial = find_trial(daemon, record->token);
     const char *why;
 
-    if (lane_choice_find(&daemon->lane_choices, record->token).wish != LANE_BATCH)
+    if (client_record_choice(record).wish != LANE_BATCH)
         return;
     if (!trial)
         trial = adopt(record);
@@ -398,25 +394,31 @@ static const struct client_record *offender_beside(const struct client_record *r
 }
 
 /* Whether it waits, and has for how many reports. */
-static void note_wait(struct client_record *record)
+static void note_wait(struct client_record *record, const struct client_record *offender)
 {
-    const struct client_record *offender = offender_beside(record);
     bool waits = offender && client_pace_waits(&record->pace, &offender->pace);
 
     record->pace.waits = waits ? record->pace.waits + 1 : 0;
-    if (waits && !lane_name_is_batch(record->server->name) &&
-        standby_small_device(record->server) < 0)
+}
+
+static void consider_move(const struct client_record *record, const struct client_record *offender)
+{
+    if (record->pace.waits)
         start_lane_ahead(offender);
+    move_offender(record->server);
 }
 
 void lane_watch_note(struct client_record *record)
 {
+    const struct client_record *offender;
+
     client_pace_note(&record->pace, &record->last.usage, clock_ns());
     if (!record->server->daemon->lane_moves_on)
         return;
-    note_wait(record);
+    offender = offender_beside(record);
+    note_wait(record, offender);
     if (lane_name_is_batch(record->server->name))
         consider_return(record);
     else if (standby_small_device(record->server) < 0)
-        move_offender(record->server);
+        consider_move(record, offender);
 }

@@ -19,15 +19,12 @@
 
 #include "clock.h"
 #include "hello.h"
+#include "lane_signs.h"
 #include "list.h"
 #include "server_protocol.h"
 
 struct client_record;
 struct daemon;
-
-/* Kernels of this length are long. With kernels of 50 us two lanes make a fourth of the launches of
- * one lane, and with kernels of 2 ms more than one (docs/design/lanes.md). */
-#define LANE_LONG_NS (2 * NS_PER_MS)
 
 /* A switch costs some 70 us: kernels that wait for ten times as long gain by one. */
 #define LANE_WAIT_NS (700 * NS_PER_US)

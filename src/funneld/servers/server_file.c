@@ -264,21 +264,20 @@ bool server_file_place_client(struct client_record *record)
 
 static void save_client(struct client_record *record, bool present)
 {
-    struct saved_client saved = {
-        .id = record->id,
-        .present = present,
-        .attached = record->attached,
-        .window_base = record->window_base,
-        .ended = record->ended,
-        .given_ns = record->given_ns,
-        .identity = record->identity,
-        .program = record->program,
-        .last = record->last,
-        .has_limits = record->has_limits,
-        .limits = record->limits,
-        .is_of_job = record->is_of_job,
-        .before = record->before,
-        .choice = lane_choice_find(&record->server->daemon->lane_choices, record->token)};
+    struct saved_client saved = {.id = record->id,
+                                 .present = present,
+                                 .attached = record->attached,
+                                 .window_base = record->window_base,
+                                 .ended = record->ended,
+                                 .given_ns = record->given_ns,
+                                 .identity = record->identity,
+                                 .program = record->program,
+                                 .last = record->last,
+                                 .has_limits = record->has_limits,
+                                 .limits = record->limits,
+                                 .is_of_job = record->is_of_job,
+                                 .before = record->before,
+                                 .choice = client_record_choice(record)};
 
     memcpy(saved.choice.token, record->token, sizeof(saved.choice.token));
     save_bytes(record->server, CLIENT_AT(record->slot), &saved, sizeof(saved));

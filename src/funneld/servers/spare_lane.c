@@ -70,11 +70,7 @@ bool spare_lane_is_better(const struct daemon *daemon, const char *service,
            !has_its_code(main_lane, program);
 }
 
-/* lane_move.h logs why a program stays. It is not asked again. */
-static void on_moved(void *context, int result)
-{
-}
-
+/* It is not asked again. */
 static void order_return(struct client_record *record)
 {
     record->is_returning = true;
@@ -82,7 +78,7 @@ static void order_return(struct client_record *record)
                  "Client %d moves to the main lane at its next idle point, because no long kernels "
                  "run there any more",
                  record->identity.pid);
-    lane_move_order_gently(record, LANE_OF_CLASS, on_moved, NULL);
+    lane_move_order_gently(record, LANE_OF_CLASS, NULL, NULL);
 }
 
 /* A program in the main lane. Where it would have to wait for the start of the lane, it waits for
@@ -110,7 +106,7 @@ void spare_lane_ask(struct client_record *record)
                  "Client %d moves to the spare lane, because it is about to load code, and long "
                  "kernels run in the main lane",
                  record->identity.pid);
-    lane_move_answer(record, LANE_SPARE, on_moved, NULL);
+    lane_move_answer(record, LANE_SPARE);
 }
 
 void spare_lane_return(struct server_process *main_lane)

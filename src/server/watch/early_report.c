@@ -3,13 +3,8 @@
 #include "early_report.h"
 
 #include "accounting.h"
-#include "clock.h"
+#include "lane_signs.h"
 #include "session_life.h"
-
-/* The same three as in lane_watch.c, which decides. */
-#define BUSY_NS_MIN (50 * NS_PER_MS)
-#define LONG_NS (2 * NS_PER_MS)
-#define SHARED_PERCENT_MIN 50u
 
 static struct usage_mark mark_of(const struct server_usage *usage)
 {
@@ -29,14 +24,14 @@ static bool used_since(const struct usage_mark *since, const struct server_usage
     *ret_used = (struct usage_mark){.busy_ns = now.busy_ns - since->busy_ns,
                                     .shared_ns = now.shared_ns - since->shared_ns,
                                     .launches = now.launches - since->launches};
-    return ret_used->busy_ns >= BUSY_NS_MIN;
+    return ret_used->busy_ns >= LANE_BUSY_NS;
 }
 
 bool usage_has_long_kernels(const struct usage_mark *since, const struct server_usage *usage)
 {
     struct usage_mark used;
 
-    return used_since(since, usage, &used) && used.busy_ns >= LONG_NS * used.launches;
+    return used_since(since, usage, &used) && used.busy_ns >= LANE_LONG_NS * used.launches;
 }
 
 bool usage_is_shared(const struct usage_mark *since, const struct server_usage *usage)
@@ -44,7 +39,7 @@ bool usage_is_shared(const struct usage_mark *since, const struct server_usage *
     struct usage_mark used;
 
     return used_since(since, usage, &used) &&
-           100 * used.shared_ns >= SHARED_PERCENT_MIN * used.busy_ns;
+           100 * used.shared_ns >= LANE_SHARED_PERCENT * used.busy_ns;
 }
 
 /* One client alone shares with no other, so these are two. */

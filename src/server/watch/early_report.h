@@ -12,7 +12,7 @@
 #include "server_protocol.h"
 #include "usage_mark.h"
 
-/* What a client has used by `usage` since the mark. Averages of less than 50 ms of kernels tell
+/* What a client has used by `usage` since the mark. Less than LANE_BUSY_NS of kernels tells
  * nothing. */
 bool usage_has_long_kernels(const struct usage_mark *since, const struct server_usage *usage);
 bool usage_is_shared(const struct usage_mark *since, const struct server_usage *usage);
