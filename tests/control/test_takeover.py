@@ -103,6 +103,7 @@ class Takeover(TestCase):
         self.start()
         self.client().welcome()
         server, = self.servers()
+        wait_until(lambda: "attached to server" in self.control_log(), "the word that the client has attached")
         self.kill_daemon()
         os.kill(server, signal.SIGKILL)
         wait_until(lambda: not alive(server), "the end of the server")
