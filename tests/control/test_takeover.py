@@ -26,6 +26,11 @@ class TestCase(harness.TestCase):
         self.kill_daemon()
         self.start(*arguments)
 
+    def attach(self):
+        """A client of which the daemon has heard that it has attached."""
+        self.client().welcome()
+        wait_until(lambda: "attached to server" in self.control_log(), "the word of the server")
+
     def row(self):
         client, = self.funnel_json("status")["clients"]
         return client
@@ -92,7 +97,7 @@ class Takeover(TestCase):
 
     def test_a_server_that_dies_later(self):
         self.start()
-        self.client().welcome()
+        self.attach()
         server, = self.servers()
         self.kill_and_restart()
         os.kill(server, signal.SIGKILL)
@@ -101,9 +106,8 @@ class Takeover(TestCase):
 
     def test_a_server_that_has_died_meanwhile(self):
         self.start()
-        self.client().welcome()
+        self.attach()
         server, = self.servers()
-        wait_until(lambda: "attached to server" in self.control_log(), "the word that the client has attached")
         self.kill_daemon()
         os.kill(server, signal.SIGKILL)
         wait_until(lambda: not alive(server), "the end of the server")
