@@ -51,6 +51,8 @@ const char *suspend_result_text(int result)
     case SUSPEND_MODULES:
         return "it has modules with variables, or whose code allocates or calls functions through "
                "pointers, which --detach would lose; checkpoint --stop keeps them";
+    case SUSPEND_REPLACED:
+        return "another order for it has come meanwhile";
     case SUSPEND_SEVERAL:
         return "the process is several clients; name one by its ID";
     default:

@@ -27,6 +27,8 @@ enum suspend_result {
     /* It would be lost: the client has no descriptor of it. */
     SUSPEND_NOT_KEPT,
     SUSPEND_MODULES,
+    /* A later order counts, and this one has no result. */
+    SUSPEND_REPLACED,
 };
 
 /* A sentence without its full stop for people, or NULL for a number that is none of these. */

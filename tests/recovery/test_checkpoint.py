@@ -3,6 +3,7 @@
 """Checkpoints of programs: the directory, what goes on, and what comes back after the end of the
 server. Run as: test_checkpoint.py BUILD [--device cuda]."""
 import contextlib
+import glob
 import json
 import os
 import re
@@ -190,6 +191,37 @@ class Checkpoint(test_suspend.MovedMemory):
                 self.assertEqual(os.listdir(os.path.dirname(place)), [])
             else:
                 self.assertTrue(self.is_whole(place), done[0].stdout + self.logs())
+
+    def later(self, *words):
+        """A command that ends some time, with what it says then."""
+        order = subprocess.Popen([os.path.join(test_recovery.BUILD, "bin/funnel"), *map(str, words)],
+                                 env=self.environment, stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(order.stdout.close)
+        self.addCleanup(order.kill)
+        return order
+
+    def has_begun(self, place):
+        """Whether the server has the order: the file gets what can be written before it stands still."""
+        found = glob.glob(os.path.dirname(place) + "/.checkpoint.*/memory")
+        return found and os.path.getsize(found[0]) > 0
+
+    def test_another_order_comes_meanwhile(self):
+        """What is said to be a checkpoint is not what the other order has made of the program."""
+        for options in (("--stop",), ()):
+            probe, place = self.probes(1)[0], self.place()
+            self.assertEqual(probe.ask("hold"), FINE)
+            checkpoint = self.later("checkpoint", *options, probe.process.pid, place)
+            wait_until(lambda: self.has_begun(place), "the order")  # noqa: B023
+            eviction = self.later("evict", probe.process.pid)
+            said, _ = checkpoint.communicate(timeout=TIMEOUT)
+            self.assertIn("another order", said, self.logs())
+            self.assertEqual(checkpoint.returncode, 1)
+            self.assertEqual(os.listdir(os.path.dirname(place)), [])
+            self.assertEqual(probe.ask("release"), FINE)
+            self.assertEqual(eviction.wait(TIMEOUT), 0)
+            for word in ("synchronize", "round"):
+                self.assertEqual(probe.ask(word), FINE, self.logs())
 
     def is_at_work(self, probe):
         return self.row(probe)["usage"]["launches"] > 0

@@ -10,6 +10,7 @@ struct pending_order {
     uint32_t request;
     int32_t pid;
     uint32_t id;       /* 0 = every client of that pid */
+    unsigned number;   /* among orders that replace one another */
     uint64_t deadline; /* clock_ns() */
     /* Whether the order is done, or given up because it is late; then *ret_status is the answer. */
     bool (*poll)(const struct pending_order *order, bool is_late, int *ret_status);

@@ -51,7 +51,7 @@ static void set_wanted_locked(struct session *session, bool wanted)
 
     if (wanted) {
         suspend->result = SUSPEND_BUSY;
-        suspend->order++;
+        suspend->order = ++session->server->swapping->orders;
     }
     atomic_store_explicit(&suspend->wanted, wanted, memory_order_release);
     futex_wake(&suspend->wanted, 1);
@@ -103,8 +103,9 @@ static void resume_all(struct server *server, const struct server_suspend_client
             set_wanted_locked(session, false);
 }
 
-static void order_all(struct server *server, const struct server_suspend_client *order,
-                      bool to_file)
+/* The number of the last one. */
+static unsigned order_all(struct server *server, const struct server_suspend_client *order,
+                          bool to_file)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
@@ -119,6 +120,7 @@ static void order_all(struct server *server, const struct server_suspend_client 
             set_more_locked(session);
         set_wanted_locked(session, true);
     }
+    return server->swapping->orders;
 }
 
 /* Memory that shall leave a device does so with its program, but no file has its contents then. */
@@ -177,10 +179,29 @@ static void give_up(const struct pending_order *order)
             set_wanted_locked(session, false);
 }
 
+/* A later one, which need not use the file of this one. An eviction for others is none: what leaves
+ * for them has been suspended before. */
+static bool is_replaced(const struct pending_order *order)
+{
+    struct server *server = order->server;
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
+
+    order_for_each (order, session, server) {
+        const struct program_suspend *suspend = program_suspend_of(session);
+
+        if (!suspend->for_others && (int)(suspend->order - order->number) > 0)
+            return true;
+    }
+    return false;
+}
+
 static bool poll_suspend(const struct pending_order *order, bool is_late, int *ret_status)
 {
     bool done = true, any = false;
 
+    *ret_status = SUSPEND_REPLACED;
+    if (is_replaced(order))
+        return true;
     *ret_status = SUSPEND_OK;
     order_for_each (order, session, order->server) {
         any = true;
@@ -299,25 +320,38 @@ static bool needs_file(const struct server_suspend_client *order)
     return order->suspend == SERVER_SUSPEND_SAVE || order->suspend == SERVER_SUSPEND_DETACH;
 }
 
+/* SUSPEND_OK when the order is answered later. */
+static int start_order(const struct server_suspend_client *order, struct pending_order *pending,
+                       bool to_file)
+{
+    struct server *server = pending->server;
+
+    if (order->suspend)
+        pending->number = order_all(server, order, to_file);
+    else
+        resume_all(server, order);
+    if (pending_order_start(pending))
+        return SUSPEND_OK;
+    if (order->suspend)
+        give_up(pending);
+    return SUSPEND_FAILED;
+}
+
 void suspend_order_begin(struct server *server, const struct server_suspend_client *order,
                          int envelope)
 {
-    const struct pending_order pending = {.server = server,
-                                          .request = order->header.request,
-                                          .pid = order->pid,
-                                          .id = order->id,
-                                          .deadline = clock_ns() + ORDER_TIMEOUT_NS,
-                                          .poll = order->suspend ? poll_suspend : poll_resume};
+    struct pending_order pending = {.server = server,
+                                    .request = order->header.request,
+                                    .pid = order->pid,
+                                    .id = order->id,
+                                    .deadline = clock_ns() + ORDER_TIMEOUT_NS,
+                                    .poll = order->suspend ? poll_suspend : poll_resume};
     int state = state_for(server, order);
 
     if (state == SUSPEND_OK && (envelope >= 0 || needs_file(order)))
         state = give_file(server, order, envelope);
-    if (state == SUSPEND_OK && !pending_order_start(&pending))
-        state = SUSPEND_FAILED;
+    if (state == SUSPEND_OK)
+        state = start_order(order, &pending, envelope >= 0);
     if (state != SUSPEND_OK)
         daemon_report_result(server, order->header.request, state);
-    else if (order->suspend)
-        order_all(server, order, envelope >= 0);
-    else
-        resume_all(server, order);
 }

@@ -13,6 +13,7 @@
 /* Of one server. */
 struct server_swapping {
     struct server_eviction eviction;
+    unsigned orders; /* so far; under the server's lock */
 };
 
 /* Of one session. */
