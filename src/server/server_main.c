@@ -24,6 +24,7 @@
 #include "daemon_link.h"
 #include "daemon_report.h"
 #include "driver_output.h"
+#include "early_report.h"
 #include "fault.h"
 #include "feature.h"
 #include "image_reader.h"
@@ -339,6 +340,8 @@ static int start_serving(struct server *server, const struct options *options, c
         error = accounting_start(server);
     if (!error)
         error = code_cache_start(server);
+    if (!error && server->life->control_fd >= 0)
+        error = early_report_start(server);
     if (!error && server->life->control_fd >= 0)
         error = daemon_link_start(server);
     if (!error && server->life->control_fd >= 0)

@@ -11,6 +11,7 @@
 #include "loop.h"
 #include "server.h"
 #include "server_protocol.h"
+#include "usage_mark.h"
 
 struct image_reader;
 struct ptx_compiler;
@@ -55,7 +56,7 @@ struct server_life {
     unsigned session_count;
     unsigned abandoned;            /* the last report to the daemon */
     bool heap_used;                /* the same */
-    unsigned beats;                /* since the last report of usage */
+    struct report_pace reports;    /* of usage */
     int beat_timer;                /* timerfd of heartbeats; set before there is a watchdog */
     uint64_t beat_at;              /* clock_ns() of the last heartbeat */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */

@@ -2,9 +2,29 @@
 /* See early_report.h. */
 #include "early_report.h"
 
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
 #include "accounting.h"
+#include "clock.h"
+#include "daemon_report.h"
+#include "fd.h"
 #include "lane_signs.h"
+#include "loop.h"
+#include "server_life.h"
 #include "session_life.h"
+
+/* Period of the reports to the daemon, in case the server is killed. */
+#define BEATS_BETWEEN_REPORTS 4u
+
+/* The same while a client may wait for long kernels of another. */
+#define BEATS_BETWEEN_EARLY_REPORTS 2u
+
+/* Between two looks for signs. */
+#define LOOK_PERIOD_NS (100 * NS_PER_MS)
+
+/* ---- signs ---- */
 
 static struct usage_mark mark_of(const struct server_usage *usage)
 {
@@ -43,7 +63,7 @@ bool usage_is_shared(const struct usage_mark *since, const struct server_usage *
 }
 
 /* One client alone shares with no other, so these are two. */
-bool early_report_is_due(const struct server *server)
+static bool has_signs(const struct server *server)
 {
     bool any_long = false, any_shared = false;
 
@@ -58,7 +78,18 @@ bool early_report_is_due(const struct server *server)
     return any_long && any_shared;
 }
 
-void early_report_begin(struct server *server)
+/* ---- reports ---- */
+
+/* The first sign is told at once, but only after a report without any. So signs that come and go
+ * cause no more reports than those that last. */
+bool report_pace_is_due(const struct report_pace *pace, bool has_signs)
+{
+    if (!has_signs)
+        return pace->beats >= BEATS_BETWEEN_REPORTS;
+    return !pace->told_signs || pace->beats >= BEATS_BETWEEN_EARLY_REPORTS;
+}
+
+static void mark_all(struct server *server)
 {
     list_for_each (struct session, session, &server->sessions, link) {
         struct server_usage usage;
@@ -66,4 +97,45 @@ void early_report_begin(struct server *server)
         accounting_usage(session, &usage);
         session->life->reported = mark_of(&usage);
     }
+}
+
+static void report_if_due(struct server *server)
+{
+    struct report_pace *pace = &server->life->reports;
+    bool any_signs = has_signs(server);
+
+    if (!report_pace_is_due(pace, any_signs))
+        return;
+    *pace = (struct report_pace){.told_signs = any_signs};
+    daemon_report_usage(server);
+    mark_all(server);
+}
+
+void early_report_beat(struct server *server)
+{
+    server->life->reports.beats++;
+    report_if_due(server);
+}
+
+/* ---- between heartbeats ---- */
+
+static void on_look(void *context, int timer_fd)
+{
+    uint64_t count;
+
+    if (read(timer_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        report_if_due(context);
+}
+
+int early_report_start(struct server *server)
+{
+    const struct itimerspec looks = {.it_interval.tv_nsec = LOOK_PERIOD_NS,
+                                     .it_value.tv_nsec = LOOK_PERIOD_NS};
+    int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+    if (timer_fd >= 0 && !timerfd_settime(timer_fd, 0, &looks, NULL) &&
+        loop_watch_readable(server->life->loop, timer_fd, on_look, server))
+        return 0;
+    fd_close(&timer_fd);
+    return -ENOMEM;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Servers report every two seconds what each client has used. They do so earlier while a client
- * shares the device with one whose kernels are long. By these reports the daemon finds a program
- * that waits for long kernels, and moves the other one (src/funneld/servers/lane_watch.h).
+ * Servers report every two seconds what each client has used. They do so at once when a client
+ * begins to share the device with one whose kernels are long, and every second while that lasts. By
+ * these reports the daemon finds a program that waits for long kernels, and moves the other one
+ * (src/funneld/servers/lane_watch.h).
  */
 #pragma once
 
@@ -17,8 +18,11 @@
 bool usage_has_long_kernels(const struct usage_mark *since, const struct server_usage *usage);
 bool usage_is_shared(const struct usage_mark *since, const struct server_usage *usage);
 
-/* The main thread: whether a report is worth it before its time. */
-bool early_report_is_due(const struct server *server);
+/* Whether a report is due. Arithmetic alone. */
+bool report_pace_is_due(const struct report_pace *pace, bool has_signs);
 
-/* The main thread: all clients have been reported just now. */
-void early_report_begin(struct server *server);
+/* Starts the timer that looks for signs between heartbeats: 0 or -errno. The main thread's. */
+int early_report_start(struct server *server);
+
+/* The main thread, with each heartbeat. */
+void early_report_beat(struct server *server);

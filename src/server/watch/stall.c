@@ -28,12 +28,6 @@
 
 #define PERIOD_NS (500 * NS_PER_MS)
 
-/* Period of the usage reports to the daemon, in case the server is killed. */
-#define BEATS_BETWEEN_REPORTS 4u
-
-/* The same while a client may wait for long kernels of another. */
-#define BEATS_BEFORE_EARLY_REPORT 2u
-
 /* A call that blocks others for this time is logged. */
 #define STALL_LOGGED_MS 2000u
 
@@ -209,18 +203,6 @@ static void account(struct server *server, const struct session *offender, uint6
     }
 }
 
-static void report_usage(struct server *server)
-{
-    unsigned beats = ++server->life->beats;
-
-    if (beats < BEATS_BEFORE_EARLY_REPORT ||
-        (beats < BEATS_BETWEEN_REPORTS && !early_report_is_due(server)))
-        return;
-    server->life->beats = 0;
-    daemon_report_usage(server);
-    early_report_begin(server);
-}
-
 static void beat(struct server *server)
 {
     struct server_heartbeat heartbeat;
@@ -240,7 +222,7 @@ static void beat(struct server *server)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));
     log_change(server, &stall, heartbeat.text);
     daemon_report_heartbeat(server, &heartbeat);
-    report_usage(server);
+    early_report_beat(server);
     server_trace_tick(server);
 }
 

@@ -45,11 +45,54 @@ static void test_shared(void **state)
     assert_false(is_shared(49, 49));
 }
 
+static bool is_due(unsigned beats, bool told_signs, bool has_signs)
+{
+    const struct report_pace pace = {.beats = beats, .told_signs = told_signs};
+
+    return report_pace_is_due(&pace, has_signs);
+}
+
+static void test_without_signs(void **state)
+{
+    assert_false(is_due(3, false, false));
+    assert_true(is_due(4, false, false));
+    assert_false(is_due(3, true, false));
+    assert_true(is_due(4, true, false));
+}
+
+static void test_the_first_sign_is_told_at_once(void **state)
+{
+    assert_true(is_due(0, false, true));
+    assert_false(is_due(1, true, true));
+    assert_true(is_due(2, true, true));
+}
+
+/* Ten looks a heartbeat: as many reports as without signs, and one more for each of these. */
+static void test_signs_that_come_and_go(void **state)
+{
+    struct report_pace pace = {.beats = 0};
+    unsigned reports = 0;
+
+    for (unsigned look = 0; look < 400; look++) {
+        bool has_signs = look % 2;
+
+        pace.beats += look % 10 == 0;
+        if (!report_pace_is_due(&pace, has_signs))
+            continue;
+        pace = (struct report_pace){.told_signs = has_signs};
+        reports++;
+    }
+    assert_in_range(reports, 10, 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_long_kernels),
         cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_without_signs),
+        cmocka_unit_test(test_the_first_sign_is_told_at_once),
+        cmocka_unit_test(test_signs_that_come_and_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
