@@ -5,6 +5,7 @@
  * names of cuIpc. Normal programs move to the lane of such a name, others cannot open it. Says what
  * went wrong.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,23 +103,55 @@ static void change(CUdeviceptr memory, const char *whose)
     MUST(cuCtxSynchronize());
 }
 
+/* Two threads at a time, each of which would move the program. */
+struct opening {
+    const struct names *names;
+    CUcontext context;
+    pthread_barrier_t both;
+};
+
+static void *open_event(void *context)
+{
+    struct opening *opening = context;
+    CUevent event;
+
+    MUST(cuCtxSetCurrent(opening->context));
+    pthread_barrier_wait(&opening->both);
+    MUST(cuIpcOpenEventHandle(&event, opening->names->event));
+    MUST(cuEventSynchronize(event));
+    return NULL;
+}
+
+static CUdeviceptr open_both(const struct names *names)
+{
+    struct opening opening = {.names = names};
+    CUdeviceptr opened;
+    pthread_t thread;
+
+    MUST(cuCtxGetCurrent(&opening.context));
+    pthread_barrier_init(&opening.both, NULL, 2);
+    is_true(!pthread_create(&thread, NULL, open_event, &opening), "a thread");
+    pthread_barrier_wait(&opening.both);
+    MUST(cuIpcOpenMemHandle_v2(&opened, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
+    pthread_join(thread, NULL);
+    pthread_barrier_destroy(&opening.both);
+    return opened;
+}
+
 /* The program moves to their lane, with its own memory. An unknown name moves no program. */
-static void open_names(struct names *names)
+static void open_names(const struct names *names)
 {
     CUdeviceptr own, opened, again;
     CUipcMemHandle wrong = names->memory;
     uint32_t word = 0;
-    CUevent event;
 
     MUST(cuMemAlloc_v2(&own, 4096));
     MUST(cuMemsetD32_v2(own, OWN, 1));
     wrong.reserved[20] ^= 1;
-    MUST(cuIpcOpenEventHandle(&event, names->event));
-    MUST(cuEventSynchronize(event));
+    opened = open_both(names);
     is_true(cuIpcOpenMemHandle_v2(&opened, wrong, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS) ==
                 CUDA_ERROR_INVALID_VALUE,
             "CUDA_ERROR_INVALID_VALUE for an unknown name");
-    MUST(cuIpcOpenMemHandle_v2(&opened, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     MUST(cuIpcOpenMemHandle_v2(&again, names->memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS));
     is_true(opened == again, "one address for a name");
     change(opened, "the program reads what the owner of the name has written");

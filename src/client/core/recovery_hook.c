@@ -7,7 +7,7 @@ CUresult (*recovery_hook)(void);
 void (*recovery_wish_hook)(void);
 
 void (*recovery_leave_hook)(void);
-bool (*recovery_join_hook)(uint32_t server);
+void (*recovery_join_hook)(uint32_t server);
 
 CUresult recovery_error_slowly(void)
 {

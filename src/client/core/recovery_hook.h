@@ -18,7 +18,7 @@ extern void (*recovery_wish_hook)(void);
 extern void (*recovery_leave_hook)(void);
 
 /* Set together with it; see recovery_join(). */
-extern bool (*recovery_join_hook)(uint32_t server);
+extern void (*recovery_join_hook)(uint32_t server);
 
 /* What is wrong with the server, after another one was tried where that is possible: CUDA_SUCCESS
  * when nothing is, or not any more. For places where a thread may wait: it changes nothing that
@@ -45,11 +45,12 @@ static inline void recovery_consider_move(void)
 }
 
 /* A name of cuIpc is not known here, and that server knows it, as the name says. Asks for a move to
- * its lane, and waits for that. True when the client has moved: the name may be known now. The
- * calling thread holds no lock. */
-static inline bool recovery_join(uint32_t server)
+ * its lane, and waits for that. Afterwards the name may be known, also where another thread has
+ * moved the client since. The calling thread holds no lock. */
+static inline void recovery_join(uint32_t server)
 {
-    return server && recovery_join_hook && recovery_join_hook(server);
+    if (server && recovery_join_hook)
+        recovery_join_hook(server);
 }
 
 /* Where a thread may wait, as for recovery_error(). If the daemon has ordered a move to another

@@ -240,9 +240,10 @@ CUresult ipc_open(struct context *context, const void *handle, const struct memo
     if (!read_handle(handle, IPC_MEMORY, &name))
         return CUDA_ERROR_INVALID_VALUE;
     result = open_named(context, &name, kind, ret_address);
-    return result == CUDA_ERROR_INVALID_VALUE && recovery_join(server_of(&name))
-               ? open_named(context, &name, kind, ret_address)
-               : result;
+    if (result != CUDA_ERROR_INVALID_VALUE)
+        return result;
+    recovery_join(server_of(&name));
+    return open_named(context, &name, kind, ret_address);
 }
 
 static void close_locked(struct opened *opened)
@@ -378,7 +379,8 @@ CUresult client_cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
     if (!read_handle(&handle, IPC_EVENT, &name))
         return CUDA_ERROR_INVALID_VALUE;
     result = open_event(context, &name, phEvent);
-    return result == CUDA_ERROR_INVALID_VALUE && recovery_join(server_of(&name))
-               ? open_event(context, &name, phEvent)
-               : result;
+    if (result != CUDA_ERROR_INVALID_VALUE)
+        return result;
+    recovery_join(server_of(&name));
+    return open_event(context, &name, phEvent);
 }

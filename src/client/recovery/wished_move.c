@@ -59,20 +59,40 @@ static bool may_ask(void)
            channel_error(&client->channel) == CUDA_SUCCESS;
 }
 
-/* A thread that waits for the lock would keep the one that has it from closing the library. */
-static bool ask_for_order(uint32_t server)
+/* The calling thread is parked. */
+static bool ask_locked(uint32_t server)
 {
     bool is_asked = false;
 
-    if (recovery_is_mover() || pthread_mutex_trylock(&recovery.lock))
-        return false;
-    call_park();
     if (may_ask() && call_close(server ? CLOSE_TIMEOUT_NS : CLOSE_BRIEFLY_NS)) {
         recovery_begin_move();
         is_asked = ask_server(server);
         recovery_end_move();
     }
     recovery.next_wish = clock_ns() + WISH_PAUSE_NS;
+    return is_asked;
+}
+
+/* A thread that finds another one at it does without. */
+static bool ask_for_order(void)
+{
+    if (recovery_is_mover() || pthread_mutex_trylock(&recovery.lock))
+        return false;
+    call_park();
+    bool is_asked = ask_locked(0);
+    call_unpark();
+    pthread_mutex_unlock(&recovery.lock);
+    return is_asked;
+}
+
+/* Another thread may have asked already, perhaps for the same lane. */
+static bool ask_to_join(uint32_t server)
+{
+    if (recovery_is_mover())
+        return false;
+    call_park();
+    pthread_mutex_lock(&recovery.lock);
+    bool is_asked = channel_leave(&client->channel) != LEAVE_NONE || ask_locked(server);
     call_unpark();
     pthread_mutex_unlock(&recovery.lock);
     return is_asked;
@@ -107,7 +127,7 @@ void wished_move_consider(void)
 
     if (clock_ns() < recovery.next_wish)
         return;
-    while (ask_for_order(0) && !await_order(&is_silent)) {
+    while (ask_for_order() && !await_order(&is_silent)) {
         if (is_silent || clock_ns() >= until) {
             recovery.next_wish = clock_ns() + (is_silent ? SILENT_PAUSE_NS : REFUSED_PAUSE_NS);
             break;
@@ -119,7 +139,7 @@ void wished_move_consider(void)
 }
 
 /* Another thread may be the one that moves the client. */
-static bool await_move(uint64_t connection)
+static void await_move(uint64_t connection)
 {
     const struct timespec pause = {.tv_nsec = LEAVE_POLL_NS};
     uint64_t until = clock_ns() + JOIN_TIMEOUT_NS;
@@ -127,17 +147,17 @@ static bool await_move(uint64_t connection)
     while (client->socket_inode == connection && channel_leave(&client->channel) &&
            channel_error(&client->channel) == CUDA_SUCCESS && clock_ns() < until) {
         recovery_consider_leaving();
+        call_park_while_closed();
         nanosleep(&pause, NULL);
     }
-    return client->socket_inode != connection;
 }
 
-bool wished_move_join(uint32_t server)
+void wished_move_join(uint32_t server)
 {
     uint64_t connection = client->socket_inode;
-    bool is_silent,
-        has_moved = ask_for_order(server) && await_order(&is_silent) && await_move(connection);
+    bool is_silent;
 
+    if (ask_to_join(server) && await_order(&is_silent))
+        await_move(connection);
     recovery_follow_end();
-    return has_moved;
 }

@@ -6,13 +6,12 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* Asks for a lane without long kernels, waits for the answer, and moves if the daemon orders that.
  * The hook of recovery_consider_move(). */
 void wished_move_consider(void);
 
-/* The same to the lane of a server, by its number: whether the client has moved. Later it may still
- * move. The hook of recovery_join(). */
-bool wished_move_join(uint32_t server);
+/* The same to the lane of a server, by its number. Several threads may call it at a time, and wait
+ * for one move. The client may still move later. The hook of recovery_join(). */
+void wished_move_join(uint32_t server);
