@@ -24,19 +24,26 @@
 /* Handles that a client may have at a time: the limit of both sides' tables. */
 #define ATTACH_HANDLES_MAX (1u << 20)
 
-/* Windows: ranges of virtual addresses, the same in client, server and on the GPU. The first one,
- * and the part of each that is host memory (behind the devices' part). */
-#ifdef __SANITIZE_THREAD__ /* which knows no other addresses of a program's */
+/* Windows: ranges of virtual addresses, the same in client, server and on the GPU. All are between
+ * FIRST and END, and the part of each that is host memory is behind the devices' part. Reservations
+ * are where cuMemAddressReserve's addresses are, of all clients.
+ *
+ * Position-independent programs are loaded near 0x550000000000 and libraries below 0x7fffffffffff,
+ * so windows lie below both and reservations between them. ThreadSanitizer leaves a program a few
+ * hundred GiB of all that. */
+#ifdef __SANITIZE_THREAD__
 #define WINDOW_FIRST 0x1000000000ull
+#define WINDOW_END 0x7f00000000ull
+#define WINDOW_HOST_SPAN (4ull << 30)
+#define RESERVE_FIRST 0x550000000000ull
+#define RESERVE_END 0x554000000000ull
 #else
 #define WINDOW_FIRST 0x110000000000ull
-#endif
+#define WINDOW_END 0x540000000000ull
 #define WINDOW_HOST_SPAN (64ull << 30)
-
-/* Where cuMemAddressReserve's addresses are, of all clients: above what position-independent
- * programs are loaded at, and below the libraries. */
 #define RESERVE_FIRST 0x5a0000000000ull
 #define RESERVE_END 0x7a0000000000ull
+#endif
 #define RESERVE_GRANULARITY (2ull << 20)
 
 /* The descriptors of an offer, in this order. */

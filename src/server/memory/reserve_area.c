@@ -39,18 +39,19 @@ uint64_t reserve_area_limit(const struct devices *devices)
 /* NVIDIA's driver honors the requested address of a large reservation, but places a small one, as
  * seen with 256 MiB, anywhere. So the area is reserved in slabs, which stay, and small reservations
  * are parts of a slab. Large reservations consist of whole slabs, and return to the driver. */
-#define SLAB (64ull << 30)
+#define SLABS 512u /* of 64 GiB */
+#define SLAB ((RESERVE_END - RESERVE_FIRST) / SLABS)
 #define LARGE (SLAB / 4)
 
 /* The server's own are below those of clients: the pool of a terabyte (swap_pool.h). The step has
  * no divisor in common with the number of slabs. */
 #define OWN_SLABS 16u
-#define CLIENT_SLABS ((RESERVE_END - RESERVE_FIRST) / SLAB - OWN_SLABS)
+#define CLIENT_SLABS (SLABS - OWN_SLABS)
 #define CLIENT_STEP 307u
 
 uint64_t reserve_area_start(unsigned window)
 {
-    return RESERVE_FIRST + (OWN_SLABS + (uint64_t)window * CLIENT_STEP % CLIENT_SLABS) * SLAB;
+    return RESERVE_FIRST + (OWN_SLABS + window * CLIENT_STEP % CLIENT_SLABS) * SLAB;
 }
 
 static bool is_large(uint64_t size)

@@ -19,12 +19,6 @@
 #include "region.h"
 #include "shm.h"
 
-/* Position-independent programs are loaded near 0x550000000000, and reservations lie above that. */
-#ifdef __SANITIZE_THREAD__
-#define WINDOW_LIMIT 0x7f00000000ull /* see WINDOW_FIRST */
-#else
-#define WINDOW_LIMIT 0x540000000000ull
-#endif
 #define WINDOW_ALIGNMENT (4ull << 30)
 
 /* The number of windows whose memory is created in advance. */
@@ -44,7 +38,7 @@ static uint64_t window_size(const struct devices *devices)
 
 unsigned windows_limit(const struct devices *devices)
 {
-    uint64_t limit = (WINDOW_LIMIT - WINDOW_FIRST) / window_size(devices);
+    uint64_t limit = (WINDOW_END - WINDOW_FIRST) / window_size(devices);
 
     return limit < WINDOWS_MAX ? (unsigned)limit : WINDOWS_MAX;
 }

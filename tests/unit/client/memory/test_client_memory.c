@@ -23,7 +23,7 @@
 #define BASE WINDOW_FIRST
 #define STRIDE (UINT64_C(1) << 30)
 #define HOST_BASE (BASE + STRIDE)
-#define WINDOW_END (HOST_BASE + STRIDE)
+#define PLACE_END (HOST_BASE + STRIDE)
 
 static struct {
     pthread_t thread;
@@ -151,7 +151,7 @@ static int setup(void **state)
     fixture.record.granularity = 2u << 20;
     fixture.record.total_memory = STRIDE;
     client->window_base = BASE;
-    client->window_end = WINDOW_END;
+    client->window_end = PLACE_END;
     client->device_stride = client->device_span = STRIDE;
     client->host_base = HOST_BASE;
     assert_int_equal(memory_init(), 0);
@@ -165,7 +165,7 @@ static int teardown(void **state)
 {
     __atomic_store_n(&server.stop, 1, __ATOMIC_RELEASE);
     pthread_join(server.thread, NULL);
-    munmap((void *)(uintptr_t)BASE, WINDOW_END - BASE);
+    munmap((void *)(uintptr_t)BASE, PLACE_END - BASE);
     return fixture_teardown(state);
 }
 

@@ -8,7 +8,7 @@
 #include "reserve_area.h"
 
 #define UNIT (2ull << 20)
-#define SLAB (64ull << 30)
+#define SLAB ((RESERVE_END - RESERVE_FIRST) / 512)
 
 static struct reserve_area area;
 static uint64_t taken_elsewhere; /* in this process, by something else */
@@ -119,10 +119,10 @@ static void the_area_has_an_end(void **state)
     assert_int_equal(reserved, all);
 }
 
-/* Sixteen clients have a terabyte each before one meets the next. */
+/* Sixteen clients have 16 slabs each, a terabyte, before one meets the next. */
 static void clients_are_far_from_each_other(void **state)
 {
-    const uint64_t apart = 1ull << 40;
+    const uint64_t apart = 16 * SLAB;
 
     (void)state;
     for (unsigned i = 0; i < 16; i++) {
