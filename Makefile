@@ -10,6 +10,7 @@
 #   make experiments  n-body, LeNet and stopped programs, natively, under MPS and through Funnel
 #   make test-runtimes  the API programs, built with each CUDA toolkit that is found
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
+#   make races      chaos and hostile sequences over the pool of workers, under ThreadSanitizer
 #
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -70,10 +71,15 @@ asan tsan: %: build-%/build.ninja
 	@tests/meson_test.py build-$@ $(if $(BUILD_ONLY),--wrapper true) --num-processes $$(($$(nproc) + 1)) \
 		--suite unit --suite control $(if $(filter asan,$@),--suite hostile) --no-suite whole
 
+# SECONDS for each of the two.
+races: build-tsan/build.ninja
+	@ninja -C build-tsan --quiet races
+	@tests/stress/races.py --build build-tsan --seconds $(or $(SECONDS),300)
+
 format:
 	@tools/format
 
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz build-deb build-fleet
 
-.PHONY: all test test-gpu test-fleet test-runtimes demo bench install uninstall deb asan tsan format clean
+.PHONY: all test test-gpu test-fleet test-runtimes demo bench install uninstall deb asan tsan races format clean

@@ -115,3 +115,19 @@ long server_process_log_size(const struct server_process *process)
 
     return stat(process->log, &status) ? -1 : (long)status.st_size;
 }
+
+unsigned long server_process_log_sum(const struct server_process *process, const char *text)
+{
+    FILE *log = fopen(process->log, "r");
+    unsigned long sum = 0;
+    char line[1024];
+
+    while (log && fgets(line, sizeof(line), log)) {
+        const char *found = strstr(line, text);
+
+        sum += found ? strtoul(found + strlen(text), NULL, 10) : 0;
+    }
+    if (log)
+        fclose(log);
+    return sum;
+}

@@ -29,3 +29,6 @@ void server_process_stop(struct server_process *process);
 
 /* How many bytes it has logged. */
 long server_process_log_size(const struct server_process *process);
+
+/* The sum of the numbers that follow `text` in its log. */
+unsigned long server_process_log_sum(const struct server_process *process, const char *text);

@@ -397,7 +397,9 @@ static void sequences_of_commands(void **state)
         assert_int_equal(hostile_check(NULL), 0);
     }
     leave_all();
-    fprintf(stderr, "%llu commands\n", (unsigned long long)commands);
+    fprintf(stderr, "%llu commands; workers of a pool served clients %lu times\n",
+            (unsigned long long)commands,
+            server_process_log_sum(&hostile.server, "with workers of the pool "));
 }
 
 /* ---- seeds that are kept ---- */

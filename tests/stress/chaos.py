@@ -7,6 +7,9 @@ compute beside long kernels, and some of them are killed or stopped for a while.
 was not killed ends with the results that it has alone. In the second part a kernel faults, or the
 server is killed or stopped. The programs that stay, which have nothing in flight then, go on with
 the results that they had. The seed is printed; --seed makes the same choices again.
+
+With --crowd N so many programs more launch and wait all the time in the first part of each round,
+so that a pool of workers serves them where they fill the CPUs (FUNNEL_CPUS).
 """
 import os
 import random
@@ -21,9 +24,10 @@ STEPS = 12
 
 
 class Chaos:
-    def __init__(self, funnel, chance, expected, budget):
+    def __init__(self, funnel, chance, expected, budget, crowd):
         self.funnel, self.chance, self.expected = funnel, chance, expected
         self.budget = budget
+        self.crowd_size, self.crowd = crowd, []
         self.started = []  # (name, process)
         self.stopped = []
         self.kernels = []
@@ -39,6 +43,20 @@ class Chaos:
         return mover
 
     # ---- what does not end a server ----
+
+    def gather_crowd(self):
+        self.crowd = [Program(self.funnel, "busy") for _ in range(self.crowd_size)]
+        for program in self.crowd:
+            program.expect("busy")
+
+    def dismiss_crowd(self):
+        """A program whose sums are right has nothing in flight when it says so."""
+        while self.crowd:
+            program = self.crowd.pop()
+            program.tell()
+            said = program.process.stdout.readline()
+            assert said.startswith("right "), f"a program of the crowd says {said!r}"
+            program.end()
 
     def start(self):
         name = self.chance.choice(sorted(harness.PROGRAMS))
@@ -99,6 +117,7 @@ class Chaos:
             harness.check_end(name, process, self.expected[name], timeout=harness.TIMEOUT)
             self.count["ended"] += 1
         self.started = []
+        self.dismiss_crowd()
 
     # ---- what does ----
 
@@ -132,6 +151,7 @@ class Chaos:
     # ---- a round ----
 
     def play(self):
+        self.gather_crowd()
         for _ in range(STEPS):
             if self.budget.is_spent():
                 break
@@ -145,7 +165,7 @@ class Chaos:
         self.count["rounds"] += 1
 
     def end(self):
-        for program in [*self.movers, *self.probes, *self.kernels]:
+        for program in [*self.movers, *self.probes, *self.kernels, *self.crowd]:
             program.kill()
         for _, process in self.started:
             process.kill()
@@ -158,12 +178,13 @@ def main():
     harness.say(f"seed {options.seed}")
     with harness.running_funnel(options.build, options.device, "--spare") as funnel:
         expected = harness.expect_lines(funnel)
-        chaos = Chaos(funnel, random.Random(options.seed), expected, budget)
+        chaos = Chaos(funnel, random.Random(options.seed), expected, budget, options.crowd)
         try:
             while not budget.is_spent():
                 chaos.play()
         finally:
             harness.say(", ".join(f"{count} {what}" for what, count in chaos.count.items()))
+            harness.say(f"workers of a pool served clients {funnel.pool_stays()} times")
             chaos.end()
         for name, arguments in harness.PROGRAMS.items():
             harness.check_end(name, funnel.start_program(name, *arguments), expected[name])

@@ -101,6 +101,9 @@ static void log_end(const struct session *session)
     session_log(session, ": %llu launch%s, %llu cop%s of %llu MiB together",
                 (unsigned long long)launches, launches == 1 ? "" : "es", (unsigned long long)copies,
                 copies == 1 ? "y" : "ies", (unsigned long long)(bytes >> 20));
+    if (session->life->pool_stays)
+        session_log(session, ": it was with workers of the pool %llu times",
+                    (unsigned long long)session->life->pool_stays);
     log_line("Status of client " CLIENT_FORMAT " is INACTIVE", CLIENT_ARGS(session));
     session_log(session, " exit");
 }

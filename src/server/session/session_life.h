@@ -43,6 +43,7 @@ struct session_life {
     /* The session's thread's. */
     struct trace_file *profile;    /* profile.h; NULL = no profiler */
     struct session_trace *tracing; /* trace.h; NULL = not now */
+    uint64_t pool_stays;           /* how often a worker of the pool has served it */
 
     /* Of any thread. */
     atomic_bool attached;

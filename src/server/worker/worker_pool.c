@@ -17,6 +17,7 @@
 #include "pool_size.h"
 #include "run_message.h"
 #include "server_life.h"
+#include "session_life.h"
 #include "slice.h"
 #include "stream.h"
 #include "suspend.h"
@@ -141,6 +142,7 @@ bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
     if (!worker_pool_is_wanted(session->server) || is_exempt(session))
         return false;
     session->pooled = true;
+    session->life->pool_stays++;
     session_set_at_rest(session, !launch_batch_is_pending(session));
     arrive(choose_worker(session->server->life->pool), &seat);
     while (!has_left(&seat))
