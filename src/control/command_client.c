@@ -33,6 +33,11 @@ static int describe_error(const struct paths *paths, int error, char *reason)
                     paths->socket);
     else if (error == -EACCES)
         text_format(reason, COMMAND_REASON_MAX, "No permission to reach %.300s", paths->socket);
+    else if (error == -ENOTDIR)
+        text_format(reason, COMMAND_REASON_MAX,
+                    "%.200s cannot be reached, because a part of its path is not a directory; "
+                    "choose another one with CUDA_MPS_PIPE_DIRECTORY",
+                    paths->socket);
     else
         text_format(reason, COMMAND_REASON_MAX,
                     "No daemon listens at %.300s; funnel start starts one there", paths->socket);

@@ -289,7 +289,21 @@ class Directories(harness.TestCase):
     def test_not_a_directory(self):
         with open(self.pipe, "w"):
             pass
-        self.refused(self.pipe)
+        self.refused(self.pipe, "not a directory", "CUDA_MPS_PIPE_DIRECTORY")
+        for words in (("run", "true"), ("status",)):
+            done = self.funnel(*words)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("is not a directory; choose another one with CUDA_MPS_PIPE_DIRECTORY", done.stderr)
+
+    def test_not_a_directory_for_logs(self):
+        os.mkdir(self.pipe, 0o700)
+        with open(self.log, "w"):
+            pass
+        done = self.funnel("run", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(self.log + " is not a directory; choose another", done.stderr)
+        self.assertIn("could not be started, so the program is not run", done.stderr)
+        self.assertNotIn("funnel start", done.stderr)
 
     @unittest.skipIf(os.geteuid() != 0, "needs root, to give a directory away")
     def test_foreign_directory(self):

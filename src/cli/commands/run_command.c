@@ -186,6 +186,14 @@ static int name_one_directory(const struct paths *paths)
     return cli_fail("cannot set the environment: %s", strerror(errno));
 }
 
+/* The daemon says why, in a second attempt that is not silent. */
+static int fail_to_start(const struct daemon_options *daemon, const char *reason)
+{
+    return cli_fail("%s", cli_start_daemon(daemon, false)
+                              ? "the daemon could not be started, so the program is not run"
+                              : reason);
+}
+
 static int start_daemon(const struct paths *paths, const struct run_options *options, int *ret_fd,
                         char *reason)
 {
@@ -199,10 +207,8 @@ static int start_daemon(const struct paths *paths, const struct run_options *opt
     if (!daemon.device && !(daemon.device = cli_default_device()))
         return 2;
     started = cli_start_daemon(&daemon, true) == 0;
-    if (connect_with_retries(paths, !started, ret_fd, reason)) {
-        cli_start_daemon(&daemon, false);
-        return cli_fail("%s", reason);
-    }
+    if (connect_with_retries(paths, !started, ret_fd, reason))
+        return fail_to_start(&daemon, reason);
     if (!started)
         return 0;
     if (try_server(*ret_fd))

@@ -17,6 +17,9 @@
 #include "sock.h"
 #include "text.h"
 
+#define CHOOSE_ANOTHER \
+    "; choose another directory with CUDA_MPS_PIPE_DIRECTORY or CUDA_MPS_LOG_DIRECTORY"
+
 /* ---- directories ---- */
 
 __attribute__((format(printf, 3, 4))) static int set_reason(char *reason, int error,
@@ -56,15 +59,15 @@ static int check_directory(const char *path, char *reason)
     struct stat link, target;
 
     if (lstat(path, &link) || stat(path, &target))
-        return set_reason(reason, -errno, "Cannot use %s: %s", path, strerror(errno));
+        return set_reason(reason, -errno, "Cannot use %s: %s" CHOOSE_ANOTHER, path,
+                          strerror(errno));
     if (!S_ISDIR(target.st_mode))
-        return set_reason(reason, -ENOTDIR, "%s is not a directory", path);
+        return set_reason(reason, -ENOTDIR, "%s is not a directory" CHOOSE_ANOTHER, path);
     if (link.st_uid != geteuid() || target.st_uid != geteuid())
         return set_reason(
             reason, -EPERM,
-            "%s belongs to user %u, not to user %u who starts the daemon; choose another "
-            "directory with CUDA_MPS_PIPE_DIRECTORY or CUDA_MPS_LOG_DIRECTORY",
-            path, (unsigned)target.st_uid, (unsigned)geteuid());
+            "%s belongs to user %u, not to user %u who starts the daemon" CHOOSE_ANOTHER, path,
+            (unsigned)target.st_uid, (unsigned)geteuid());
     if (target.st_mode & S_IWOTH)
         return set_reason(
             reason, -EPERM,
@@ -77,11 +80,12 @@ static int open_directory(const char *path, mode_t mode, char *reason)
     int error = make_directories(path, mode);
 
     if (error)
-        return set_reason(reason, error, "Cannot make the directory %s: %s", path,
+        return set_reason(reason, error, "Cannot make the directory %s: %s" CHOOSE_ANOTHER, path,
                           strerror(-error));
     error = check_directory(path, reason);
     if (!error && access(path, W_OK | X_OK))
-        return set_reason(reason, -errno, "Cannot write to %s: %s", path, strerror(errno));
+        return set_reason(reason, -errno, "Cannot write to %s: %s" CHOOSE_ANOTHER, path,
+                          strerror(errno));
     return error;
 }
 
