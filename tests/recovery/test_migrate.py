@@ -145,7 +145,7 @@ class Objects(MigrateTestCase):
 class Refusals(MigrateTestCase):
     def test_reasons(self):
         probe = self.suspend_probe()
-        self.stays(probe, 0, "work 1 10", "it is on that device")
+        self.refused("on that device already", "migrate", probe.process.pid, "--device", 0)
         self.refused("without that device", "migrate", probe.process.pid, "--device", 2)
         self.refused("not found", "migrate", 1, "--device", 1)
         for word, reason in (("array 1", "it has an array"), ("share", "it has shared something"),

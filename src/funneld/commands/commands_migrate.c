@@ -114,6 +114,8 @@ static void on_status(struct status_query *query, void *context)
         refuse_migration(migration, row && !found ? "is the ID of several clients" : "not found");
     else if (!find_device(report, migration->device, &device))
         refuse_migration(migration, "has a server without that device; funnel devices lists them");
+    else if (row->device_mask == 1ull << device)
+        refuse_migration(migration, "is on that device already");
     else
         order_move(migration, record, device);
 }
