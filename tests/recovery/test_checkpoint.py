@@ -458,7 +458,15 @@ class Checkpoint(test_suspend.MovedMemory):
         directory, probe = self.small_file_system(), self.suspend_probe()
         self.assertEqual(probe.ask("hold 1 7"), FINE)
         place, store = directory + "/checkpoint", directory + "/store"
-        self.refused("is full", "checkpoint", "--store", store, probe.process.pid, place)
+        status, said = self.order("checkpoint", "--store", store, probe.process.pid, place)
+        self.assertEqual(status, 1)
+        self.assertIn("is full", said)
+        self.assertNotIn("is checkpointed", said)
+        self.assertEqual(os.listdir(directory), ["store"])
+        before = self.log("server").count("stood still")
+        self.refused("same file system", "checkpoint", "--store", self.store(self.place()),
+                     probe.process.pid, place)
+        self.assertEqual(self.log("server").count("stood still"), before)
         self.assertEqual(os.listdir(directory), ["store"])
         self.fine("pack", "--clean", store)
         self.fine("checkpoint", "--store", store, "--zstd", probe.process.pid, place)

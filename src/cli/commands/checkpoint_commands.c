@@ -42,8 +42,9 @@ struct choice {
     enum checkpoint_state state;
     const char *store_path; /* or NULL */
     bool compress;
-    struct chunk_store store; /* open when there is a path */
-    pid_t server_pid;         /* 0 = not to be seen from here */
+    struct chunk_store store;      /* open when there is a path */
+    pid_t server_pid;              /* 0 = not to be seen from here */
+    char answer[COMMAND_TEXT_MAX]; /* the daemon's */
 };
 
 static int describe_client(int fd, uint64_t name, struct choice *choice,
@@ -65,20 +66,25 @@ static int describe_client(int fd, uint64_t name, struct choice *choice,
                              (unsigned long long)name);
 }
 
-static int order_contents(int fd, uint64_t name, enum checkpoint_state state, int envelope)
+static int order_contents(int fd, uint64_t name, int envelope, struct choice *choice)
 {
     static const char *const commands[] = {"checkpoint", "suspend", "detach"};
     char line[DAEMON_LINE_MAX];
 
-    text_format(line, sizeof(line), "%s %llu", commands[state], (unsigned long long)name);
-    return daemon_run_line_with(fd, line, envelope);
+    text_format(line, sizeof(line), "%s %llu", commands[choice->state], (unsigned long long)name);
+    return daemon_try_with(fd, line, envelope, choice->answer, sizeof(choice->answer))
+               ? cli_fail("%s", choice->answer)
+               : 0;
 }
 
 /* The program may depend on the memory's file by now. */
-static int publish(struct checkpoint_directory *checkpoint, struct checkpoint_manifest *manifest)
+static int publish(struct checkpoint_directory *checkpoint, struct checkpoint_manifest *manifest,
+                   const struct choice *choice)
 {
-    if (!checkpoint_directory_publish(checkpoint, manifest))
+    if (!checkpoint_directory_publish(checkpoint, manifest)) {
+        puts(choice->answer);
         return 0;
+    }
     if (manifest->state == CHECKPOINT_RUNNING)
         checkpoint_directory_remove(checkpoint);
     else
@@ -90,12 +96,13 @@ static int publish(struct checkpoint_directory *checkpoint, struct checkpoint_ma
 static int fill_directory(int fd, uint64_t name, struct checkpoint_directory *checkpoint,
                           int envelope, struct choice *choice, struct checkpoint_manifest *manifest)
 {
-    if (order_contents(fd, name, manifest->state, envelope) ||
+    if ((choice->store_path && checkpoint_pack_check(checkpoint, &choice->store)) ||
+        order_contents(fd, name, envelope, choice) ||
         (choice->store_path && checkpoint_pack_new(checkpoint, &choice->store, manifest))) {
         checkpoint_directory_remove(checkpoint);
         return 1;
     }
-    return publish(checkpoint, manifest);
+    return publish(checkpoint, manifest, choice);
 }
 
 /* Then only chunks that are new are written to a disk. The server makes the pages, so its control

@@ -69,7 +69,12 @@ static int ask(int fd, const char *line, int file, struct answer *answer)
 
 int daemon_try(int fd, const char *line, char *ret_answer, size_t capacity)
 {
-    return ask(fd, line, -1, &(struct answer){ret_answer, capacity, NULL, NULL});
+    return daemon_try_with(fd, line, -1, ret_answer, capacity);
+}
+
+int daemon_try_with(int fd, const char *line, int file, char *ret_answer, size_t capacity)
+{
+    return ask(fd, line, file, &(struct answer){ret_answer, capacity, NULL, NULL});
 }
 
 int daemon_ask(int fd, const char *line, line_taker *take, void *context)

@@ -155,6 +155,11 @@ static int pack(struct packed *packed, struct chunk_store *store,
     return error ? error : remove_memory(packed);
 }
 
+static int fail_apart(const char *store, const char *path)
+{
+    return cli_fail("%s and %s must be on the same file system", store, path);
+}
+
 static int fail_to_pack(const struct packed *packed, const struct chunk_store *store, int error)
 {
     switch (error) {
@@ -165,7 +170,7 @@ static int fail_to_pack(const struct packed *packed, const struct chunk_store *s
     case -EBADMSG:
         return cli_fail("%s/memory does not have the size that its manifest says", packed->path);
     case -EXDEV:
-        return cli_fail("%s and %s must be on the same file system", store->path, packed->path);
+        return fail_apart(store->path, packed->path);
     case -ENOSPC:
     case -EDQUOT:
         return cli_fail("%s: the file system is full, or a quota of it is reached; funnel pack "
@@ -221,6 +226,17 @@ int checkpoint_pack(const char *path, struct chunk_store *store)
         print_totals(path, &before, store);
     close_all(&packed);
     return status;
+}
+
+int checkpoint_pack_check(const struct checkpoint_directory *checkpoint,
+                          const struct chunk_store *store)
+{
+    struct stat one, other;
+
+    return fstat(store->fd, &one) || fstat(checkpoint->directory, &other) ||
+                   one.st_dev == other.st_dev
+               ? 0
+               : fail_apart(store->path, checkpoint->path);
 }
 
 static int pack_new(struct packed *packed, struct chunk_store *store,

@@ -15,7 +15,11 @@
  * program, or CRIU, needs it by its name. */
 int checkpoint_pack(const char *path, struct chunk_store *store);
 
-/* The same with a checkpoint that has no name yet. An error leaves it to be removed. */
+/* Whether the store is on the file system of a checkpoint that is to be made. */
+int checkpoint_pack_check(const struct checkpoint_directory *checkpoint,
+                          const struct chunk_store *store);
+
+/* As checkpoint_pack(), of a checkpoint that has no name yet. An error leaves it to be removed. */
 int checkpoint_pack_new(const struct checkpoint_directory *checkpoint, struct chunk_store *store,
                         struct checkpoint_manifest *manifest);
 
