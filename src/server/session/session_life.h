@@ -35,6 +35,7 @@ struct session_life {
     pthread_t thread;
     uint64_t reported_work;     /* at the last report to the daemon; 0 = never */
     struct usage_mark reported; /* at the last report: early_report.h */
+    struct usage_mark looked;   /* at the last look */
     struct session_call call;
     uint32_t leave_request;   /* session_leave.h: the daemon's order, to be answered */
     atomic_uint leave_device; /* 1 + the device to which the client is to move; 0 = to another lane;

@@ -15,4 +15,5 @@ struct usage_mark {
 struct report_pace {
     unsigned beats;  /* heartbeats since the last report */
     bool told_signs; /* that one told of a client that may wait */
+    bool told_begin; /* it told what such a client had used before */
 };

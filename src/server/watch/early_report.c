@@ -62,53 +62,68 @@ bool usage_is_shared(const struct usage_mark *since, const struct server_usage *
            100 * used.shared_ns >= LANE_SHARED_PERCENT * used.busy_ns;
 }
 
-/* One client alone shares with no other, so these are two. */
-static bool has_signs(const struct server *server)
+struct signs {
+    bool any_long, any_shared, begin; /* the last since the last look */
+};
+
+static void add_signs(const struct session *session, struct signs *signs)
 {
-    bool any_long = false, any_shared = false;
+    const struct session_life *life = session->life;
+    struct server_usage usage;
 
-    list_for_each (struct session, session, &server->sessions, link) {
-        const struct usage_mark *since = &session->life->reported;
-        struct server_usage usage;
+    accounting_usage(session, &usage);
+    signs->any_long |= usage_has_long_kernels(&life->reported, &usage);
+    signs->any_shared |= usage_is_shared(&life->reported, &usage);
+    signs->begin |= usage_is_shared(&life->looked, &usage);
+}
 
-        accounting_usage(session, &usage);
-        any_long |= usage_has_long_kernels(since, &usage);
-        any_shared |= usage_is_shared(since, &usage);
-    }
-    return any_long && any_shared;
+/* One client alone shares with no other, so these are two. */
+static struct signs find_signs(const struct server *server)
+{
+    struct signs signs = {.any_long = false};
+
+    list_for_each (struct session, session, &server->sessions, link)
+        add_signs(session, &signs);
+    return signs;
 }
 
 /* ---- reports ---- */
 
-/* The first sign is told at once, but only after a report without any. So signs that come and go
- * cause no more reports than those that last. */
-bool report_pace_is_due(const struct report_pace *pace, bool has_signs)
+/* The first sign is told at once, but only after a report without any. The report before it divides
+ * the time alone from that beside others. So signs that come and go cause few reports more than
+ * those that last. */
+bool report_pace_is_due(const struct report_pace *pace, bool has_signs, bool begins)
 {
-    if (!has_signs)
-        return pace->beats >= BEATS_BETWEEN_REPORTS;
-    return !pace->told_signs || pace->beats >= BEATS_BETWEEN_EARLY_REPORTS;
+    if (has_signs)
+        return !pace->told_signs || pace->beats >= BEATS_BETWEEN_EARLY_REPORTS;
+    return (begins && !pace->told_signs && !pace->told_begin) ||
+           pace->beats >= BEATS_BETWEEN_REPORTS;
 }
 
-static void mark_all(struct server *server)
+static void mark_all(struct server *server, bool reported)
 {
     list_for_each (struct session, session, &server->sessions, link) {
         struct server_usage usage;
 
         accounting_usage(session, &usage);
-        session->life->reported = mark_of(&usage);
+        session->life->looked = mark_of(&usage);
+        if (reported)
+            session->life->reported = session->life->looked;
     }
 }
 
-static void report_if_due(struct server *server)
+static bool report_if_due(struct server *server)
 {
     struct report_pace *pace = &server->life->reports;
-    bool any_signs = has_signs(server);
+    struct signs signs = find_signs(server);
+    bool any = signs.any_long && signs.any_shared, begins = signs.any_long && signs.begin;
 
-    if (!report_pace_is_due(pace, any_signs))
-        return;
-    *pace = (struct report_pace){.told_signs = any_signs};
+    if (!report_pace_is_due(pace, any, begins))
+        return false;
+    *pace = (struct report_pace){.told_signs = any, .told_begin = begins && !any};
     daemon_report_usage(server);
-    mark_all(server);
+    mark_all(server, true);
+    return true;
 }
 
 void early_report_beat(struct server *server)
@@ -123,8 +138,8 @@ static void on_look(void *context, int timer_fd)
 {
     uint64_t count;
 
-    if (read(timer_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
-        report_if_due(context);
+    if (read(timer_fd, &count, sizeof(count)) == (ssize_t)sizeof(count) && !report_if_due(context))
+        mark_all(context, false);
 }
 
 int early_report_start(struct server *server)

@@ -18,8 +18,9 @@
 bool usage_has_long_kernels(const struct usage_mark *since, const struct server_usage *usage);
 bool usage_is_shared(const struct usage_mark *since, const struct server_usage *usage);
 
-/* Whether a report is due. Arithmetic alone. */
-bool report_pace_is_due(const struct report_pace *pace, bool has_signs);
+/* Whether a report is due. There are signs that a client waits, or they have just begun: they are
+ * too few yet for the time since the last report. Arithmetic alone. */
+bool report_pace_is_due(const struct report_pace *pace, bool has_signs, bool begins);
 
 /* Starts the timer that looks for signs between heartbeats: 0 or -errno. The main thread's. */
 int early_report_start(struct server *server);

@@ -45,44 +45,84 @@ static void test_shared(void **state)
     assert_false(is_shared(49, 49));
 }
 
-static bool is_due(unsigned beats, bool told_signs, bool has_signs)
+static bool is_due(struct report_pace pace, bool has_signs)
 {
-    const struct report_pace pace = {.beats = beats, .told_signs = told_signs};
-
-    return report_pace_is_due(&pace, has_signs);
+    return report_pace_is_due(&pace, has_signs, false);
 }
 
 static void test_without_signs(void **state)
 {
-    assert_false(is_due(3, false, false));
-    assert_true(is_due(4, false, false));
-    assert_false(is_due(3, true, false));
-    assert_true(is_due(4, true, false));
+    assert_false(is_due((struct report_pace){.beats = 3}, false));
+    assert_true(is_due((struct report_pace){.beats = 4}, false));
+    assert_false(is_due((struct report_pace){.beats = 3, .told_signs = true}, false));
+    assert_true(is_due((struct report_pace){.beats = 4, .told_signs = true}, false));
 }
 
 static void test_the_first_sign_is_told_at_once(void **state)
 {
-    assert_true(is_due(0, false, true));
-    assert_false(is_due(1, true, true));
-    assert_true(is_due(2, true, true));
+    assert_true(is_due((struct report_pace){.beats = 0}, true));
+    assert_true(is_due((struct report_pace){.told_begin = true}, true));
+    assert_false(is_due((struct report_pace){.beats = 1, .told_signs = true}, true));
+    assert_true(is_due((struct report_pace){.beats = 2, .told_signs = true}, true));
 }
 
-/* Ten looks a heartbeat: as many reports as without signs, and one more for each of these. */
-static void test_signs_that_come_and_go(void **state)
+static void test_what_was_before_is_told_once(void **state)
+{
+    const struct report_pace quiet = {.beats = 0}, told = {.told_begin = true},
+                             signs = {.told_signs = true};
+
+    assert_true(report_pace_is_due(&quiet, false, true));
+    assert_false(report_pace_is_due(&told, false, true));
+    assert_false(report_pace_is_due(&signs, false, true));
+}
+
+/* Five looks a heartbeat. */
+static unsigned count_reports(unsigned beats, bool (*has_signs)(unsigned look),
+                              bool (*begins)(unsigned look))
 {
     struct report_pace pace = {.beats = 0};
     unsigned reports = 0;
 
-    for (unsigned look = 0; look < 400; look++) {
-        bool has_signs = look % 2;
+    for (unsigned look = 0; look < 5 * beats; look++) {
+        bool signs = has_signs(look), begin = begins(look);
 
-        pace.beats += look % 10 == 0;
-        if (!report_pace_is_due(&pace, has_signs))
+        pace.beats += look % 5 == 0;
+        if (!report_pace_is_due(&pace, signs, begin))
             continue;
-        pace = (struct report_pace){.told_signs = has_signs};
+        pace = (struct report_pace){.told_signs = signs, .told_begin = begin && !signs};
         reports++;
     }
-    assert_in_range(reports, 10, 20);
+    return reports;
+}
+
+static bool never(unsigned look)
+{
+    return false;
+}
+
+static bool always(unsigned look)
+{
+    return true;
+}
+
+static bool now_and_then(unsigned look)
+{
+    return look % 2;
+}
+
+static bool seldom(unsigned look)
+{
+    return look % 7 == 0;
+}
+
+/* Forty heartbeats are 20 seconds. */
+static void test_signs_that_come_and_go(void **state)
+{
+    assert_int_equal(count_reports(40, never, never), 10);
+    assert_int_equal(count_reports(40, always, always), 20);
+    assert_in_range(count_reports(40, now_and_then, always), 10, 21);
+    assert_in_range(count_reports(40, seldom, now_and_then), 10, 31);
+    assert_in_range(count_reports(40, never, now_and_then), 10, 21);
 }
 
 int main(void)
@@ -92,6 +132,7 @@ int main(void)
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_without_signs),
         cmocka_unit_test(test_the_first_sign_is_told_at_once),
+        cmocka_unit_test(test_what_was_before_is_told_once),
         cmocka_unit_test(test_signs_that_come_and_go),
     };
 
