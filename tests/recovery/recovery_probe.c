@@ -17,6 +17,7 @@
 #include "cuda_prototypes.h"
 #include "pointer_act.h"
 #include "variable_acts.h"
+#include "waiting_thread.h"
 
 #define STREAMS 3
 #define SMALL (64u << 10)
@@ -241,6 +242,20 @@ static CUresult do_release(void)
 {
     *(volatile uint32_t *)program.flag = 1;
     return CUDA_SUCCESS;
+}
+
+/* Another thread waits for such a kernel, and the next word says what it was told. */
+static CUresult do_await(void)
+{
+    return waiting_thread_begin(program.context, program.fields[0].stream);
+}
+
+static CUresult do_join(void)
+{
+    CUresult result = waiting_thread_join();
+
+    *(volatile uint32_t *)program.flag = 0; /* the next kernel waits again */
+    return result;
 }
 
 static CUresult do_synchronize(void)
@@ -723,7 +738,8 @@ static const struct {
     {"reserved", do_reserved},   {"unmapped", do_unmapped},
     {"pool", do_pool},           {"scarce", do_scarce},
     {"part", do_part},           {"questions", do_questions},
-    {"pointer", pointer_act},
+    {"pointer", pointer_act},    {"await", do_await},
+    {"join", do_join},
 };
 
 static CUresult act(const char *word)

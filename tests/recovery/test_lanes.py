@@ -31,6 +31,9 @@ class TestCase(test_recovery.TestCase):
         """The process of each lane."""
         return {server["lane"]: server["pid"] for server in self.state("servers")}
 
+    def funnel_path(self):
+        return os.path.join(test_recovery.BUILD, "bin/funnel")
+
     def enter(self, lane, **options):
         probe = self.probe(FUNNEL_CLASS=CLASS[lane], **options)
         self.assertEqual(probe.opened(), FINE)
@@ -71,7 +74,7 @@ class Lanes(TestCase):
 
     def share(self, owner, opener):
         done = subprocess.run(
-            [os.path.join(test_recovery.BUILD, "bin/funnel"), "run", "-q", "--no-start", "--",
+            [self.funnel_path(), "run", "-q", "--no-start", "--",
              os.path.join(test_recovery.BUILD, "tests/recovery/lane_pair"), owner, opener],
             env=self.environment, timeout=TIMEOUT, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(done.returncode, 0, done.stdout + self.logs())
@@ -91,13 +94,14 @@ class Lanes(TestCase):
 
 
 class MoveTestCase(TestCase):
+    def begin_order(self, probe, program_class):
+        return subprocess.Popen(
+            [self.funnel_path(), "limit", "--client", str(probe.process.pid), "--class", program_class],
+            env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
     def order(self, probe, program_class):
         """The program has its idle point in the next call that it makes."""
-        ordered = subprocess.Popen(
-            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
-             "--class", program_class], env=self.environment, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT)
-        with ordered:
+        with self.begin_order(probe, program_class) as ordered:
             while ordered.poll() is None:
                 self.assertEqual(probe.ask("synchronize"), FINE, probe.said() + self.logs())
             return ordered.returncode, ordered.stdout.read()
@@ -105,9 +109,12 @@ class MoveTestCase(TestCase):
     def follow(self, probe, program_class, lane):
         status, said = self.order(probe, program_class)
         self.assertEqual(status, 0, said + probe.said() + self.logs())
-        wait_until(lambda: probe.ask("synchronize") == FINE and self.lane_of(probe) == [lane],
-                   "the move: " + said)
+        self.await_lane(probe, lane)
         self.assertEqual(self.row(probe)["class"], program_class)
+
+    def await_lane(self, probe, lane):
+        wait_until(lambda: probe.ask("synchronize") == FINE and self.lane_of(probe) == [lane],
+                   "the move" + self.logs())
 
     def check(self, probe, *words):
         for word in words:
@@ -143,16 +150,13 @@ class Moves(MoveTestCase):
         self.assertEqual(probe.ask("hold"), FINE)
         for _ in range(60):
             self.assertEqual(probe.ask("launch"), FINE)
-        ordered = subprocess.Popen(
-            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
-             "--class", "batch"], env=self.environment, text=True, stdout=subprocess.PIPE)
+        ordered = self.begin_order(probe, "batch")
         wait_until(lambda: "batch" in self.servers(), "the batch lane")
         for _ in range(3):
             self.assertEqual(probe.ask("launch"), FINE, "the wait for the work has a bound")
         self.assertEqual(self.lane_of(probe), ["main"])
         self.assertEqual(probe.ask("release"), FINE)
-        wait_until(lambda: probe.ask("synchronize") == FINE and self.lane_of(probe) == ["batch"],
-                   "the move")
+        self.await_lane(probe, "batch")
         ordered.communicate()
         for word in ("look", "round"):
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said())
@@ -289,7 +293,7 @@ class Variables(MoveTestCase):
         program.start()
         try:
             with subprocess.Popen(
-                    [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
+                    [self.funnel_path(), "limit", "--client", str(probe.process.pid),
                      "--class", "batch"], env=self.environment, stdout=subprocess.DEVNULL):
                 wait_until(lambda: "moves to another lane" in self.log("server"), "the grant")
                 os.kill(batch, signal.SIGKILL)
@@ -323,23 +327,93 @@ class Share(TestCase):
             self.assertEqual((word, busy.ask(word)), (word, FINE), busy.said())
 
 
-class Hold(TestCase):
-    def test_a_critical_program_beside_a_batch_lane_at_work(self):
-        """Neither waits for the other, and what is behind the critical one's requests ends with it."""
-        batch, critical = self.enter("batch"), self.probe(FUNNEL_CLASS="critical")
-        for word in ("hold", "arrive"):
-            self.assertEqual(batch.ask(word), FINE)
-        self.assertEqual(critical.opened(), FINE)
-        wait_until(lambda: critical.ask("round") != FINE or
-                   "the GPU is held behind requests of critical" in self.log("server"), "a hold")
-        self.assertEqual(critical.ask("round"), FINE, critical.said())
-        critical.process.kill()
-        critical.process.wait()
-        wait_until(lambda: len(self.state("ps")) == 1, "its end")
-        for word in ("release", "synchronize", "look"):
-            self.assertEqual((word, batch.ask(word)), (word, FINE), batch.said())
-        self.assertEqual(self.enter("main").ask("round"), FINE)
+class Hold(MoveTestCase):
+    """A critical program beside a batch lane at work: the GPU is held behind its requests."""
+
+    def setUp(self):
+        super().setUp()
+        self.batch = self.enter("batch")
+        self.check(self.batch, "hold", "arrive")
+        self.critical = self.enter_critical()
+        self.await_holds(self.critical, 1)
+
+    def enter_critical(self):
+        probe = self.probe(FUNNEL_CLASS="critical")
+        self.assertEqual(probe.opened(), FINE)
+        return probe
+
+    def await_holds(self, probe, servers):
+        """So many servers have had some."""
+        wait_until(lambda: probe.ask("round") != FINE or
+                   self.log("server").count("the GPU is held behind requests of critical") == servers, "a hold")
+        self.check(probe, "round")
+
+    def wait_behind_kernel(self):
+        """A request of a kernel that does not end: the hold behind it is pending."""
+        self.check(self.critical, "hold", "await", "arrive")
+
+    def check_end(self):
+        """The batch lane has lost nothing, and the main lane has room and holds."""
+        self.check(self.batch, "release", "synchronize", "look", "round")
+        self.check(self.enter("main"), "round")
         self.assertNotIn("no more holds", self.log("server"))
+
+    def moves(self):
+        self.wait_behind_kernel()
+        with self.begin_order(self.critical, "batch"):
+            self.check(self.critical, "release", "join")
+            self.await_lane(self.critical, "batch")
+        self.check(self.critical, "look", "round")
+        self.follow(self.critical, "critical", "main")
+        self.check(self.critical, "look", *["round"] * 8)
+
+    def is_suspended(self):
+        self.wait_behind_kernel()
+        pid = str(self.critical.process.pid)
+        with subprocess.Popen([self.funnel_path(), "suspend", pid], env=self.environment,
+                              stdout=subprocess.DEVNULL) as order:
+            self.check(self.critical, "release")
+            self.assertEqual(order.wait(TIMEOUT), 0)
+        self.assertTrue(self.row(self.critical)["suspended"])
+        self.assertEqual(self.funnel("resume", pid).returncode, 0)
+        self.check(self.critical, "join", "look", *["round"] * 8)
+
+    def is_killed(self):
+        self.wait_behind_kernel()
+        self.critical.process.kill()
+        self.critical.process.wait()
+        wait_until(lambda: len(self.state("ps")) == 1, "its end")
+        self.check(self.enter_critical(), *["round"] * 8)
+
+    def test_the_program_moves_is_suspended_and_is_killed(self):
+        for change in self.moves, self.is_suspended, self.is_killed:
+            change()
+        self.check_end()
+
+    def check_fault(self):
+        servers, offender = self.servers(), self.enter("main", program=self.other_program())
+        self.assertEqual(offender.ask("fault"), FAULT)
+        wait_until(lambda: f"Server {servers['main']} exited" in self.log("control"), "the end of the main lane")
+        self.assertEqual(self.servers()["batch"], servers["batch"])
+        return offender
+
+    def test_the_server_faults(self):
+        """The program has no work then. It goes on in the next server, with holds."""
+        self.check(self.critical, *["round"] * 8)
+        self.check_fault()
+        self.check(self.critical, "look")
+        self.await_holds(self.critical, 2)
+        self.check_end()
+
+    def test_the_server_faults_in_a_request(self):
+        self.wait_behind_kernel()
+        offender = self.check_fault()
+        self.assertEqual(self.critical.ask("join"), FAULT)
+        for probe in offender, self.critical:  # new ones are refused until then
+            probe.process.kill()
+            probe.process.wait()
+        self.await_holds(self.enter_critical(), 2)
+        self.check_end()
 
 
 class Fate(TestCase):
