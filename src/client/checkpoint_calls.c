@@ -58,6 +58,7 @@ static CUresult result_of(int status)
         return CUDA_ERROR_INVALID_VALUE;
     case -EINVAL:
     case SUSPEND_ALREADY:
+    case SUSPEND_PENDING:
     case SUSPEND_NOT:
         return CUDA_ERROR_ILLEGAL_STATE;
     case -ETIMEDOUT:

@@ -53,6 +53,8 @@ const char *suspend_result_text(int result)
                "pointers, which --detach would lose; checkpoint --stop keeps them";
     case SUSPEND_REPLACED:
         return "another order for it has come meanwhile";
+    case SUSPEND_PENDING:
+        return "another order for it is not done yet; try again when it is";
     case SUSPEND_SEVERAL:
         return "the process is several clients; name one by its ID";
     default:

@@ -29,6 +29,8 @@ enum suspend_result {
     SUSPEND_MODULES,
     /* A later order counts, and this one has no result. */
     SUSPEND_REPLACED,
+    /* Nothing was done: an earlier one has no result yet. */
+    SUSPEND_PENDING,
 };
 
 /* A sentence without its full stop for people, or NULL for a number that is none of these. */

@@ -213,6 +213,7 @@ class Checkpoint(test_suspend.MovedMemory):
             self.assertEqual(probe.ask("hold"), FINE)
             checkpoint = self.later("checkpoint", *options, probe.process.pid, place)
             wait_until(lambda: self.has_begun(place), "the order")  # noqa: B023
+            self.refused("not done yet", "suspend", probe.process.pid)
             eviction = self.later("evict", probe.process.pid)
             said, _ = checkpoint.communicate(timeout=TIMEOUT)
             self.assertIn("another order", said, self.logs())

@@ -249,6 +249,13 @@ static bool is_as_ordered(const struct session *session, const struct server_sus
     return !order->suspend || program_suspend_of(session)->evict == (order->evict != 0);
 }
 
+static int state_of(const struct session *session, const struct server_suspend_client *order)
+{
+    if (!order->suspend)
+        return SUSPEND_NOT;
+    return program_suspend_of(session)->out ? SUSPEND_ALREADY : SUSPEND_PENDING;
+}
+
 /* What the order finds: SUSPEND_OK when there is something to do. */
 static int state_for(struct server *server, const struct server_suspend_client *order)
 {
@@ -259,7 +266,7 @@ static int state_for(struct server *server, const struct server_suspend_client *
             continue;
         if (!is_as_ordered(session, order))
             return SUSPEND_OK;
-        state = order->suspend ? SUSPEND_ALREADY : SUSPEND_NOT;
+        state = state_of(session, order);
     }
     return state;
 }
