@@ -331,6 +331,8 @@ static int start_serving(struct server *server, const struct options *options, c
     if (!error)
         error = stall_watch_start(server);
     if (!error)
+        error = early_report_start(server);
+    if (!error)
         error = start_pool(server);
     if (!error)
         error = watchdog_start(server); /* which uses the pool and hurries heartbeats */
@@ -340,8 +342,6 @@ static int start_serving(struct server *server, const struct options *options, c
         error = accounting_start(server);
     if (!error)
         error = code_cache_start(server);
-    if (!error && server->life->control_fd >= 0)
-        error = early_report_start(server);
     if (!error && server->life->control_fd >= 0)
         error = daemon_link_start(server);
     if (!error && server->life->control_fd >= 0)

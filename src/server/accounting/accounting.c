@@ -84,6 +84,11 @@ uint32_t accounting_kernels_percent(struct server *server)
     return most_ns >= passed_ns ? 100 : (uint32_t)(100 * most_ns / passed_ns);
 }
 
+uint64_t accounting_shared_ns(const struct server *server)
+{
+    return counter_get(&server->accounting->shared_ns);
+}
+
 int session_accounting_init(struct session *session)
 {
     session->accounting = calloc(1, sizeof(*session->accounting));

@@ -30,6 +30,9 @@ void session_accounting_fini(struct session *session);
  * device that had them for longest. */
 uint32_t accounting_kernels_percent(struct server *server);
 
+/* From any thread: for how long several clients have had kernels at the same time on a device. */
+uint64_t accounting_shared_ns(const struct server *server);
+
 /* From any thread: what the client has used so far. */
 void accounting_usage(const struct session *session, struct server_usage *ret_usage);
 

@@ -110,6 +110,7 @@ static void share_device(struct server *server, unsigned device, uint64_t interv
         clients += session->accounting->now.streams.has_kernels[device];
     }
     counter_add(&server->accounting->kernels_ns[device], clients ? interval_ns : 0);
+    counter_add(&server->accounting->shared_ns, clients > 1 ? interval_ns : 0);
     list_for_each (struct session, session, &server->sessions, link) {
         if (!is_sampled(session))
             continue;

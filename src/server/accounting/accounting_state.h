@@ -16,6 +16,7 @@ typedef atomic_uint_fast64_t counter_t;
 /* Of all clients together. */
 struct server_accounting {
     counter_t kernels_ns[SERVER_MAX_DEVICES]; /* in which any client had kernels on the device */
+    counter_t shared_ns;                      /* in which several had, sum of all devices */
     /* The main thread's alone: as accounting_kernels_percent() saw it last. */
     uint64_t seen_ns[SERVER_MAX_DEVICES], seen_at;
 };

@@ -57,6 +57,7 @@ struct server_life {
     unsigned abandoned;            /* the last report to the daemon */
     bool heap_used;                /* the same */
     struct report_pace reports;    /* of usage */
+    int look_fd;                   /* eventfd of early_report.h; set before there is a watchdog */
     int beat_timer;                /* timerfd of heartbeats; set before there is a watchdog */
     uint64_t beat_at;              /* clock_ns() of the last heartbeat */
     struct code_cache *code_cache; /* NULL: none; code_cache.h */

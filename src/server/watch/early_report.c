@@ -3,7 +3,7 @@
 #include "early_report.h"
 
 #include <errno.h>
-#include <sys/timerfd.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "accounting.h"
@@ -21,7 +21,7 @@
 /* The same while a client may wait for long kernels of another. */
 #define BEATS_BETWEEN_EARLY_REPORTS 2u
 
-/* Between two looks for signs. */
+/* From one look for signs to the next while clients share a device. */
 #define LOOK_PERIOD_NS (100 * NS_PER_MS)
 
 /* ---- signs ---- */
@@ -134,23 +134,32 @@ void early_report_beat(struct server *server)
 
 /* ---- between heartbeats ---- */
 
-static void on_look(void *context, int timer_fd)
+static void on_look(void *context, int look_fd)
 {
     uint64_t count;
 
-    if (read(timer_fd, &count, sizeof(count)) == (ssize_t)sizeof(count) && !report_if_due(context))
+    if (read(look_fd, &count, sizeof(count)) == (ssize_t)sizeof(count) && !report_if_due(context))
         mark_all(context, false);
 }
 
 int early_report_start(struct server *server)
 {
-    const struct itimerspec looks = {.it_interval.tv_nsec = LOOK_PERIOD_NS,
-                                     .it_value.tv_nsec = LOOK_PERIOD_NS};
-    int timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    int *look_fd = &server->life->look_fd;
 
-    if (timer_fd >= 0 && !timerfd_settime(timer_fd, 0, &looks, NULL) &&
-        loop_watch_readable(server->life->loop, timer_fd, on_look, server))
+    *look_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (*look_fd >= 0 && loop_watch_readable(server->life->loop, *look_fd, on_look, server))
         return 0;
-    fd_close(&timer_fd);
+    fd_close(look_fd);
     return -ENOMEM;
+}
+
+void early_report_watch(const struct server *server, struct sharing_watch *watch)
+{
+    uint64_t shared_ns = accounting_shared_ns(server), now = clock_ns(), one = 1;
+
+    if (shared_ns == watch->shared_ns || now < watch->look_at + LOOK_PERIOD_NS)
+        return;
+    watch->shared_ns = shared_ns;
+    if (write(server->life->look_fd, &one, sizeof(one)) == (ssize_t)sizeof(one))
+        watch->look_at = now;
 }

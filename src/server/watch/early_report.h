@@ -22,8 +22,18 @@ bool usage_is_shared(const struct usage_mark *since, const struct server_usage *
  * too few yet for the time since the last report. Arithmetic alone. */
 bool report_pace_is_due(const struct report_pace *pace, bool has_signs, bool begins);
 
-/* Starts the timer that looks for signs between heartbeats: 0 or -errno. The main thread's. */
+/* The main thread, before there is a watchdog: 0 or -errno. */
 int early_report_start(struct server *server);
+
+/* The watchdog's: all 0 at first. */
+struct sharing_watch {
+    uint64_t shared_ns; /* accounting_shared_ns() in the last round */
+    uint64_t look_at;   /* clock_ns() of the last look that it has asked for */
+};
+
+/* The watchdog, in each round: while clients share a device the main thread looks for signs between
+ * heartbeats, too. An idle server does not wake for it. */
+void early_report_watch(const struct server *server, struct sharing_watch *watch);
 
 /* The main thread, with each heartbeat. */
 void early_report_beat(struct server *server);

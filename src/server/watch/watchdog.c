@@ -13,6 +13,7 @@
 #include "clock.h"
 #include "copy_load.h"
 #include "cuda_error.h"
+#include "early_report.h"
 #include "eviction.h"
 #include "lending.h"
 #include "long_work_watch.h"
@@ -47,6 +48,7 @@ static void *watchdog_thread(void *context)
     struct server *server = context;
     const struct timespec period = {.tv_nsec = PERIOD_NS};
     struct upkeep upkeep = {0};
+    struct sharing_watch sharing = {0};
 
     for (unsigned round = 0;; round++) {
         for (unsigned i = 0; i < server->devices.count; i++) {
@@ -65,6 +67,7 @@ static void *watchdog_thread(void *context)
         upkeep_run(server, &upkeep);
         if (long_work_is_news(server))
             stall_watch_hurry(server);
+        early_report_watch(server, &sharing);
         nanosleep(&period, NULL);
     }
     return NULL;

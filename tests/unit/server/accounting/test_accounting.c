@@ -92,6 +92,7 @@ static void share_of_the_time_with_kernels(void **state)
     fence_expect(stream, 1);
     look(fixture, 3);
     assert_int_equal(counter_get(&server->accounting->kernels_ns[0]), 3 * LOOK_NS);
+    assert_int_equal(accounting_shared_ns(server), 0);
     server->accounting->seen_at = clock_ns() - 3 * LOOK_NS;
     assert_in_range(accounting_kernels_percent(server), 1, 100);
     fence_write_now(stream, 1);
