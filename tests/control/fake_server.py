@@ -70,7 +70,7 @@ def ready():
                               int(os.environ.get("FUNNEL_FAKE_OWN_MIB", 0)), 0)
     second = wire.DEVICE.pack(b"Test GPU", bytes(range(16, 32)), b"0000:02:00.0", 1 << 33, 66, 9, 0, 0, 0)
     empty = bytes(wire.DEVICE.size * (wire.DEVICES - 2))
-    return struct.pack("<IIII", 2, 13000, 2, 512) + device + second + empty
+    return struct.pack("<IIII", int(os.environ.get("FUNNEL_FAKE_DRIVER", 2)), 13000, 2, 512) + device + second + empty
 
 
 def start():

@@ -583,6 +583,13 @@ class WarmLane(TestCase):
         self.assertEqual(self.told()["server"], self.lanes()[self.user])
 
 
+    def test_the_batch_lane_starts(self):
+        """On the software GPU, where the threads of a batch lane are nicer from the start."""
+        standby = self.begin()
+        self.enter(wire.BATCH)
+        self.assertNotEqual(self.lanes()[self.user + ":batch"], standby)
+
+
 class NoWarmLane(WarmLane):
     """No client has seen a long kernel for long enough, so no server is started."""
     variables = {"FUNNEL_OFF": "standby"}
@@ -602,6 +609,24 @@ class NoWarmLane(WarmLane):
         self.assertEqual(self.placed(), [("normal", "main")])
 
     test_a_new_program_starts_there = test_its_next_server_is_the_main_lane = None
+    test_the_batch_lane_starts = None
+
+
+class WarmBatchLane(TestCase):
+    """On NVIDIA's driver the standby becomes the batch lane as well."""
+    options = ("--spare",)
+    variables = {"FUNNEL_FAKE_DRIVER": "1"}
+    setUp, standby = NoWarmLane.setUp, WarmLane.standby
+
+    def test_it_becomes_the_batch_lane(self):
+        self.enter(wire.NORMAL)
+        standby = self.standby()
+        self.enter(wire.BATCH)
+        self.assertEqual(self.lanes()[self.user + ":batch"], standby)
+        self.assertEqual(self.placed(), [("normal", "main"), ("batch", "batch")])
+        self.assertIn("is the lane batch from now on", self.control_log())
+        wait_until(lambda: self.slices(standby)[-1:] == [BATCH_US], "its slice")
+        self.standby(standby)
 
 
 class Unmovable(TestCase):

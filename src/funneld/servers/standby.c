@@ -141,25 +141,33 @@ static struct server_process *ready_standby_of(const struct server_process *serv
                                                                                            : NULL;
 }
 
+/* Where kernels run on CPUs, the threads of a batch lane give way to others from its start on. */
+static bool may_become(const struct server_process *standby, const char *name)
+{
+    char batch[SERVER_NAME_MAX];
+
+    lane_name(standby->service, true, "", batch);
+    return lane_name_has_domain(name, LANE_DOMAIN_SPARE) ||
+           (!strcmp(name, batch) && standby->ready.driver == SERVER_DRIVER_CUDA);
+}
+
 struct server_process *standby_become_lane(const struct daemon *daemon,
                                            const struct server_route *route)
 {
     struct server_process *main_lane, *standby;
     char service[SERVER_NAME_MAX];
 
-    if (!lane_name_has_domain(route->name, LANE_DOMAIN_SPARE))
-        return NULL;
     lane_name_service(route->name, service);
     main_lane = server_process_find(daemon, service);
     standby = ready_standby_of(main_lane);
-    if (!standby)
+    if (!standby || !may_become(standby, route->name))
         return NULL;
     text_copy(standby->name, sizeof(standby->name), route->name);
     standby->role = SERVER_SERVING;
     standby->limits = main_lane->limits;
     server_file_save(standby);
-    journal("Server %d, which has stood by for server %d, is the spare lane from now on",
-            (int)standby->pid, (int)main_lane->pid);
+    journal("Server %d, which has stood by for server %d, is the lane %s from now on",
+            (int)standby->pid, (int)main_lane->pid, lane_text(standby->name));
     begin_serving(standby);
     plan(main_lane, PAUSE_MS);
     return standby;

@@ -3,9 +3,9 @@
  * Standby servers: processes whose driver is initialized and whose contexts stand, without clients.
  * With --spare the daemon keeps one beside the main lane of each service. When that ends without an
  * order, by a fault, a signal or the stall timeout, its standby takes its place. So programs that
- * move find a server that is ready. The standby also becomes the spare lane (spare_lane.h) when one
- * is needed. The daemon starts another standby some time later. No list shows a standby among the
- * servers.
+ * move find a server that is ready. The standby also becomes the spare lane (spare_lane.h) or the
+ * batch lane when one is needed. The daemon starts another standby some time later. No list shows a
+ * standby among the servers.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct server_route;
 /* The serving server is ready: it gets a standby, unless it is to have none. */
 void standby_begin(struct server_process *server);
 
-/* The ready standby of the service's main lane becomes the spare lane of that route. NULL when it
- * is another route, or there is none. The main lane gets another standby. */
+/* The ready standby of the service's main lane becomes the spare lane or the batch lane of that
+ * route. NULL when it is another route, or there is none. The main lane gets another standby. */
 struct server_process *standby_become_lane(const struct daemon *daemon,
                                            const struct server_route *route);
 
