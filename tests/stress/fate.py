@@ -11,6 +11,7 @@ in a lane of its own. When the time (--seconds) is over, or a signal comes, what
 far is printed. On a GPU: --device cuda --faults 600 --server-kills 100, with --at-once 4 for less
 time.
 """
+import contextlib
 import os
 import re
 import signal
@@ -167,7 +168,8 @@ def kill_one(funnel):
         lanes = batch_lanes(funnel)
         assert lanes, "there is no batch lane"
         for lane in lanes:
-            os.kill(lane, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # one whose hang has just been ended
+                os.kill(lane, signal.SIGKILL)
         await_end(lanes)
     finally:
         victim.kill()
