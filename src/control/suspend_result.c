@@ -10,7 +10,7 @@ const char *suspend_result_text(int result)
     case SUSPEND_OK:
         return "done";
     case SUSPEND_NO_CLIENT:
-        return "the program has left";
+        return "the program has ended, or has moved to another server";
     case SUSPEND_BUSY:
         return "it has not been idle for a moment, so it goes on; a kernel that waits for a later "
                "command, or a callback, may keep it busy";

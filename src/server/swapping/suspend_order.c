@@ -123,10 +123,12 @@ static unsigned order_all(struct server *server, const struct server_suspend_cli
     return server->swapping->orders;
 }
 
-/* Memory that shall leave a device does so with its program, but no file has its contents then. */
+/* Memory that shall leave a device does so with its program, but no file has its contents then. A
+ * program that moves to another server goes on there. */
 static int result_at_end(const struct session *session)
 {
-    return program_suspend_of(session)->to_file ? SUSPEND_NO_CLIENT : SUSPEND_OK;
+    return program_suspend_of(session)->to_file || session->life->leaves ? SUSPEND_NO_CLIENT
+                                                                         : SUSPEND_OK;
 }
 
 /* A session whose thread has given up does not want it any more, and says why. */
