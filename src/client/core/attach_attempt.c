@@ -109,7 +109,8 @@ bool attempt_answer(struct attempt *attempt, enum attach_verdict verdict)
 {
     struct attach_reply reply = {.magic = ATTACH_REPLY_MAGIC, .verdict = verdict};
 
-    return sock_send(attempt->socket, &reply, sizeof(reply), NULL, 0) == 0;
+    attempt->lost = sock_send(attempt->socket, &reply, sizeof(reply), NULL, 0) != 0;
+    return !attempt->lost;
 }
 
 size_t offer_window_size(const struct attach_offer *offer)

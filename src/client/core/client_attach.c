@@ -133,7 +133,8 @@ static enum attach_outcome agree_on_window(struct attempt *attempt)
             return ATTACHED;
         attempt_close_descriptors(attempt);
         if (!attempt_answer(attempt, ATTACH_TAKEN))
-            break;
+            return attempt_refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                                  "the server ended during the attach");
     }
     return attempt_refuse(
         attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
@@ -197,19 +198,21 @@ static int build(struct client *made, struct attempt *attempt)
     return 0;
 }
 
+static void release_window(const struct attempt *attempt)
+{
+    munmap((void *)(uintptr_t)attempt->offer.window_base, offer_window_size(&attempt->offer));
+}
+
 static enum attach_outcome finish_attach(struct client *made, struct attempt *attempt)
 {
     int r = build(made, attempt);
 
-    if (r < 0) {
-        munmap((void *)(uintptr_t)attempt->offer.window_base, offer_window_size(&attempt->offer));
-        return attempt_refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                              "the server's shared memory could not be mapped");
-    }
-    if (!attempt_answer(attempt, ATTACH_OK))
-        return attempt_refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
-                              "the server ended during the attach");
-    return ATTACHED;
+    if (r == 0 && attempt_answer(attempt, ATTACH_OK))
+        return ATTACHED;
+    release_window(attempt);
+    return attempt_refuse(attempt, CUDA_ERROR_MPS_CONNECTION_FAILED,
+                          r < 0 ? "the server's shared memory could not be mapped"
+                                : "the server ended during the attach");
 }
 
 static void discard(struct client *made)
