@@ -24,11 +24,13 @@ enum claim_state {
     CLAIM_SET = 2,
 };
 
+/* Other threads and servers may read an entry while it goes from a client that has ended to another
+ * one. What they see of it then fits no client. */
 struct claim {
-    _Atomic uint32_t state;          /* enum claim_state */
-    int32_t pid;                     /* of the client, in the daemon's PID namespace; 0 = unknown */
-    uint64_t base;                   /* of the window */
-    uint8_t token[HELLO_TOKEN_SIZE]; /* the client's */
+    _Atomic uint32_t state; /* enum claim_state */
+    _Atomic int32_t pid;    /* of the client, in the daemon's PID namespace; 0 = unknown */
+    _Atomic uint64_t base;  /* of the window */
+    _Atomic uint8_t token[HELLO_TOKEN_SIZE]; /* the client's */
 };
 
 struct claims {

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "claims.h"
@@ -61,6 +60,32 @@ static void set_state(struct claim *claim, enum claim_state state)
     atomic_store_explicit(&claim->state, state, memory_order_release);
 }
 
+static void read_token(const struct claim *claim, uint8_t token[HELLO_TOKEN_SIZE])
+{
+    for (unsigned i = 0; i < HELLO_TOKEN_SIZE; i++)
+        token[i] = atomic_load_explicit(&claim->token[i], memory_order_relaxed);
+}
+
+static void write_token(struct claim *claim, const uint8_t token[HELLO_TOKEN_SIZE])
+{
+    for (unsigned i = 0; i < HELLO_TOKEN_SIZE; i++)
+        atomic_store_explicit(&claim->token[i], token[i], memory_order_relaxed);
+}
+
+static bool is_at(const struct claim *claim, uint64_t base)
+{
+    return atomic_load_explicit(&claim->base, memory_order_relaxed) == base;
+}
+
+static bool is_claim_of(const struct claim *claim, const uint8_t token[HELLO_TOKEN_SIZE],
+                        uint64_t base)
+{
+    uint8_t its[HELLO_TOKEN_SIZE];
+
+    read_token(claim, its);
+    return is_at(claim, base) && is_same_token(its, token);
+}
+
 static struct claim *find_claim(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZE],
                                 uint64_t base)
 {
@@ -69,7 +94,7 @@ static struct claim *find_claim(struct claims *claims, const uint8_t token[HELLO
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
         struct claim *claim = &claims->claim[i];
 
-        if (is_set(claim) && claim->base == base && is_same_token(claim->token, token))
+        if (is_set(claim) && is_claim_of(claim, token, base))
             return claim;
     }
     return NULL;
@@ -84,7 +109,9 @@ bool window_claim_is_proven(struct claims *claims, const uint8_t token[HELLO_TOK
 /* Clients that never return leave stale claims. */
 static bool is_stale(const struct claim *claim)
 {
-    return claim->pid > 0 && kill(claim->pid, 0) && errno == ESRCH;
+    pid_t pid = atomic_load_explicit(&claim->pid, memory_order_relaxed);
+
+    return pid > 0 && kill(pid, 0) && errno == ESRCH;
 }
 
 bool window_claim_exists(struct claims *claims, uint64_t base)
@@ -92,7 +119,7 @@ bool window_claim_exists(struct claims *claims, uint64_t base)
     for (unsigned i = 0; claims && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &claims->claim[i];
 
-        if (is_set(claim) && claim->base == base && !is_stale(claim))
+        if (is_set(claim) && is_at(claim, base) && !is_stale(claim))
             return true;
     }
     return false;
@@ -124,9 +151,9 @@ void window_claim_set(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZ
     struct claim *claim = take_free(claims);
     if (!claim)
         return;
-    claim->pid = pid;
-    claim->base = base;
-    memcpy(claim->token, token, sizeof(claim->token));
+    atomic_store_explicit(&claim->pid, pid, memory_order_relaxed);
+    atomic_store_explicit(&claim->base, base, memory_order_relaxed);
+    write_token(claim, token);
     set_state(claim, CLAIM_SET);
 }
 
@@ -135,18 +162,25 @@ void window_claims_copy(struct claims *claims, struct claims *earlier)
 {
     for (unsigned i = 0; earlier && i < CLAIMS_MAX; i++) {
         const struct claim *claim = &earlier->claim[i];
+        uint8_t token[HELLO_TOKEN_SIZE];
 
-        if (is_set(claim) && !is_stale(claim))
-            window_claim_set(claims, claim->token, claim->base, claim->pid);
+        if (!is_set(claim) || is_stale(claim))
+            continue;
+        read_token(claim, token);
+        window_claim_set(claims, token, claim->base, claim->pid);
     }
 }
 
+/* The client may have ended, and another one may have got the entry since it was found. */
 void window_claim_drop(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZE], uint64_t base)
 {
+    static const uint8_t none[HELLO_TOKEN_SIZE];
     struct claim *claim = find_claim(claims, token, base);
 
     if (!claim || !take_place(claim, CLAIM_SET))
         return;
-    memset(claim->token, 0, sizeof(claim->token));
-    set_state(claim, CLAIM_FREE);
+    bool own = is_claim_of(claim, token, base);
+    if (own)
+        write_token(claim, none);
+    set_state(claim, own ? CLAIM_FREE : CLAIM_SET);
 }

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "claims.h"
@@ -84,7 +84,8 @@ static void fill_table(struct claims *claims)
         claims->claim[i].token[1] = 1;
         atomic_store(&claims->claim[i].state, CLAIM_SET);
     }
-    memcpy(claims->claim[CLAIMS_MAX / 2].token, own, sizeof(own));
+    for (unsigned i = 0; i < HELLO_TOKEN_SIZE; i++)
+        claims->claim[CLAIMS_MAX / 2].token[i] = own[i];
 }
 
 static atomic_bool is_searched;
@@ -112,6 +113,55 @@ static void test_a_living_client_is_found_at_any_time(void **state)
     shm_unmap(claims, sizeof(*claims));
 }
 
+static pid_t ended_process(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return pid;
+}
+
+static atomic_bool is_over;
+static pid_t gone;
+
+/* A client that has ended, whose server takes its claim back. */
+static void *claim_and_drop(void *claims)
+{
+    while (!atomic_load(&is_over)) {
+        window_claim_set(claims, own, BASE, gone);
+        window_claim_drop(claims, own, BASE);
+    }
+    return NULL;
+}
+
+static void claim(struct claims *claims)
+{
+    while (!window_claim_is_proven(claims, other, 2 * BASE))
+        window_claim_set(claims, other, 2 * BASE, getpid());
+    for (unsigned i = 0; i < 20; i++)
+        assert_true(window_claim_is_proven(claims, other, 2 * BASE));
+    window_claim_drop(claims, other, 2 * BASE);
+}
+
+/* Another client has got its entry meanwhile, and keeps it. */
+static void test_a_drop_takes_its_own_claim_only(void **state)
+{
+    struct claims *claims = make_table();
+    pthread_t dropper;
+
+    gone = ended_process();
+    fill_table(claims);
+    atomic_store(&claims->claim[CLAIMS_MAX / 2].state, CLAIM_FREE); /* the only one */
+    assert_int_equal(pthread_create(&dropper, NULL, claim_and_drop, claims), 0);
+    for (unsigned i = 0; i < 20; i++)
+        claim(claims);
+    atomic_store(&is_over, true);
+    pthread_join(dropper, NULL);
+    shm_unmap(claims, sizeof(*claims));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +170,7 @@ int main(void)
         cmocka_unit_test(test_next_table),
         cmocka_unit_test(test_no_table),
         cmocka_unit_test(test_a_living_client_is_found_at_any_time),
+        cmocka_unit_test(test_a_drop_takes_its_own_claim_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
