@@ -69,4 +69,7 @@ struct session_memory {
     struct swap_writing *writing; /* of a checkpoint; NULL = there is none */
     struct list imports;          /* struct ipc_import: granules of other clients */
     struct device_copies copies;  /* while the client moves to another device */
+
+    /* Of each device, when the client last waited for some: swap_snapshot.h. */
+    uint64_t snapshots_ended[SERVER_MAX_DEVICES];
 };

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "device.h"
 #include "memory_state.h"
+#include "suspend.h"
 #include "swap_file.h"
 
 #define AWAIT_NS (30 * NS_PER_SEC)
@@ -219,13 +220,23 @@ void swap_snapshot_end(struct server *server, struct swap_snapshot *snapshot)
     free(snapshot);
 }
 
-bool swap_snapshots_await(const struct session *session, const struct device *device)
+static void rest(struct session *session)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+    session_set_at_rest(session, true);
+    nanosleep(&pause, NULL);
+    session_set_at_rest(session, false);
+}
+
+bool swap_snapshots_await(struct session *session, const struct device *device)
 {
     const struct snapshot_count *count = &session->server->memory->snapshots[device->ordinal];
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t *seen = &session->memory->snapshots_ended[device->ordinal], before = *seen;
     uint64_t made = count->made, until = clock_ns() + AWAIT_NS;
 
     while (count->ended < made && !session->stop && clock_ns() < until)
-        nanosleep(&pause, NULL);
-    return made;
+        rest(session);
+    *seen = count->ended;
+    return *seen > before;
 }

@@ -23,6 +23,7 @@ struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_r
 /* When nothing reads it any more. Any thread, which may be in another context afterwards. */
 void swap_snapshot_end(struct server *server, struct swap_snapshot *snapshot);
 
-/* Waits until the device has the memory of all snapshots back that it has now, or the session ends,
- * for half a minute at most. False when it never had one: the last may have ended just now. */
-bool swap_snapshots_await(const struct session *session, const struct device *device);
+/* Waits, at rest, until the device has the memory of all snapshots back that it has now, or the
+ * session ends, for half a minute at most. False when none has ended since the client last waited
+ * here: one that ended just before counts, since the client may have asked for memory before. */
+bool swap_snapshots_await(struct session *session, const struct device *device);

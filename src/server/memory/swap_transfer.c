@@ -13,6 +13,7 @@
 #include "fd.h"
 #include "log.h"
 #include "memory_state.h"
+#include "suspend.h"
 #include "swap_copy.h"
 #include "swap_precopy.h"
 #include "swap_snapshot.h"
@@ -433,7 +434,9 @@ static bool await_own(struct session *session)
         return false;
     session_log(session, " waits for the file of its checkpoint, whose copy takes memory that it "
                          "needs");
+    session_set_at_rest(session, true);
     finish_task(writing);
+    session_set_at_rest(session, false);
     end_snapshot(writing);
     session->current = NULL; /* the thread may be in another device's context now */
     return true;
