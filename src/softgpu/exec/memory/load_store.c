@@ -246,51 +246,56 @@ LOAD(b32, uint32_t, uint32_t)
 LOAD(b64, uint64_t, uint64_t)
 #undef LOAD
 
-#define STORE_SCALAR(name, memory_type, register_type)                                       \
-    static inline void store_each_##name(struct warp *warp, const register_type *from)       \
-    {                                                                                        \
-        const uint64_t *address = warp->address;                                             \
-        if (warp->active == FULL_MASK) {                                                     \
-            for (unsigned lane = 0; lane < LANES; lane++)                                    \
-                *(volatile memory_type *)(uintptr_t)address[lane] = (memory_type)from[lane]; \
-            return;                                                                          \
-        }                                                                                    \
-        EACH_ACTIVE_LANE                                                                     \
-        *(volatile memory_type *)(uintptr_t)address[lane] = (memory_type)from[lane];         \
-    }                                                                                        \
-    /* Where lanes meet, the last one's value stays. */                                      \
-    static inline void store_groups_##name(const struct fast_groups *groups,                 \
-                                           const register_type *from)                        \
-    {                                                                                        \
-        for (unsigned group = 0; group < GROUPS; group++, from += GROUP) {                   \
-            memory_type *to = (memory_type *)groups->at[group];                              \
-            if (groups->same[group])                                                         \
-                *(volatile memory_type *)to = (memory_type)from[GROUP - 1];                  \
-            else                                                                             \
-                for (unsigned i = 0; i < GROUP; i++)                                         \
-                    to[i] = (memory_type)from[i];                                            \
-        }                                                                                    \
-    }                                                                                        \
-    KNOWS_WIDTH void store_scalar_##name(struct warp *warp, const struct insn *insn)         \
-    {                                                                                        \
-        const unsigned size = sizeof(memory_type);                                           \
-        unsigned char *at;                                                                   \
-        struct fast_groups groups;                                                           \
-        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at, &groups);    \
-        const register_type *from = reg(warp, insn->d);                                      \
-        if (shape == FAST_ROW) {                                                             \
-            memory_type *to = (memory_type *)at;                                             \
-            EACH_LANE                                                                        \
-            to[lane] = (memory_type)from[lane];                                              \
-        } else if (shape == FAST_SAME) {                                                     \
-            *(volatile memory_type *)at = (memory_type)from[LANES - 1];                      \
-        } else if (shape == FAST_GROUPS) {                                                   \
-            store_groups_##name(&groups, from);                                              \
-        } else if (translate(warp, insn, size, size, SG_WRITE)) {                            \
-            if (insn->flags & INSN_FENCE_BEFORE)                                             \
-                __atomic_thread_fence(__ATOMIC_SEQ_CST);                                     \
-            store_each_##name(warp, from);                                                   \
-        }                                                                                    \
+/* Threads of the host may read a word meanwhile that is stored with `st.release` or `st.volatile`.
+ */
+#define STORE_ELEMENT(memory_type, address, value) \
+    __atomic_store_n((memory_type *)(uintptr_t)(address), (memory_type)(value), __ATOMIC_RELEASE)
+
+#define STORE_SCALAR(name, memory_type, register_type)                                    \
+    static inline void store_each_##name(struct warp *warp, const register_type *from)    \
+    {                                                                                     \
+        const uint64_t *address = warp->address;                                          \
+        if (warp->active == FULL_MASK) {                                                  \
+            for (unsigned lane = 0; lane < LANES; lane++)                                 \
+                STORE_ELEMENT(memory_type, address[lane], from[lane]);                    \
+            return;                                                                       \
+        }                                                                                 \
+        EACH_ACTIVE_LANE                                                                  \
+        STORE_ELEMENT(memory_type, address[lane], from[lane]);                            \
+    }                                                                                     \
+    /* Where lanes meet, the last one's value stays. */                                   \
+    static inline void store_groups_##name(const struct fast_groups *groups,              \
+                                           const register_type *from)                     \
+    {                                                                                     \
+        for (unsigned group = 0; group < GROUPS; group++, from += GROUP) {                \
+            memory_type *to = (memory_type *)groups->at[group];                           \
+            if (groups->same[group])                                                      \
+                *(volatile memory_type *)to = (memory_type)from[GROUP - 1];               \
+            else                                                                          \
+                for (unsigned i = 0; i < GROUP; i++)                                      \
+                    to[i] = (memory_type)from[i];                                         \
+        }                                                                                 \
+    }                                                                                     \
+    KNOWS_WIDTH void store_scalar_##name(struct warp *warp, const struct insn *insn)      \
+    {                                                                                     \
+        const unsigned size = sizeof(memory_type);                                        \
+        unsigned char *at;                                                                \
+        struct fast_groups groups;                                                        \
+        enum fast_shape shape = fast_translate(warp, insn, size, SG_WRITE, &at, &groups); \
+        const register_type *from = reg(warp, insn->d);                                   \
+        if (shape == FAST_ROW) {                                                          \
+            memory_type *to = (memory_type *)at;                                          \
+            EACH_LANE                                                                     \
+            to[lane] = (memory_type)from[lane];                                           \
+        } else if (shape == FAST_SAME) {                                                  \
+            *(volatile memory_type *)at = (memory_type)from[LANES - 1];                   \
+        } else if (shape == FAST_GROUPS) {                                                \
+            store_groups_##name(&groups, from);                                           \
+        } else if (translate(warp, insn, size, size, SG_WRITE)) {                         \
+            if (insn->flags & INSN_FENCE_BEFORE)                                          \
+                __atomic_thread_fence(__ATOMIC_SEQ_CST);                                  \
+            store_each_##name(warp, from);                                                \
+        }                                                                                 \
     }
 
 #define STORE_VECTOR(name, memory_type, register_type)                                 \
