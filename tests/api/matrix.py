@@ -44,12 +44,10 @@ def name_of(program, mode, target):
     return f"{program} {mode} sm_{target}"
 
 
-def compile_one(nvcc, folder, program, mode, target):
-    """(path, why there is none)"""
+def pair_of(folder, program, mode, target):
     flags = (*MODES[mode], "-gencode", f"arch=compute_{target},code=compute_{target}")
-    built = runtime_build.RuntimeProgram(program, folder)
-    variant = runtime_build.Variant(f"{mode}_{target}", flags)
-    return built.path(variant), built.build(nvcc, [variant])[0]
+    return (runtime_build.RuntimeProgram(program, folder),
+            runtime_build.Variant(f"{mode}_{target}", flags))
 
 
 def execute(program, options):
@@ -73,8 +71,7 @@ def execute(program, options):
                       run.tail(done.stderr.decode(errors="replace")) + "\n" + run.tail(said))
 
 
-def check(nvcc, folder, options, combination):
-    program, reason = compile_one(nvcc, folder, *combination)
+def check(nvcc, options, program, reason):
     if reason:
         return ("failed" if nvcc else "skipped"), reason
     return ("passed", "") if options.compile else execute(program, options)
@@ -99,9 +96,12 @@ def main():
     folder = options.build / "tests/api/matrix"
     folder.mkdir(parents=True, exist_ok=True)
     nvcc = runtime_build.find_nvcc()
+    pairs = [pair_of(folder, *one) for one in chosen]
+    reasons = runtime_build.build(nvcc, folder, pairs, options.jobs)
+    paths = [program.path(variant) for program, variant in pairs]
     verdicts = run.check_side_by_side(
-        [(name_of(*one), lambda one=one: check(nvcc, folder, options, one)) for one in chosen],
-        options.jobs)
+        [(name_of(*one), lambda path=path, reason=reason: check(nvcc, options, path, reason))
+         for one, path, reason in zip(chosen, paths, reasons.values())], options.jobs)
     run.print_summary(verdicts)
     return 1 if "failed" in verdicts else 0
 

@@ -93,16 +93,14 @@ def runtime_programs(build, only, is_long):
     nvcc = runtime_build.find_nvcc()
     if nvcc:
         runtime_build.keep_shared_cudart(nvcc, folder)
-    names = sorted(source.stem for source in runtime_build.SOURCES.glob("*.cu"))
-    wanted = [(runtime_build.RuntimeProgram(name, folder), wanted_variants(name, only))
-              for name in names]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        built = list(pool.map(lambda one: one[0].build(nvcc, one[1]), wanted))
-    for (program, variants), reasons in zip(wanted, built):
+    programs = [runtime_build.RuntimeProgram(source.stem, folder)
+                for source in sorted(runtime_build.SOURCES.glob("*.cu"))]
+    wanted = [(program, variant) for program in programs
+              for variant in wanted_variants(program.name, only)]
+    for (program, variant), reason in runtime_build.build(nvcc, folder, wanted).items():
         rounds = [LONG[program.name]] if is_long and program.name in LONG else []
-        for variant, reason in zip(variants, reasons):
-            yield Program(runtime_name(program.name, variant), [program.path(variant), *rounds],
-                          program.name in RUNTIME_FAULTS, reason)
+        yield Program(runtime_name(program.name, variant), [program.path(variant), *rounds],
+                      program.name in RUNTIME_FAULTS, reason)
 
 
 def all_programs(build, only, is_long):

@@ -60,15 +60,16 @@ def build_all(toolkit, folder, only):
     """Each program with one cudart: (which cudart, run.Program). Its reason is nvcc's."""
     folder.mkdir(parents=True, exist_ok=True)
     runtime_build.keep_shared_cudart(toolkit.nvcc, folder)
+    wanted = []
     for source in sources_of(toolkit):
-        name = f"{toolkit.version}/{source.stem}"
-        if only not in name or source.stem in run.RUNTIME_FAULTS:
+        if only not in f"{toolkit.version}/{source.stem}" or source.stem in run.RUNTIME_FAULTS:
             continue
         program = runtime_build.RuntimeProgram(source.stem, folder, source.parent)
-        variants = [v for v in runtime_build.variants_of(source.stem) if v.name in ("static", "shared")]
-        for variant, reason in zip(variants, program.build(toolkit.nvcc, variants)):
-            yield variant.cudart, run.Program(f"{name} {variant.cudart}", [program.path(variant)],
-                                              reason=reason)
+        wanted += [(program, variant) for variant in runtime_build.variants_of(source.stem)
+                   if variant.name in ("static", "shared")]
+    for (program, variant), reason in runtime_build.build(toolkit.nvcc, folder, wanted).items():
+        name = f"{toolkit.version}/{program.name} {variant.cudart}"
+        yield variant.cudart, run.Program(name, [program.path(variant)], reason=reason)
 
 
 def check_all(runner, toolkit, options):

@@ -5,7 +5,7 @@
 
 #include "check.cuh"
 
-#define COUNT 4096
+enum { COUNT = 4096 };
 
 __global__ void scale(float *out, const float *in, float factor, unsigned count)
 {
