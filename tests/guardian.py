@@ -22,7 +22,7 @@ def protect():
     if MARK in os.environ:
         return
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
-    guardian = subprocess.Popen([sys.executable, "-B", os.path.abspath(__file__), str(os.getpid()),
+    guardian = subprocess.Popen([sys.executable, "-SB", os.path.abspath(__file__), str(os.getpid()),
                                  mark], start_new_session=True, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     guardian.stdout.readline()  # it watches from here on

@@ -33,7 +33,7 @@ GROUPS = ("cuda", "wire", "graph", "reference", "client", "server", "driver", "s
 
 def apigen(*arguments):
     """The finished process."""
-    return subprocess.run([sys.executable, "-B", ROOT / "tools/apigen/apigen.py", *arguments],
+    return subprocess.run([sys.executable, "-SB", ROOT / "tools/apigen/apigen.py", *arguments],
                           capture_output=True, text=True, check=False)
 
 
