@@ -205,6 +205,13 @@ static inline bool channel_move_wanted(const struct channel *channel)
     return atomic_load_explicit(&channel->region->move_wanted, memory_order_relaxed);
 }
 
+/* Whether the server wants to know when a thread of the client begins to wait (fnHold). A hint,
+ * too. */
+static inline bool channel_hold_wanted(const struct channel *channel)
+{
+    return atomic_load_explicit(&channel->region->hold_wanted, memory_order_relaxed);
+}
+
 /* The word of enum leave_state, 0 most of the time. */
 static inline uint32_t channel_leave(const struct channel *channel)
 {

@@ -192,6 +192,11 @@ bool channel_server_leave_change(struct channel_server *server, uint32_t from, u
                                                    memory_order_acq_rel, memory_order_acquire);
 }
 
+void channel_server_want_hold(struct channel_server *server, bool wanted)
+{
+    atomic_store_explicit(&server->region->hold_wanted, wanted, memory_order_relaxed);
+}
+
 void channel_server_set_traced(struct channel_server *server, bool traced)
 {
     atomic_store_explicit(&server->region->traced, traced, memory_order_relaxed);

@@ -64,6 +64,9 @@ void channel_server_set_output_pending(struct channel_server *server, bool pendi
 /* Sets the word that channel_move_wanted() reads. From any thread. */
 void channel_server_want_move(struct channel_server *server, bool wanted);
 
+/* Sets the word that channel_hold_wanted() reads. From any thread. */
+void channel_server_want_hold(struct channel_server *server, bool wanted);
+
 /* The word of enum leave_state, as the client has left it: it may be anything. And changing it,
  * unless it is not `from` any more. From any thread. */
 uint32_t channel_server_leave(const struct channel_server *server);

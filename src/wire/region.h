@@ -98,8 +98,9 @@ struct region {
     _Atomic uint32_t traced;      /* server: 1 = the client is traced, and reports its ranges */
     _Atomic uint32_t output_pending; /* server: 1 = kernels of the client may have printed what is
                                         not in an output area yet */
-    _Atomic uint32_t leave; /* both, in turn: enum leave_state; from bit 8 on an obstacle */
-    unsigned char pad1[REGION_PAGE - 44];
+    _Atomic uint32_t leave;       /* both, in turn: enum leave_state; from bit 8 on an obstacle */
+    _Atomic uint32_t hold_wanted; /* server: 1 = the client says when it begins to wait: fnHold */
+    unsigned char pad1[REGION_PAGE - 48];
     struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
     struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */
     struct ring_shared ring;                 /* see ring.h */

@@ -152,6 +152,19 @@ static bool ask_to_be_woken(struct fence fence, uint64_t stream)
     return true;
 }
 
+/* Apart, and seldom called: a critical program waits while a batch lane has work. */
+static __attribute__((noinline)) void tell_of_wait(struct fence fence, uint64_t stream)
+{
+    struct wire_fnHold in = {.hStream = stream, .seq = fence.seq};
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->lock);
+
+    if (fence_passed(fence) || !handles_get(&client->handles, WIRE_STREAM, stream))
+        return;
+    channel_lock(&client->channel);
+    wire_fnHold(&client->channel, &in);
+    channel_unlock(&client->channel);
+}
+
 static void sleep_once(struct fence fence, uint32_t value, bool woken, struct timed_poll *poll)
 {
     const struct timespec interval = {0, POLL_NS};
@@ -244,6 +257,8 @@ static CUresult sleep_until(struct fence fence, uint64_t stream)
 
 static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
 {
+    if (stream && __builtin_expect(channel_hold_wanted(&client->channel), 0))
+        tell_of_wait(fence, stream);
     struct spin spin = channel_spin_begin(&client->channel, SPIN_NS);
     uint64_t asked = 0;
 

@@ -16,6 +16,7 @@
 #include "launch_state.h"
 #include "log.h"
 #include "own_kernel.h"
+#include "server_dispatch.h"
 #include "session.h"
 
 #define NAME "funnel_pause"
@@ -87,7 +88,7 @@ void context_hold_unload(struct device *device)
     free(hold);
 }
 
-/* Partner: is_wanted(). */
+/* Partner: context_hold_is_for(). */
 void context_hold_allow(struct server *server, bool allowed)
 {
     atomic_store_explicit(&server->launch->holds_allowed, allowed, memory_order_relaxed);
@@ -169,24 +170,45 @@ static void try_behind(struct context_hold *hold, const struct stream *stream)
 }
 
 /* Partner: context_hold_allow(). */
+bool context_hold_is_for(const struct session *session)
+{
+    return atomic_load_explicit(&session->server->launch->holds_allowed, memory_order_relaxed) &&
+           session->limits.class == CLASS_CRITICAL;
+}
+
 static bool is_wanted(const struct stream *stream)
 {
-    const struct session *session = stream->session;
-
-    return atomic_load_explicit(&session->server->launch->holds_allowed, memory_order_relaxed) &&
-           session->limits.class == CLASS_CRITICAL && stream->device->launch->hold &&
-           stream->driver && !stream_is_confined(stream) && fence_pending(stream);
+    return context_hold_is_for(stream->session) && stream->device->launch->hold && stream->driver &&
+           !stream_is_confined(stream) && fence_pending(stream);
 }
 
 /* Where another client of the device begins one, this one has it as well. */
-void context_hold_behind(struct stream *stream)
+static void hold_behind(struct stream *stream)
 {
-    if (!is_wanted(stream))
-        return;
     struct context_hold *hold = stream->device->launch->hold;
 
     if (pthread_mutex_trylock(&hold->lock))
         return;
     try_behind(hold, stream);
     pthread_mutex_unlock(&hold->lock);
+}
+
+void context_hold_behind(struct stream *stream)
+{
+    uint32_t fence = fence_expected(stream);
+
+    if (!is_wanted(stream) || stream->launch->held == fence)
+        return;
+    stream->launch->held = fence;
+    hold_behind(stream);
+}
+
+/* While there is more work behind that fence, the GPU stays without a hold. */
+CUresult serve_fnHold(struct session *session, const struct wire_fnHold *in, struct stream *hStream)
+{
+    CUresult result = session_enter(session, hStream->device);
+
+    if (result == CUDA_SUCCESS && in->seq == fence_expected(hStream))
+        context_hold_behind(hStream);
+    return result;
 }

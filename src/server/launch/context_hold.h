@@ -28,6 +28,10 @@ void context_hold_unload(struct device *device);
  * holds. */
 void context_hold_allow(struct server *server, bool allowed);
 
-/* Session thread, in the context of the stream: a fence has been put behind a request. Begins a
- * hold behind it where that helps: the client is critical, and its request is not done yet. */
+/* From any thread: whether holds may begin behind requests of this client. */
+bool context_hold_is_for(const struct session *session);
+
+/* Session thread, in the context of the stream: the client waits for the last fence of the stream.
+ * Begins a hold behind it where that helps: the client is critical, and its request is not done
+ * yet. Once for each fence. */
 void context_hold_behind(struct stream *stream);

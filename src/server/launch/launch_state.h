@@ -45,6 +45,7 @@ struct stream_launch {
     struct graph_batches graph_batches; /* for several launches at a time */
     uint64_t lone_work; /* the stream's `work` when a launch came without others beside it */
     int fence_trust;    /* above 0: a fence mostly follows such a launch at once */
+    uint32_t held;      /* the last fence behind which a hold was wanted */
     struct fence_path_probe fence_path_probe; /* of such a launch and its fence */
     CUdeviceptr fence_counter;                /* fence_counter.h; 0 = none yet */
     uint32_t fence_counter_value; /* its value when all launches that were made are done */

@@ -17,6 +17,7 @@ struct session_load {
     unsigned busy_samples;    /* rounds in which the client still counts as busy */
     bool paused;              /* was idle at some time since upkeep.c began to poll */
     struct channel_load told; /* the last values sent to the client */
+    bool hold_told;           /* likewise, of channel_server_want_hold() */
 };
 
 /* The call of the client's thread at the main thread's last sample: stall.h. */

@@ -4,6 +4,7 @@
 
 #include "channel_server.h"
 #include "cleanup.h"
+#include "context_hold.h"
 #include "copy.h"
 #include "launch_record.h"
 #include "server_life.h"
@@ -120,6 +121,16 @@ static void tell_client(struct session *session, struct channel_load load)
     *told = load;
 }
 
+static void tell_client_of_holds(struct session *session)
+{
+    bool *told = &session->life->load.hold_told, wanted = context_hold_is_for(session);
+
+    if (!session->channel || *told == wanted)
+        return;
+    channel_server_want_hold(session->channel, wanted);
+    *told = wanted;
+}
+
 void copy_load_update(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
@@ -131,6 +142,8 @@ void copy_load_update(struct server *server)
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
     worker_pool_update_locked(server, load.fills_cpus);
-    list_for_each (struct session, session, &server->sessions, link)
+    list_for_each (struct session, session, &server->sessions, link) {
         tell_client(session, told);
+        tell_client_of_holds(session);
+    }
 }

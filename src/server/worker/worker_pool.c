@@ -187,6 +187,7 @@ static bool is_light(const struct session *session, int size, const struct ring_
         return is_light_launch(session, message);
     case WIRE_fnFence:
     case WIRE_fnWake:
+    case WIRE_fnHold:
     case WIRE_fnMemset:
     case WIRE_cuMemcpyAsync:
     case WIRE_cuMemcpyHtoDAsync_v2:

@@ -135,6 +135,34 @@ static void test_long_wait_asks_to_be_woken(void **state)
     pthread_join(thread, NULL);
 }
 
+/* The number arrives once the client has said that it waits. */
+static void *arrive_when_told(void *word)
+{
+    const struct ring_message *message;
+    struct wire_fnHold in;
+
+    while (fixture_next(&message) != WIRE_fnHold)
+        usleep(1000);
+    assert_true(decode_fnHold(message, message->size, &in));
+    fixture.fences[*(uint32_t *)word] = in.seq;
+    return NULL;
+}
+
+static void test_wait_is_told_where_the_server_wants_that(void **state)
+{
+    const struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
+    uint32_t word = fence_word_take(0, 1, 1);
+    const struct fence fence = {word, fence_issue(word)};
+    pthread_t thread;
+
+    channel_server_want_hold(fixture.server, true);
+    assert_int_equal(pthread_create(&thread, NULL, arrive_when_told, &word), 0);
+    assert_int_equal(fence_wait(fence, stream->handle, FENCE_SPIN), CUDA_SUCCESS);
+    pthread_join(thread, NULL);
+    assert_int_equal(fence_wait(fence, stream->handle, FENCE_SPIN), CUDA_SUCCESS);
+    fixture_expect_nothing();
+}
+
 /* Another thread may destroy the stream meanwhile; the server would refuse the command. */
 static void test_stream_that_is_gone_is_not_named(void **state)
 {
@@ -166,6 +194,7 @@ int main(void)
         FIXTURE_CASE(test_context_waits_for_streams_that_are_gone),
         FIXTURE_CASE(test_wait_ends_when_the_number_arrives),
         FIXTURE_CASE(test_long_wait_asks_to_be_woken),
+        FIXTURE_CASE(test_wait_is_told_where_the_server_wants_that),
         FIXTURE_CASE(test_stream_that_is_gone_is_not_named),
         FIXTURE_CASE(test_wait_ends_with_the_servers_error),
     };

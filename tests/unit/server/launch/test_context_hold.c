@@ -3,6 +3,7 @@
 #include "context_hold.h"
 
 #include "client_class.h"
+#include "fence.h"
 #include "hold_budget.h"
 #include "launch_scene.h"
 
@@ -77,6 +78,15 @@ static const char *fence(struct scene *scene, uint32_t seq)
     return fake_trace();
 }
 
+/* The client waits for a fence that has come with a command. */
+static const char *waiting(struct scene *scene, uint32_t seq)
+{
+    const struct wire_fnHold in = {.seq = seq};
+
+    assert_int_equal(serve_fnHold(scene->fixture->session, &in, scene->stream[0]), CUDA_SUCCESS);
+    return fake_trace();
+}
+
 static unsigned launches_in(const char *trace)
 {
     unsigned count = 0;
@@ -99,6 +109,31 @@ static void it_begins_behind_the_fence(void **state)
     assert_non_null(strstr(trace, "launch s3 f9 0 0; record e2 s3; "));
     assert_null(strstr(trace, "wait s1"));
     assert_null(strstr(trace, "wait s2"));
+}
+
+static void it_begins_behind_the_fence_of_a_command(void **state)
+{
+    struct scene *scene = *state;
+
+    fence_expect(scene->stream[0], 7);
+    assert_int_equal(launches_in(waiting(scene, 7)), 17);
+}
+
+static void it_begins_once_for_a_fence(void **state)
+{
+    struct scene *scene = *state;
+
+    assert_int_equal(launches_in(fence(scene, 1)), 17);
+    assert_string_equal(waiting(scene, 1), "");
+}
+
+/* The GPU stays without it. */
+static void it_does_not_begin_before_more_work(void **state)
+{
+    struct scene *scene = *state;
+
+    fence_expect(scene->stream[0], 8);
+    assert_string_equal(waiting(scene, 7), "");
 }
 
 static void it_needs_a_critical_client(void **state)
@@ -197,6 +232,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CRITICAL_CASE(it_begins_behind_the_fence),
+        CRITICAL_CASE(it_begins_behind_the_fence_of_a_command),
+        CRITICAL_CASE(it_begins_once_for_a_fence),
+        CRITICAL_CASE(it_does_not_begin_before_more_work),
         CRITICAL_CASE(it_needs_a_critical_client),
         CRITICAL_CASE(it_needs_work_in_a_batch_lane),
         CRITICAL_CASE(it_needs_a_request_that_is_not_done),
