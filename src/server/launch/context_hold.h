@@ -5,8 +5,8 @@
  * here. Without a hold the GPU changes to a batch lane after each request and back, 0.4 ms on an
  * H200.
  *
- * Only launches keep the GPU that it has not fetched yet (docs/notes/performance-lanes.md). So a
- * hold is a pause of one thread and some launches behind it, in a stream of the server's own. No
+ * Only work keeps the GPU that it has not fetched yet (docs/notes/performance-lanes.md). So a hold
+ * is a pause of one thread and some writes of a word behind it, in a stream of the server's own. No
  * work of a client waits for that stream.
  */
 #pragma once
@@ -17,9 +17,9 @@
 #include "server.h"
 #include "stream.h"
 
-/* Loads the kernel, before there are clients that the load could stall. Where it cannot be loaded,
- * the device has no holds. */
-void context_hold_load(struct device *device);
+/* Loads the kernel and locks the word, before there are clients that this could stall. Where the
+ * driver refuses, the device has no holds. */
+void context_hold_load(struct server *server, struct device *device);
 
 /* Frees what the device keeps for holds. It may never have been loaded. */
 void context_hold_unload(struct device *device);

@@ -84,7 +84,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
             return -ENOMEM;
         load_fence_kernel(device, options);
         if (!options->no_context_hold)
-            context_hold_load(device);
+            context_hold_load(server, device);
     }
     return 0;
 }
