@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 13
+#define SERVER_PROTOCOL_VERSION 14
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -208,8 +208,9 @@ struct server_depart {
  * switches to a batch lane that has work. In force from now on; not answered. */
 struct server_set_timeslice {
     struct server_header header;
-    uint64_t us; /* 0 = what the driver gives */
-    uint64_t beside_batch;
+    uint64_t us;              /* 0 = what the driver gives */
+    uint32_t beside_batch;    /* 1 = a batch lane has work */
+    uint32_t batch_has_share; /* 1 = and a slice long enough for its share of the time */
 };
 
 /* Carries one descriptor, which takes the place of SERVER_CLAIMS_FD; not answered. */
@@ -417,6 +418,8 @@ struct server_heartbeat {
                                  the device that had them for longest */
     uint32_t long_work;       /* 1 = a kernel has run for some tenths of a second; 0 in
                                * a server without --spare */
+    uint32_t held;  /* 1 = requests of critical clients follow each other too closely for single
+                       holds  of the GPU: context_hold.h */
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 

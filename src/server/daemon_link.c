@@ -208,6 +208,13 @@ static void answer_resume(struct server *server, uint32_t request)
 
 /* ---- messages ---- */
 
+static enum hold_kind holds_beside(const struct server_set_timeslice *order)
+{
+    if (!order->beside_batch)
+        return HOLD_NONE;
+    return order->batch_has_share ? HOLD_LASTING : HOLD_BRIEF;
+}
+
 static void dispatch_message(struct server *server, const union server_any *order, int *fd)
 {
     switch (order->header.kind) {
@@ -244,7 +251,7 @@ static void dispatch_message(struct server *server, const union server_any *orde
         break;
     case SERVER_SET_TIMESLICE:
         channel_groups_set_slice(order->set_timeslice.us);
-        context_hold_allow(server, order->set_timeslice.beside_batch);
+        context_hold_allow(server, holds_beside(&order->set_timeslice));
         break;
     case SERVER_DEPART:
         fault_depart();

@@ -232,7 +232,8 @@ def report_load():
     except (OSError, ValueError):
         return
     log(event="heartbeat")
-    send(wire.HEARTBEAT, struct.pack("<IIII768s", 0, 0, load, loads.get("long", 0), b""))
+    held = loads.get("held", 0) if "--batch" not in sys.argv else 0
+    send(wire.HEARTBEAT, struct.pack("<IIIII768s", 0, 0, load, loads.get("long", 0), held, b""))
     wish = loads.get("wish")
     if wish not in wished and any(number == wish for _, number, _ in clients.values()):
         wished.add(wish)
@@ -389,8 +390,8 @@ def on_control():
     elif kind == wire.SET_QUOTAS:
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
     elif kind == wire.SET_TIMESLICE:
-        us, beside_batch = struct.unpack_from("<QQ", data, 16)
-        log(event="timeslice", us=us, beside_batch=beside_batch)
+        us, beside_batch, share = struct.unpack_from("<QII", data, 16)
+        log(event="timeslice", us=us, beside_batch=beside_batch, share=share)
 
 
 def blamed():

@@ -200,11 +200,11 @@ class Share(TestCase):
         self.enter(wire.BATCH)
         self.batch, self.main = (self.lanes()[self.user + lane] for lane in (":batch", ""))
 
-    def set_load(self, main, batch):
+    def set_load(self, main, batch, held=0):
         """Waits until both lanes have said so for more than four seconds of a real one."""
         path = os.path.join(self.root, "bin/load.json")
         with open(path + ".new", "w") as file:
-            json.dump({"main": main, "batch": batch}, file)
+            json.dump({"main": main, "batch": batch, "held": held}, file)
         os.replace(path + ".new", path)
         before = self.beats()
         wait_until(lambda: all(now >= old + 10 for now, old in zip(self.beats(), before)), "heartbeats")
@@ -234,6 +234,20 @@ class Share(TestCase):
 class ShareOfThirty(Share):
     variables = {"FUNNEL_BATCH_SHARE": "30"}
     slice_us = 8571  # of 28571
+
+    def test_requests_that_follow_closely(self):
+        """Both slices are shorter, and the main lane hears that the batch lane has its share."""
+        def await_both(batch, main):
+            wait_until(lambda: (self.slices(self.batch)[-1], self.told_main()) == (batch, main), "both slices")
+
+        self.set_load(50, 100, held=1)
+        await_both(4285, (10000, 1, 1))
+        self.set_load(50, 100)
+        await_both(BATCH_US, (MAIN_US, 1, 0))
+
+    def told_main(self):
+        return [(event["us"], event["beside_batch"], event["share"])
+                for event in self.server_events("timeslice") if event["server"] == self.main][-1]
 
 
 class ShareOfTooMuch(Share):

@@ -158,6 +158,6 @@ void heartbeat_received(struct server_process *server, const struct server_heart
     memcpy(heartbeat->text, message->text, sizeof(heartbeat->text));
     heartbeat->text[sizeof(heartbeat->text) - 1] = '\0';
     log_stall(server);
-    timeslice_note_load(server, message->kernels_percent);
+    timeslice_note_load(server, (struct timeslice_load){message->kernels_percent, message->held});
     spare_lane_return(server);
 }

@@ -79,6 +79,8 @@ struct server_process {
     struct known_programs served; /* whose code it has: spare_lane.h */
     uint64_t timeslice_us;        /* timeslice.h: as it was told last */
     bool told_beside_batch;       /* timeslice.h: with it */
+    bool told_batch_share;        /* timeslice.h: likewise */
+    bool held;                    /* timeslice.h: requests follow each other closely */
     unsigned unrested_beats;      /* timeslice.h: heartbeats */
     unsigned work_beats;          /* timeslice.h: for so many more the lane has work */
     bool share_logged;            /* timeslice.h */

@@ -101,19 +101,23 @@ static uint32_t percent_of(const struct server_process *server)
     return share < LEAST_PERCENT ? LEAST_PERCENT : share;
 }
 
-static void send_slice(struct server_process *server, uint64_t us, bool beside_batch)
+static void send_slice(struct server_process *server, uint64_t us, bool beside_batch,
+                       bool batch_has_share)
 {
     struct server_set_timeslice message;
 
-    if (server->timeslice_us == us && server->told_beside_batch == beside_batch)
+    if (server->timeslice_us == us && server->told_beside_batch == beside_batch &&
+        server->told_batch_share == batch_has_share)
         return;
     server_message_init(&message, SERVER_SET_TIMESLICE, 0);
     message.us = us;
     message.beside_batch = beside_batch;
+    message.batch_has_share = batch_has_share;
     if (connection_send(&server->connection, &message, sizeof(message), -1))
         return;
     server->timeslice_us = us;
     server->told_beside_batch = beside_batch;
+    server->told_batch_share = batch_has_share;
 }
 
 /* Of all servers that have time slices. */
@@ -143,18 +147,24 @@ static struct shares count_shares(const struct daemon *daemon)
     return shares;
 }
 
+/* Where batch lanes have no share, single holds are all that there is. */
+static bool holds_gpu(const struct server_process *server)
+{
+    return server->held && server->daemon->batch_percent;
+}
+
 static uint64_t slice_of_main(const struct server_process *server, const struct shares *shares)
 {
     uint32_t usual = server->daemon->timeslice_us;
 
     if (!usual && !shares->given)
-        usual = timeslice_of_main(shares->batches, shares->mains);
+        usual = timeslice_of_main(shares->batches, shares->mains, holds_gpu(server));
     return timeslice_of(percent_of(server), shares->given, shares->others, usual);
 }
 
 static bool never_rests(const struct server_process *server)
 {
-    return server->unrested_beats >= UNRESTED_BEATS;
+    return server->unrested_beats >= UNRESTED_BEATS || holds_gpu(server);
 }
 
 /* Of the main lanes that never rest, together; 0 = all rest. */
@@ -186,7 +196,7 @@ static void send_batch_slice(struct server_process *lane, uint64_t us)
 {
     if (us > lane->daemon->batch_slice_us)
         log_share(lane);
-    send_slice(lane, us, false);
+    send_slice(lane, us, false, false);
 }
 
 void timeslices_divide(struct daemon *daemon)
@@ -195,6 +205,7 @@ void timeslices_divide(struct daemon *daemon)
     uint64_t unrested = unrested_slices(daemon, &shares);
     uint64_t batch =
         timeslice_of_batch(daemon->batch_percent, unrested, shares.batches, daemon->batch_slice_us);
+    bool works = shares.working_batches && shares.mains == 1;
 
     list_for_each (struct server_process, server, &daemon->servers, link) {
         if (!takes_time(server))
@@ -202,8 +213,7 @@ void timeslices_divide(struct daemon *daemon)
         if (lane_name_is_batch(server->name))
             send_batch_slice(server, batch);
         else
-            send_slice(server, slice_of_main(server, &shares),
-                       shares.working_batches && shares.mains == 1);
+            send_slice(server, slice_of_main(server, &shares), works, works && holds_gpu(server));
     }
 }
 
@@ -217,13 +227,15 @@ static bool has_batch_programs(const struct daemon *daemon)
 
 /* Whether that has changed. A lane that never rested while it had all programs may do so without
  * those of the batch lane. */
-static bool note_unrested(struct server_process *server, uint32_t percent)
+static bool note_unrested(struct server_process *server, struct timeslice_load load)
 {
-    bool before = never_rests(server);
-    bool rests = percent < UNRESTED_PERCENT || !has_batch_programs(server->daemon);
+    bool before = never_rests(server), held_before = server->held;
+    bool is_beside = has_batch_programs(server->daemon);
 
-    server->unrested_beats = rests ? 0 : server->unrested_beats + 1;
-    return never_rests(server) != before;
+    server->unrested_beats =
+        is_beside && load.percent >= UNRESTED_PERCENT ? server->unrested_beats + 1 : 0;
+    server->held = is_beside && load.held;
+    return never_rests(server) != before || server->held != held_before;
 }
 
 static bool note_work(struct server_process *server, uint32_t percent)
@@ -237,10 +249,10 @@ static bool note_work(struct server_process *server, uint32_t percent)
     return (server->work_beats > 0) != before;
 }
 
-void timeslice_note_load(struct server_process *server, uint32_t percent)
+void timeslice_note_load(struct server_process *server, struct timeslice_load load)
 {
-    bool changes = lane_name_is_batch(server->name) ? note_work(server, percent)
-                                                    : note_unrested(server, percent);
+    bool changes = lane_name_is_batch(server->name) ? note_work(server, load.percent)
+                                                    : note_unrested(server, load);
 
     if (changes)
         timeslices_divide(server->daemon);

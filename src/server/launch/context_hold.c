@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "fence.h"
 #include "hold_budget.h"
+#include "hold_demand.h"
 #include "launch_state.h"
 #include "log.h"
 #include "memory.h"
@@ -28,14 +29,26 @@
 /* On an H200 eight launches kept the GPU half as well as 64, and 16 as well. Sixteen writes keep it
  * as sixteen launches do, and take the driver 28 us in place of 72. */
 #define WRITES 16u
-#define WORDS_SIZE 4096u
 #define PAUSE_NS 100000u
+
+/* Of a lasting hold. Calls of the driver that wait for all streams may wait for two of these. */
+#define PAUSE_MOST_NS 2000000u
+
+#define WORDS_SIZE 4096u
 #define HOLDS 2u
 
+/* Page-locked. */
+struct hold_words {
+    _Atomic uint32_t requests; /* how many there were: the pause watches it; wraps */
+    uint32_t apart[31];
+    uint32_t written; /* by the GPU; nobody reads it */
+};
+
 struct context_hold {
+    struct hold_demand demand;
     pthread_mutex_t lock; /* of all below */
     CUfunction pause;
-    uint32_t *word;  /* page-locked; what the GPU writes there is of no use */
+    struct hold_words *words;
     CUstream stream; /* created for the first hold */
     CUevent begins;
     CUevent ends[HOLDS]; /* NULL: that hold has never begun */
@@ -44,36 +57,52 @@ struct context_hold {
     struct hold_budget budget;
 };
 
-/* Short sleeps, because the length of one is not exact. */
-static const char ptx[] = ".version 6.4\n"
-                          ".target sm_70\n"
-                          ".address_size 64\n"
-                          ".visible .entry " NAME "(.param .u64 ns)\n"
-                          "{\n"
-                          "    .reg .u64 %ns, %begin, %now;\n"
-                          "    .reg .pred %over;\n"
-                          "    ld.param.u64 %ns, [ns];\n"
-                          "    mov.u64 %begin, %globaltimer;\n"
-                          "AGAIN:\n"
-                          "    mov.u64 %now, %globaltimer;\n"
-                          "    sub.u64 %now, %now, %begin;\n"
-                          "    setp.ge.u64 %over, %now, %ns;\n"
-                          "    @%over bra OVER;\n"
-                          "    nanosleep.u32 10000;\n"
-                          "    bra AGAIN;\n"
-                          "OVER:\n"
-                          "    ret;\n"
-                          "}\n";
+/* It ends `idle` after the last change of the word, and at the latest `most` after its begin. Short
+ * sleeps, because the length of one is not exact. */
+static const char ptx[] =
+    ".version 6.4\n"
+    ".target sm_70\n"
+    ".address_size 64\n"
+    ".visible .entry " NAME "(.param .u64 idle, .param .u64 most, .param .u64 word)\n"
+    "{\n"
+    "    .reg .u64 %idle, %most, %word, %begin, %change, %now, %passed;\n"
+    "    .reg .u32 %seen, %value;\n"
+    "    .reg .pred %same, %over;\n"
+    "    ld.param.u64 %idle, [idle];\n"
+    "    ld.param.u64 %most, [most];\n"
+    "    ld.param.u64 %word, [word];\n"
+    "    mov.u64 %begin, %globaltimer;\n"
+    "    mov.u64 %change, %begin;\n"
+    "    ld.volatile.u32 %seen, [%word];\n"
+    "AGAIN:\n"
+    "    mov.u64 %now, %globaltimer;\n"
+    "    ld.volatile.u32 %value, [%word];\n"
+    "    setp.eq.u32 %same, %value, %seen;\n"
+    "    @%same bra SAME;\n"
+    "    mov.u32 %seen, %value;\n"
+    "    mov.u64 %change, %now;\n"
+    "SAME:\n"
+    "    sub.u64 %passed, %now, %change;\n"
+    "    setp.ge.u64 %over, %passed, %idle;\n"
+    "    @%over bra OVER;\n"
+    "    sub.u64 %passed, %now, %begin;\n"
+    "    setp.ge.u64 %over, %passed, %most;\n"
+    "    @%over bra OVER;\n"
+    "    nanosleep.u32 5000;\n"
+    "    bra AGAIN;\n"
+    "OVER:\n"
+    "    ret;\n"
+    "}\n";
 
 /* ---- the life of a device ---- */
 
-static CUresult lock_word(struct server *server, struct context_hold *hold)
+static CUresult lock_words(struct server *server, struct context_hold *hold)
 {
     void *page = mmap(NULL, WORDS_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (page == MAP_FAILED)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    hold->word = page;
+    hold->words = page;
     CUresult result = page_lock(server_windows(server)->page_locker, page, WORDS_SIZE);
     if (result != CUDA_SUCCESS)
         munmap(page, WORDS_SIZE);
@@ -88,7 +117,7 @@ void context_hold_load(struct server *server, struct device *device)
         return;
     CUresult result = own_kernel_load(device, ptx, NAME, &hold->pause);
     if (result == CUDA_SUCCESS)
-        result = lock_word(server, hold);
+        result = lock_words(server, hold);
     if (result != CUDA_SUCCESS) {
         log_line("Device %d: critical programs share the GPU's time with batch lanes without "
                  "holds: %s",
@@ -100,7 +129,7 @@ void context_hold_load(struct server *server, struct device *device)
     device->launch->hold = hold;
 }
 
-/* The word stays: the GPU may still write to it, and the process ends. */
+/* The words stay: the GPU may still write there, and the process ends. */
 void context_hold_unload(struct device *device)
 {
     struct context_hold *hold = steal_pointer(device->launch->hold);
@@ -111,10 +140,16 @@ void context_hold_unload(struct device *device)
     free(hold);
 }
 
-/* Partner: context_hold_is_for(). */
-void context_hold_allow(struct server *server, bool allowed)
+/* Partner: kind_allowed(). */
+void context_hold_allow(struct server *server, enum hold_kind kind)
 {
-    atomic_store_explicit(&server->launch->holds_allowed, allowed, memory_order_relaxed);
+    atomic_store_explicit(&server->launch->holds, kind, memory_order_relaxed);
+}
+
+/* Partner: context_hold_allow(). */
+static enum hold_kind kind_allowed(const struct server *server)
+{
+    return (enum hold_kind)atomic_load_explicit(&server->launch->holds, memory_order_relaxed);
 }
 
 /* ---- a hold ---- */
@@ -137,15 +172,17 @@ static CUresult prepare(struct context_hold *hold, const struct device *device)
     return result == CUDA_SUCCESS ? make_event(&hold->ends[hold->next]) : result;
 }
 
-static CUresult launch_pause(const struct context_hold *hold, uint64_t ns)
+static CUresult launch_pause(const struct context_hold *hold, uint64_t most_ns)
 {
     const CUlaunchConfig config = {1, 1, 1, 1, 1, 1, .hStream = hold->stream};
-    void *params[] = {&ns};
+    uint64_t idle_ns = PAUSE_NS, word = (uintptr_t)&hold->words->requests;
+    void *params[] = {&idle_ns, &most_ns, &word};
 
     return driver.cuLaunchKernelEx(&config, hold->pause, params, NULL);
 }
 
-static CUresult begin_behind(struct context_hold *hold, const struct stream *stream)
+static CUresult begin_behind(struct context_hold *hold, const struct stream *stream,
+                             uint64_t most_ns)
 {
     CUresult result = prepare(hold, stream->device);
 
@@ -154,9 +191,10 @@ static CUresult begin_behind(struct context_hold *hold, const struct stream *str
     if (result == CUDA_SUCCESS)
         result = driver.cuStreamWaitEvent(hold->stream, hold->begins, 0);
     if (result == CUDA_SUCCESS)
-        result = launch_pause(hold, PAUSE_NS);
+        result = launch_pause(hold, most_ns);
     for (unsigned i = 0; i < WRITES && result == CUDA_SUCCESS; i++)
-        result = driver.cuStreamWriteValue32_v2(hold->stream, (uintptr_t)hold->word, 0, 0);
+        result =
+            driver.cuStreamWriteValue32_v2(hold->stream, (uintptr_t)&hold->words->written, 0, 0);
     if (result == CUDA_SUCCESS)
         result = driver.cuEventRecord(hold->ends[hold->next], hold->stream);
     return result;
@@ -182,21 +220,31 @@ static void log_hold(struct context_hold *hold, const struct device *device, CUr
     hold->logged = true;
 }
 
+/* The pause reads the word some microseconds later. */
+static void lengthen(struct context_hold *hold)
+{
+    atomic_fetch_add_explicit(&hold->words->requests, 1, memory_order_relaxed);
+}
+
 static void try_behind(struct context_hold *hold, const struct stream *stream)
 {
-    if (hold->unavailable || !is_free(hold) || !hold_budget_take(&hold->budget, clock_ns()))
+    bool lasts = kind_allowed(stream->session->server) == HOLD_LASTING;
+    uint64_t now = clock_ns();
+
+    hold_demand_note(&hold->demand, now);
+    if (lasts)
+        lengthen(hold);
+    if (hold->unavailable || !is_free(hold) || (!lasts && !hold_budget_take(&hold->budget, now)))
         return;
-    CUresult result = begin_behind(hold, stream);
+    CUresult result = begin_behind(hold, stream, lasts ? PAUSE_MOST_NS : PAUSE_NS);
 
     hold->next = (hold->next + 1) % HOLDS;
     log_hold(hold, stream->device, result);
 }
 
-/* Partner: context_hold_allow(). */
 bool context_hold_is_for(const struct session *session)
 {
-    return atomic_load_explicit(&session->server->launch->holds_allowed, memory_order_relaxed) &&
-           session->limits.class == CLASS_CRITICAL;
+    return kind_allowed(session->server) != HOLD_NONE && session->limits.class == CLASS_CRITICAL;
 }
 
 static bool is_wanted(const struct stream *stream)
@@ -234,4 +282,35 @@ CUresult serve_fnHold(struct session *session, const struct wire_fnHold *in, str
     if (result == CUDA_SUCCESS && in->seq == fence_expected(hStream))
         context_hold_behind(hStream);
     return result;
+}
+
+/* ---- how closely requests follow each other ---- */
+
+static bool demand_is_high(const struct server *server)
+{
+    uint64_t now = clock_ns();
+
+    for (unsigned i = 0; i < server->devices.count; i++) {
+        const struct context_hold *hold = server->devices.device[i].launch->hold;
+
+        if (hold && hold_demand_is_high(&hold->demand, now))
+            return true;
+    }
+    return false;
+}
+
+/* Partner: context_hold_demand_is_news(). */
+bool context_hold_tell_demand(struct server *server)
+{
+    bool high = demand_is_high(server);
+
+    atomic_store_explicit(&server->launch->demand_told, high, memory_order_relaxed);
+    return high;
+}
+
+/* Partner: context_hold_tell_demand(). */
+bool context_hold_demand_is_news(const struct server *server)
+{
+    return demand_is_high(server) !=
+           atomic_load_explicit(&server->launch->demand_told, memory_order_relaxed);
 }

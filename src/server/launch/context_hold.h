@@ -8,6 +8,10 @@
  * Only work keeps the GPU that it has not fetched yet (docs/notes/performance-lanes.md). So a hold
  * is a pause of one thread and some writes of a word behind it, in a stream of the server's own. No
  * work of a client waits for that stream.
+ *
+ * Brief holds leave a batch lane its time by a budget (hold_budget.h). Where requests follow each
+ * other too closely for that (hold_demand.h), the daemon gives the batch lane a slice that is its
+ * share. Then holds are lasting: each further request lengthens them.
  */
 #pragma once
 
@@ -24,9 +28,14 @@ void context_hold_load(struct server *server, struct device *device);
 /* Frees what the device keeps for holds. It may never have been loaded. */
 void context_hold_unload(struct device *device);
 
-/* From any thread: whether a batch lane has work beside this server. Without one there are no
- * holds. */
-void context_hold_allow(struct server *server, bool allowed);
+enum hold_kind {
+    HOLD_NONE,    /* no batch lane has work beside this server */
+    HOLD_BRIEF,   /* one has */
+    HOLD_LASTING, /* it also has a slice that is its share */
+};
+
+/* From any thread: which holds there may be from now on. */
+void context_hold_allow(struct server *server, enum hold_kind kind);
 
 /* From any thread: whether holds may begin behind requests of this client. */
 bool context_hold_is_for(const struct session *session);
@@ -35,3 +44,10 @@ bool context_hold_is_for(const struct session *session);
  * Begins a hold behind it where that helps: the client is critical, and its request is not done
  * yet. Once for each fence. */
 void context_hold_behind(struct stream *stream);
+
+/* The main thread, which tells the daemon: whether requests follow each other too closely for brief
+ * holds. */
+bool context_hold_tell_demand(struct server *server);
+
+/* From any thread: whether the daemon has been told otherwise. */
+bool context_hold_demand_is_news(const struct server *server);

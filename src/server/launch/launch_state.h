@@ -13,8 +13,9 @@
 #include "stream.h"
 
 struct server_launch {
-    bool no_batching; /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
-    atomic_bool holds_allowed; /* a batch lane has work: context_hold.h */
+    bool no_batching;  /* every launch goes to the driver by itself: FUNNEL_OFF=launch-batching */
+    atomic_uint holds; /* enum hold_kind: context_hold.h */
+    atomic_bool demand_told; /* what the daemon has been told: context_hold_tell_demand() */
     struct stream_observer stream_observer;
     struct module_observer module_observer;
 };

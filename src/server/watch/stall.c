@@ -12,6 +12,7 @@
 #include "accounting.h"
 #include "channel_server.h"
 #include "clock.h"
+#include "context_hold.h"
 #include "daemon_report.h"
 #include "early_report.h"
 #include "fd.h"
@@ -217,6 +218,7 @@ static void beat(struct server *server)
     heartbeat.waited_ms = (uint32_t)stall.waited_ms;
     heartbeat.kernels_percent = accounting_kernels_percent(server);
     heartbeat.long_work = long_work_tell(server);
+    heartbeat.held = context_hold_tell_demand(server);
     account(server, stall.offender, passed_ns / NS_PER_MS);
     if (stall.offender)
         describe_stall(server, &stall, heartbeat.text, sizeof(heartbeat.text));

@@ -11,6 +11,7 @@
 #include "abort_launches.h"
 #include "channel_groups.h"
 #include "clock.h"
+#include "context_hold.h"
 #include "copy_load.h"
 #include "cuda_error.h"
 #include "early_report.h"
@@ -65,7 +66,7 @@ static void *watchdog_thread(void *context)
         eviction_watch(server);
         session_leave_watch(server);
         upkeep_run(server, &upkeep);
-        if (long_work_is_news(server))
+        if (long_work_is_news(server) || context_hold_demand_is_news(server))
             stall_watch_hurry(server);
         early_report_watch(server, &sharing);
         nanosleep(&period, NULL);

@@ -47,9 +47,10 @@ static void test_policies(void **state)
  */
 static void test_main_lane(void **state)
 {
-    assert_int_equal(timeslice_of_main(0, 1), 0);
-    assert_int_equal(timeslice_of_main(1, 1), TIMESLICE_MAIN_US);
-    assert_int_equal(timeslice_of_main(1, 2), 0);
+    assert_int_equal(timeslice_of_main(0, 1, false), 0);
+    assert_int_equal(timeslice_of_main(1, 1, false), TIMESLICE_MAIN_US);
+    assert_int_equal(timeslice_of_main(1, 1, true), TIMESLICE_HELD_US);
+    assert_int_equal(timeslice_of_main(1, 2, true), 0);
 }
 
 /* 2222 us of 22222 are a tenth. */
@@ -71,6 +72,11 @@ static void test_batch_lanes_without_a_share(void **state)
     assert_int_equal(timeslice_of_batch(10, TIMESLICE_MAIN_US, 0, TIMESLICE_BATCH_US), 2222);
 }
 
+static void note(struct server_process *server, uint32_t percent, bool held)
+{
+    timeslice_note_load(server, (struct timeslice_load){percent, held});
+}
+
 /* A main lane is judged while there are batch programs, which may have been in it before. */
 static void test_load_beside_batch_programs(void **state)
 {
@@ -82,15 +88,34 @@ static void test_load_beside_batch_programs(void **state)
     list_append(&daemon_state.servers, &main_lane.link);
     list_append(&daemon_state.servers, &batch_lane.link);
     for (unsigned i = 0; i < 20; i++)
-        timeslice_note_load(&main_lane, 100);
+        note(&main_lane, 100, false);
     assert_int_equal(main_lane.unrested_beats, 0);
     batch_lane.handed_over = 1;
     for (unsigned i = 1; i < 5; i++) {
-        timeslice_note_load(&main_lane, 90);
+        note(&main_lane, 90, false);
         assert_int_equal(main_lane.unrested_beats, i);
     }
-    timeslice_note_load(&main_lane, 89);
+    note(&main_lane, 89, false);
     assert_int_equal(main_lane.unrested_beats, 0);
+}
+
+/* At once, and beside batch programs alone. */
+static void test_requests_that_follow_closely(void **state)
+{
+    struct daemon daemon_state = {.batch_percent = 10};
+    struct server_process main_lane = {.daemon = &daemon_state, .name = "night"};
+    struct server_process batch_lane = {.daemon = &daemon_state, .name = "night:batch"};
+
+    list_init(&daemon_state.servers);
+    list_append(&daemon_state.servers, &main_lane.link);
+    list_append(&daemon_state.servers, &batch_lane.link);
+    note(&main_lane, 50, true);
+    assert_false(main_lane.held);
+    batch_lane.handed_over = 1;
+    note(&main_lane, 50, true);
+    assert_true(main_lane.held);
+    note(&main_lane, 50, false);
+    assert_false(main_lane.held);
 }
 
 int main(void)
@@ -105,6 +130,7 @@ int main(void)
         cmocka_unit_test(test_batch_lanes_get_their_share),
         cmocka_unit_test(test_batch_lanes_without_a_share),
         cmocka_unit_test(test_load_beside_batch_programs),
+        cmocka_unit_test(test_requests_that_follow_closely),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

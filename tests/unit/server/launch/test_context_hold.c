@@ -5,6 +5,7 @@
 #include "client_class.h"
 #include "fence.h"
 #include "hold_budget.h"
+#include "hold_demand.h"
 #include "launch_scene.h"
 
 static CUresult events_are, pages_are;
@@ -81,7 +82,7 @@ static int setup_critical(void **state)
     events_are = pages_are = CUDA_SUCCESS;
     writes = 0;
     context_hold_load(server, &server->devices.device[0]);
-    context_hold_allow(server, true);
+    context_hold_allow(server, HOLD_BRIEF);
     scene->fixture->session->limits.class = CLASS_CRITICAL;
     fake_trace();
     return 0;
@@ -161,9 +162,9 @@ static void it_needs_work_in_a_batch_lane(void **state)
 {
     struct scene *scene = *state;
 
-    context_hold_allow(&scene->fixture->server, false);
+    context_hold_allow(&scene->fixture->server, HOLD_NONE);
     assert_string_equal(fence(scene, 1), "");
-    context_hold_allow(&scene->fixture->server, true);
+    context_hold_allow(&scene->fixture->server, HOLD_BRIEF);
     assert_true(holds(fence(scene, 2)));
 }
 
@@ -216,6 +217,68 @@ static void a_device_without_the_word_has_none(void **state)
     assert_string_equal(fence(scene, 1), "");
 }
 
+static unsigned count_holds(struct scene *scene, unsigned fences)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 1; i <= fences; i++)
+        count += holds(fence(scene, i));
+    return count;
+}
+
+static void lasting_ones_need_no_budget(void **state)
+{
+    struct scene *scene = *state;
+
+    context_hold_allow(&scene->fixture->server, HOLD_LASTING);
+    assert_int_equal(count_holds(scene, 10 * HOLD_BURST), 10 * HOLD_BURST);
+}
+
+/* A busy machine may stretch them, so they come until they are close. */
+static void the_daemon_hears_of_close_requests(void **state)
+{
+    struct scene *scene = *state;
+    struct server *server = &scene->fixture->server;
+
+    assert_false(context_hold_tell_demand(server));
+    while (!context_hold_demand_is_news(server))
+        count_holds(scene, HOLD_DEMAND_CROWD);
+    while (!context_hold_tell_demand(server))
+        count_holds(scene, HOLD_DEMAND_CROWD);
+}
+
+/* Requests at regular intervals: whether they are seen as close ones at the end. */
+static bool is_high_after(uint64_t requests, uint64_t interval_ns)
+{
+    struct hold_demand demand = {0};
+    uint64_t now = NS_PER_SEC;
+
+    for (uint64_t i = 0; i < requests; i++, now += interval_ns)
+        hold_demand_note(&demand, now);
+    return hold_demand_is_high(&demand, now);
+}
+
+static void requests_are_close_or_not(void **state)
+{
+    (void)state;
+    assert_false(is_high_after(5000, 600 * NS_PER_US));
+    assert_true(is_high_after(5000, 400 * NS_PER_US));
+    assert_true(is_high_after(5000, 20 * NS_PER_US));
+    assert_false(is_high_after(HOLD_DEMAND_CROWD - 1, 20 * NS_PER_US));
+}
+
+static void close_requests_count_for_some_time(void **state)
+{
+    struct hold_demand demand = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < HOLD_DEMAND_CROWD; i++)
+        hold_demand_note(&demand, NS_PER_SEC);
+    assert_true(hold_demand_is_high(&demand, NS_PER_SEC + HOLD_DEMAND_STAYS_NS - 1));
+    assert_false(hold_demand_is_high(&demand, NS_PER_SEC + HOLD_DEMAND_STAYS_NS));
+    assert_true(hold_demand_is_high(&demand, NS_PER_SEC - 1));
+}
+
 static unsigned taken(struct hold_budget *budget, uint64_t from, uint64_t until, uint64_t step)
 {
     unsigned count = 0;
@@ -266,6 +329,10 @@ int main(void)
         CRITICAL_CASE(none_begins_after_a_refusal),
         CRITICAL_CASE(a_device_without_the_kernel_has_none),
         CRITICAL_CASE(a_device_without_the_word_has_none),
+        CRITICAL_CASE(lasting_ones_need_no_budget),
+        CRITICAL_CASE(the_daemon_hears_of_close_requests),
+        cmocka_unit_test(requests_are_close_or_not),
+        cmocka_unit_test(close_requests_count_for_some_time),
         cmocka_unit_test(a_closed_loop_gets_one_in_a_period),
         cmocka_unit_test(a_rest_gives_no_more_than_a_burst),
         cmocka_unit_test(requests_that_are_rare_all_get_one),
