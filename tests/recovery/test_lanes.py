@@ -342,15 +342,17 @@ class Hold(MoveTestCase):
         self.assertEqual(probe.opened(), FINE)
         return probe
 
-    def await_holds(self, probe, servers):
-        """So many servers have had some."""
-        wait_until(lambda: probe.ask("round") != FINE or
-                   self.log("server").count("the GPU is held behind requests of critical") == servers, "a hold")
-        self.check(probe, "round")
-
-    def wait_behind_kernel(self):
+    def wait_behind_kernel(self, probe):
         """A request of a kernel that does not end: the hold behind it is pending."""
-        self.check(self.critical, "hold", "await", "arrive")
+        self.check(probe, "hold", "await", "arrive")
+
+    def await_holds(self, probe, servers):
+        """So many servers have had some. A GPU may be done with shorter requests before they are waited for."""
+        def is_held():
+            self.wait_behind_kernel(probe)
+            self.check(probe, "release", "join")
+            return self.log("server").count("the GPU is held behind requests of critical") == servers
+        wait_until(is_held, "a hold")
 
     def check_end(self):
         """The batch lane has lost nothing, and the main lane has room and holds."""
@@ -359,7 +361,7 @@ class Hold(MoveTestCase):
         self.assertNotIn("no more holds", self.log("server"))
 
     def moves(self):
-        self.wait_behind_kernel()
+        self.wait_behind_kernel(self.critical)
         with self.begin_order(self.critical, "batch"):
             self.check(self.critical, "release", "join")
             self.await_lane(self.critical, "batch")
@@ -368,7 +370,7 @@ class Hold(MoveTestCase):
         self.check(self.critical, "look", *["round"] * 8)
 
     def is_suspended(self):
-        self.wait_behind_kernel()
+        self.wait_behind_kernel(self.critical)
         pid = str(self.critical.process.pid)
         with subprocess.Popen([self.funnel_path(), "suspend", pid], env=self.environment,
                               stdout=subprocess.DEVNULL) as order:
@@ -379,7 +381,7 @@ class Hold(MoveTestCase):
         self.check(self.critical, "join", "look", *["round"] * 8)
 
     def is_killed(self):
-        self.wait_behind_kernel()
+        self.wait_behind_kernel(self.critical)
         self.critical.process.kill()
         self.critical.process.wait()
         wait_until(lambda: len(self.state("ps")) == 1, "its end")
@@ -406,7 +408,7 @@ class Hold(MoveTestCase):
         self.check_end()
 
     def test_the_server_faults_in_a_request(self):
-        self.wait_behind_kernel()
+        self.wait_behind_kernel(self.critical)
         offender = self.check_fault()
         self.assertEqual(self.critical.ask("join"), FAULT)
         for probe in offender, self.critical:  # new ones are refused until then
