@@ -128,7 +128,7 @@ class Trace(harness.TestCase):
     def test_program_that_comes_later(self):
         self.begin_pauses()
         tracing = self.in_background()
-        late = self.begin("matmul", "-n", "32")
+        late = self.begin_work()
         self.wait_for_work(late)
         self.end(tracing)
         self.assertTrue(self.slices(self.events(), "kernel", late))
