@@ -14,6 +14,7 @@ struct usage_mark {
 /* What the server has told. */
 struct report_pace {
     unsigned beats;  /* heartbeats since the last report */
+    uint64_t at;     /* clock_ns() of the last report */
     bool told_signs; /* that one told of a client that may wait */
     bool told_begin; /* it told what such a client had used before */
 };

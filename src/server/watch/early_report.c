@@ -19,7 +19,7 @@
 #define BEATS_BETWEEN_REPORTS 4u
 
 /* The same while a client may wait for long kernels of another. */
-#define BEATS_BETWEEN_EARLY_REPORTS 2u
+#define EARLY_PERIOD_NS (500 * NS_PER_MS)
 
 /* From one look for signs to the next while clients share a device. */
 #define LOOK_PERIOD_NS (100 * NS_PER_MS)
@@ -92,10 +92,10 @@ static struct signs find_signs(const struct server *server)
 /* The first sign is told at once, but only after a report without any. The report before it divides
  * the time alone from that beside others. So signs that come and go cause few reports more than
  * those that last. */
-bool report_pace_is_due(const struct report_pace *pace, bool has_signs, bool begins)
+bool report_pace_is_due(const struct report_pace *pace, uint64_t now, bool has_signs, bool begins)
 {
     if (has_signs)
-        return !pace->told_signs || pace->beats >= BEATS_BETWEEN_EARLY_REPORTS;
+        return !pace->told_signs || now - pace->at >= EARLY_PERIOD_NS;
     return (begins && !pace->told_signs && !pace->told_begin) ||
            pace->beats >= BEATS_BETWEEN_REPORTS;
 }
@@ -116,11 +116,12 @@ static bool report_if_due(struct server *server)
 {
     struct report_pace *pace = &server->life->reports;
     struct signs signs = find_signs(server);
+    uint64_t now = clock_ns();
     bool any = signs.any_long && signs.any_shared, begins = signs.any_long && signs.begin;
 
-    if (!report_pace_is_due(pace, any, begins))
+    if (!report_pace_is_due(pace, now, any, begins))
         return false;
-    *pace = (struct report_pace){.told_signs = any, .told_begin = begins && !any};
+    *pace = (struct report_pace){.at = now, .told_signs = any, .told_begin = begins && !any};
     daemon_report_usage(server);
     mark_all(server, true);
     return true;

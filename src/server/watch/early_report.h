@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Servers report every two seconds what each client has used. They do so at once when a client
- * begins to share the device with one whose kernels are long, and every second while that lasts. By
- * these reports the daemon finds a program that waits for long kernels, and moves the other one
+ * begins to share the device with one whose kernels are long, and twice a second while that lasts.
+ * By these reports the daemon finds a program that waits for long kernels, and moves the other one
  * (src/funneld/servers/lane_watch.h).
  */
 #pragma once
@@ -20,7 +20,7 @@ bool usage_is_shared(const struct usage_mark *since, const struct server_usage *
 
 /* Whether a report is due. There are signs that a client waits, or they have just begun: they are
  * too few yet for the time since the last report. Arithmetic alone. */
-bool report_pace_is_due(const struct report_pace *pace, bool has_signs, bool begins);
+bool report_pace_is_due(const struct report_pace *pace, uint64_t now, bool has_signs, bool begins);
 
 /* The main thread, before there is a watchdog: 0 or -errno. */
 int early_report_start(struct server *server);
