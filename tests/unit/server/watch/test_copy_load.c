@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients are told how many of them copy much, and when that ends. */
+/* Clients are told how many of them copy much, when that ends, and whether to say that they wait.
+ */
 #include "copy_load.h"
 
+#include "client_class.h"
+#include "context_hold.h"
 #include "copy.h"
 #include "fake_driver.h"
 #include "launch_record.h"
@@ -54,6 +57,24 @@ static void clients_that_copy_little_do_not_count(void **state)
     copy(*state, 4096);
     copy_load_update(&((struct fixture *)*state)->server);
     assert_int_equal(told(*state), 0);
+}
+
+static bool says_that_it_waits(struct fixture *fixture, unsigned class, enum hold_kind kind)
+{
+    fixture->session->limits.class = class;
+    context_hold_allow(&fixture->server, kind);
+    copy_load_update(&fixture->server);
+    return fixture->session->channel->region->hold_wanted;
+}
+
+static void critical_clients_say_that_they_wait_while_there_are_holds(void **state)
+{
+    assert_false(says_that_it_waits(*state, CLASS_CRITICAL, HOLD_NONE));
+    assert_true(says_that_it_waits(*state, CLASS_CRITICAL, HOLD_BRIEF));
+    assert_true(says_that_it_waits(*state, CLASS_CRITICAL, HOLD_LASTING));
+    assert_false(says_that_it_waits(*state, CLASS_NORMAL, HOLD_LASTING));
+    assert_true(says_that_it_waits(*state, CLASS_CRITICAL, HOLD_BRIEF));
+    assert_false(says_that_it_waits(*state, CLASS_CRITICAL, HOLD_NONE));
 }
 
 static uint32_t spin_of(const struct fixture *fixture)
@@ -156,6 +177,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(clients_that_stop_do_not_count, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(clients_that_copy_little_do_not_count, setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(critical_clients_say_that_they_wait_while_there_are_holds,
+                                        setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(more_clients_than_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(as_many_clients_as_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_computes_between_launches_is_not_pooled,
