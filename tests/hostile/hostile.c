@@ -70,6 +70,14 @@ void hostile_attach(struct peer *peer)
     assert_true(peer_attach(peer, hostile.server.socket));
 }
 
+bool hostile_is_served(struct peer *peer)
+{
+    const struct wire_cuMemGetInfo_v2 in = {0};
+    struct wire_cuMemGetInfo_v2_reply out = {0};
+
+    return wire_cuMemGetInfo_v2(&peer->channel, &in, &out) == CUDA_SUCCESS && out.total > 0;
+}
+
 CUresult hostile_deferred(struct peer *peer)
 {
     const struct wire_cuMemGetInfo_v2 in = {0};

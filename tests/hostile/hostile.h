@@ -26,6 +26,9 @@ int hostile_check(void **state);
 /* Attaches to the server, which has to take it. */
 void hostile_attach(struct peer *peer);
 
+/* Is the session still there? Its answer to an honest question says so. */
+bool hostile_is_served(struct peer *peer);
+
 /* The error that the commands so far have left, which the server still answers a question after. */
 CUresult hostile_deferred(struct peer *peer);
 
