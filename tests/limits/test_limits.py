@@ -169,6 +169,8 @@ class Clusters(limits_harness.TestCase):
 
     def test_shares_of_programs(self):
         for percent in (6, 10, 25, 33, 50, 66, 80, 99):
+            # Beside a program that is about to leave, the next gets what that has not, in smaller groups.
+            wait_until(lambda: not self.funnel_json("ps"), "the end of the program before")
             with self.subTest(percent=percent):
                 (sms,), pairs, fours, eights, sixteens = self.ask(
                     "sms", "cluster=2", "cluster=4", "cluster=8", "cluster=16",
