@@ -260,8 +260,12 @@ static void sleep_for_answer(struct reply_slot *slot)
 
 struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns)
 {
-    spin_limit(channel_load(channel).spin_ns);
+    const struct channel_load load = channel_load(channel);
+
+    spin_limit(load.spin_ns);
     struct spin spin = spin_begin_yielding(yielding_ns);
+    if (load.spin_ns)
+        spin.yielding = load.yield_ns < yielding_ns ? load.yield_ns : yielding_ns;
     spin.cpus = ring_producer_cpus(&channel->region->ring);
     return spin;
 }

@@ -182,8 +182,9 @@ static inline bool channel_has_output(const struct channel *channel)
 
 /* The server's hints for each client about all of its clients. A hint: the reader may be late. */
 struct channel_load {
-    uint32_t copiers; /* how many are copying much, this one perhaps among them */
-    uint32_t spin_ns; /* longest spin of a waiting thread while CPUs are short; 0 = they are not */
+    uint32_t copiers;  /* how many are copying much, this one perhaps among them */
+    uint32_t spin_ns;  /* longest spin of a waiting thread while CPUs are short; 0 = they are not */
+    uint32_t yield_ns; /* then: how long it yields its CPU before it sleeps */
 };
 
 static inline struct channel_load channel_load(const struct channel *channel)
@@ -191,11 +192,12 @@ static inline struct channel_load channel_load(const struct channel *channel)
     return (struct channel_load){
         .copiers = atomic_load_explicit(&channel->region->copiers, memory_order_relaxed),
         .spin_ns = atomic_load_explicit(&channel->region->spin_ns, memory_order_relaxed),
+        .yield_ns = atomic_load_explicit(&channel->region->yield_ns, memory_order_relaxed),
     };
 }
 
 /* Starts a spin of a thread that waits for the server, or for work that the server has given to the
- * GPU: spin_begin_yielding(). */
+ * GPU: spin_begin_yielding(). While CPUs are short, the server says how long it yields, at most. */
 struct spin channel_spin_begin(const struct channel *channel, uint64_t yielding_ns);
 
 /* Whether the server says that calls that wait for all kernels would take long in the client's

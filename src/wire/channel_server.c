@@ -206,4 +206,5 @@ void channel_server_put_load(struct channel_server *server, struct channel_load 
 {
     atomic_store_explicit(&server->region->copiers, load.copiers, memory_order_relaxed);
     atomic_store_explicit(&server->region->spin_ns, load.spin_ns, memory_order_relaxed);
+    atomic_store_explicit(&server->region->yield_ns, load.yield_ns, memory_order_relaxed);
 }

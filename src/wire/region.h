@@ -100,7 +100,8 @@ struct region {
                                         not in an output area yet */
     _Atomic uint32_t leave;       /* both, in turn: enum leave_state; from bit 8 on an obstacle */
     _Atomic uint32_t hold_wanted; /* server: 1 = the client says when it begins to wait: fnHold */
-    unsigned char pad1[REGION_PAGE - 48];
+    _Atomic uint32_t yield_ns;    /* server: how long a thread yields its CPU after such a spin */
+    unsigned char pad1[REGION_PAGE - 52];
     struct reply_slot slots[REPLY_SLOTS];    /* of synchronous commands */
     struct output_area output[OUTPUT_KINDS]; /* device output, by enum region_output */
     struct ring_shared ring;                 /* see ring.h */

@@ -163,6 +163,17 @@ static void test_wait_is_told_where_the_server_wants_that(void **state)
     fixture_expect_nothing();
 }
 
+static void test_wait_ends_while_cpus_are_short(void **state)
+{
+    struct channel_load load = {.spin_ns = 1000, .yield_ns = UINT32_MAX};
+
+    channel_server_put_load(fixture.server, load);
+    check_wait(FENCE_SPIN, 0);
+    load.yield_ns = 0;
+    channel_server_put_load(fixture.server, load);
+    check_wait(FENCE_SPIN, 0);
+}
+
 /* Another thread may destroy the stream meanwhile; the server would refuse the command. */
 static void test_stream_that_is_gone_is_not_named(void **state)
 {
@@ -195,6 +206,7 @@ int main(void)
         FIXTURE_CASE(test_wait_ends_when_the_number_arrives),
         FIXTURE_CASE(test_long_wait_asks_to_be_woken),
         FIXTURE_CASE(test_wait_is_told_where_the_server_wants_that),
+        FIXTURE_CASE(test_wait_ends_while_cpus_are_short),
         FIXTURE_CASE(test_stream_that_is_gone_is_not_named),
         FIXTURE_CASE(test_wait_ends_with_the_servers_error),
     };
