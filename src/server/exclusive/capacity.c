@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Two blocks are full then, and a client takes one to five slots for each of its streams. */
+/* Two blocks are full then, and a client takes one to six slots for each of its streams. */
 #define RESERVED 96u
 #define UNCOUNTED 16u
 #define LOW (RESERVED / 2)

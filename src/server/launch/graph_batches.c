@@ -6,13 +6,14 @@
 #include "function.h"
 #include "loader.h"
 
-/* How often a length must be wanted before its batch is created. */
-#define WANTED_OFTEN 3u
-
 /* Of capacity.h, for each batch. */
 #define SLOTS 1u
 
-static const unsigned lengths[GRAPH_BATCH_KINDS] = {16, 8, 4, 2};
+static const unsigned lengths[GRAPH_BATCH_KINDS] = {16, 8, 4, 2, 2};
+
+/* How often a length must be wanted before its batch is created. Two launches in one save little.
+ */
+static const unsigned wanted_often[GRAPH_BATCH_KINDS] = {3, 3, 3, 16, 3};
 
 _Static_assert(GRAPH_BATCH_MAX == 16, "the longest of them");
 
@@ -60,7 +61,7 @@ static struct graph_batch *find(struct graph_batches *batches, unsigned kind,
 {
     if (batches->batch[kind])
         return batches->batch[kind];
-    if (++batches->wanted[kind] < WANTED_OFTEN || !capacity_take(batches->device, SLOTS))
+    if (++batches->wanted[kind] < wanted_often[kind] || !capacity_take(batches->device, SLOTS))
         return NULL;
     batches->batch[kind] = create(batches, launches, lengths[kind]);
     batches->unavailable = !batches->batch[kind] && !has_refused(launches, lengths[kind]);

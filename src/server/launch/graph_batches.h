@@ -10,8 +10,8 @@
 
 #define GRAPH_BATCH_MAX 16u
 
-/* Batches of 16, 8 and 4 launches, and last a kernel with the fence behind it. */
-#define GRAPH_BATCH_QUEUED_KINDS 3u
+/* Batches of 16, 8, 4 and 2 launches, and last a kernel with the fence behind it. */
+#define GRAPH_BATCH_QUEUED_KINDS 4u
 #define GRAPH_BATCH_FENCED GRAPH_BATCH_QUEUED_KINDS
 #define GRAPH_BATCH_KINDS (GRAPH_BATCH_QUEUED_KINDS + 1)
 

@@ -20,8 +20,9 @@
 
 #include "graph_batches.h"
 
-/* Launches with more bytes of parameters are made by themselves. */
-#define LAUNCH_BATCH_PARAMS_MAX 1024u
+/* Launches with more bytes of parameters are made by themselves. PyTorch's kernels for lists of
+ * tensors take up to 4 KiB. */
+#define LAUNCH_BATCH_PARAMS_MAX 4096u
 
 struct function;
 struct session;

@@ -38,6 +38,15 @@ static void a_graph_is_made_at_the_third_time(void **state)
                         "instantiate x1; graph s1 x1; ");
 }
 
+static void two_get_a_graph_when_they_come_often(void **state)
+{
+    for (unsigned i = 0; i < 15; i++)
+        assert_string_equal(run(*state, 2, 0), "launch s1 f1 0 8; launch s1 f1 0 8; ");
+    assert_string_equal(run(*state, 2, 0),
+                        "graph; node f1 0; node f1 1; instantiate x1; graph s1 x1; ");
+    assert_string_equal(run(*state, 3, 0), "graph s1 x1; launch s1 f1 0 8; ");
+}
+
 static void later_only_parameters_are_set(void **state)
 {
     want(*state, 4);
@@ -414,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(one_goes_alone),
         CASE(a_graph_is_made_at_the_third_time),
+        CASE(two_get_a_graph_when_they_come_often),
         CASE(later_only_parameters_are_set),
         CASE(kernels_without_parameters_go_together),
         CASE(the_longest_graph_comes_first),
