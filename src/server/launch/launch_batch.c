@@ -200,13 +200,24 @@ static bool launch_with_fence(struct session *session, struct stream *stream, ui
     return true;
 }
 
-/* Only this thread writes it, so this need not be one step. Partner: launch_lone_count(). */
+/* Only this thread writes it, so this need not be one step. */
+static void change_count(atomic_uint_fast64_t *count, int change)
+{
+    uint_fast64_t so_far = atomic_load_explicit(count, memory_order_relaxed);
+
+    atomic_store_explicit(count, so_far + (uint_fast64_t)change, memory_order_relaxed);
+}
+
+/* Partner: launch_lone_count(). */
 static void count_lone(struct session *session, int change)
 {
-    struct session_launch *launch = session->launch;
-    uint_fast64_t so_far = atomic_load_explicit(&launch->lone, memory_order_relaxed);
+    change_count(&session->launch->lone, change);
+}
 
-    atomic_store_explicit(&launch->lone, so_far + (uint_fast64_t)change, memory_order_relaxed);
+/* Partner: launch_fence_count(). */
+static void count_fence(struct session *session)
+{
+    change_count(&session->launch->fences, 1);
 }
 
 bool launch_batch_is_pending(const struct session *session)
@@ -255,6 +266,7 @@ CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
 {
     CUresult result = write_fence(session, in, hStream);
 
+    count_fence(session);
     if (result == CUDA_SUCCESS)
         context_hold_behind(hStream);
     return result;

@@ -30,6 +30,11 @@ uint64_t launch_lone_count(const struct session *session)
     return session->launch->lone;
 }
 
+uint64_t launch_fence_count(const struct session *session)
+{
+    return session->launch->fences;
+}
+
 void launch_last_kernel(struct session *session, char *ret_name, size_t size)
 {
     struct session_launch *launch = session->launch;

@@ -17,5 +17,8 @@ uint64_t launch_count(const struct session *session);
 /* From any thread: how many of them came alone, with neither another launch nor a fence behind. */
 uint64_t launch_lone_count(const struct session *session);
 
+/* From any thread: how many fences it has asked for. */
+uint64_t launch_fence_count(const struct session *session);
+
 /* From any thread: the name of the kernel that was launched last, or "(none)". */
 void launch_last_kernel(struct session *session, char *ret_name, size_t size);

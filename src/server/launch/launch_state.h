@@ -24,8 +24,9 @@ struct session_launch {
     struct launch_batch batch; /* launches that the driver has not got yet */
     atomic_uint_fast64_t count;
     atomic_uint_fast64_t lone; /* of them, those made alone and without a fence */
-    uint64_t last_function;    /* handle of what was launched last */
-    pthread_mutex_t lock;      /* last_kernel, which fault reports read */
+    atomic_uint_fast64_t fences;
+    uint64_t last_function; /* handle of what was launched last */
+    pthread_mutex_t lock;   /* last_kernel, which fault reports read */
     char last_kernel[128];
 };
 

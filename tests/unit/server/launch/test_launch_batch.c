@@ -302,6 +302,7 @@ static void a_launch_and_its_fence_become_a_graph(void **state)
     have_fence_kernel(scene);
     const char *apart = launch_and_fence(scene, 1, 1);
     assert_int_equal(launch_lone_count(scene->fixture->session), 0);
+    assert_int_equal(launch_fence_count(scene->fixture->session), 1);
     assert_non_null(strstr(apart, "launch s1 f1 0 8; "));
     assert_null(strstr(apart, "graph"));
     launch_and_fence(scene, 1, 2);

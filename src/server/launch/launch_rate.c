@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See launch_rate.h. */
+#include "launch_rate.h"
+
+/* One part in so many is forgotten: with a look every 20 ms, half of it in 0.44 s. */
+#define FORGOTTEN_PART 32u
+
+/* A look counts for so much, so that something of it can be forgotten. */
+#define SCALE 256u
+
+/* A step of LeNet has 55 launches and a fence. Of these launches 6 to 15 come alone, even where
+ * workers are busy. */
+#define LAUNCHES_OF_FENCE 8u
+#define LONE_PART 16u
+
+static uint64_t add_recent(uint64_t recent, uint64_t more)
+{
+    return recent - recent / FORGOTTEN_PART + more * SCALE;
+}
+
+void launch_rate_note(struct launch_rate *rate, struct launch_counts counts)
+{
+    const struct launch_counts *before = &rate->before;
+    struct launch_counts *recent = &rate->recent;
+
+    recent->launches = add_recent(recent->launches, counts.launches - before->launches);
+    recent->lone = add_recent(recent->lone, counts.lone - before->lone);
+    recent->fences = add_recent(recent->fences, counts.fences - before->fences);
+    rate->before = counts;
+}
+
+bool launch_rate_is_training(const struct launch_rate *rate)
+{
+    const struct launch_counts *recent = &rate->recent;
+
+    return recent->launches > LAUNCHES_OF_FENCE * recent->fences &&
+           recent->lone * LONE_PART > recent->launches;
+}
