@@ -3,6 +3,7 @@
 #pragma once
 
 #include "channel.h"
+#include "launch_rate.h"
 #include "session.h"
 #include "usage_mark.h"
 
@@ -14,6 +15,7 @@ struct watch;
 struct session_load {
     uint64_t copied_bytes, work;
     uint64_t launches, lone;  /* launch_record.h */
+    struct launch_rate rate;  /* trainings.h */
     unsigned busy_samples;    /* rounds in which the client still counts as busy */
     bool paused;              /* was idle at some time since upkeep.c began to poll */
     struct channel_load told; /* the last values sent to the client */

@@ -2,6 +2,8 @@
 /* Compares each client's counters with those of the previous round. */
 #include "copy_load.h"
 
+#include <string.h>
+
 #include "channel_server.h"
 #include "cleanup.h"
 #include "context_hold.h"
@@ -10,6 +12,7 @@
 #include "server_life.h"
 #include "session_life.h"
 #include "spin.h"
+#include "trainings.h"
 #include "worker_pool.h"
 
 /* Bytes within the 20 ms between two rounds: a sixtieth of the bandwidth to the GPU. */
@@ -33,6 +36,9 @@
  * where it has not. */
 #define SPIN_NS 10000u
 #define SHORT_SPIN_NS 2000u
+
+/* How long a training that is behind others yields its CPU then before it sleeps. */
+#define YIELD_NS 1000000u
 
 static bool copies_much(struct session *session)
 {
@@ -59,7 +65,7 @@ static bool is_busy(struct session *session)
 }
 
 /* A program that computes between its launches, and does not wait for them, needs the CPUs on which
- * workers would poll. Trainings of LeNet lost a fifth by the pool. Its session's thread sleeps. */
+ * workers would poll. Its session's thread sleeps. */
 static bool launches_one_by_one(struct session *session)
 {
     struct session_load *load = &session->life->load;
@@ -78,7 +84,15 @@ struct load {
     unsigned copiers, at_work; /* clients */
     bool fills_cpus;           /* with a thread of each of their sessions: the pool serves them */
     bool lacks_cpus;           /* for all these threads: spins become shorter */
+    bool trains;               /* then most clients are trainings, and each has a CPU */
+    struct trainings trainings;
 };
+
+static bool mostly_trains(const struct server *server, const struct load *load)
+{
+    return worker_pool_active(server) && load->at_work <= server->life->cpus &&
+           2 * load->trainings.at_work > load->at_work;
+}
 
 static struct load measure_locked(struct server *server)
 {
@@ -87,14 +101,26 @@ static struct load measure_locked(struct server *server)
     list_for_each (struct session, session, &server->sessions, link) {
         load.copiers += copies_much(session);
         load.at_work += is_busy(session);
-        worker_pool_exempt_locked(session, launches_one_by_one(session));
     }
+    load.trainings = trainings_measure_locked(server);
     unsigned threads = server->life->driver_kind == DRIVER_SOFT ? SOFT_THREADS : THREADS;
     if (server->life->no_short_spin)
         return load;
     load.fills_cpus = load.at_work && threads * load.at_work >= server->life->cpus;
     load.lacks_cpus = threads * load.at_work > server->life->cpus;
+    load.trains = load.lacks_cpus && mostly_trains(server, &load);
     return load;
+}
+
+/* Where most are such programs, and each has a CPU, a few workers take less from them than the
+ * threads of all sessions. */
+static void exempt_locked(struct server *server, bool trains)
+{
+    list_for_each (struct session, session, &server->sessions, link) {
+        bool is_alone = launches_one_by_one(session);
+
+        worker_pool_exempt_locked(session, is_alone && !trains);
+    }
 }
 
 /* Of clients. */
@@ -109,13 +135,20 @@ static uint32_t longest_spin(const struct server *server, const struct load *loa
     return load->at_work + workers > cpus ? SPIN_NS : 0;
 }
 
+/* The CPU of a thread that sleeps may get a thread that is queued for another CPU. So trainings
+ * that are ahead sleep, and those that are behind keep theirs. */
+static uint32_t longest_yield(const struct load *load, const struct session *session)
+{
+    return load->trains && trainings_have_behind(&load->trainings, session) ? YIELD_NS : 0;
+}
+
 static void tell_client(struct session *session, struct channel_load load)
 {
     struct channel_load *told = &session->life->load.told;
 
     if (load.spin_ns && atomic_load_explicit(&session->unpooled, memory_order_relaxed))
         load.spin_ns = SHORT_SPIN_NS;
-    if (!session->channel || (told->copiers == load.copiers && told->spin_ns == load.spin_ns))
+    if (!session->channel || !memcmp(told, &load, sizeof(load)))
         return;
     channel_server_put_load(session->channel, load);
     *told = load;
@@ -135,14 +168,16 @@ void copy_load_update(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
     const struct load load = measure_locked(server);
-    const struct channel_load told = {
+    struct channel_load told = {
         .copiers = server->life->no_copy_load ? 0 : load.copiers,
         .spin_ns = longest_spin(server, &load),
     };
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
-    worker_pool_update_locked(server, load.fills_cpus);
+    exempt_locked(server, load.trains);
+    worker_pool_update_locked(server, (struct pool_demand){load.fills_cpus, load.trains});
     list_for_each (struct session, session, &server->sessions, link) {
+        told.yield_ns = longest_yield(&load, session);
         tell_client(session, told);
         tell_client_of_holds(session);
     }

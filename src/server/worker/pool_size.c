@@ -16,6 +16,9 @@
 #define PARTS 4u
 #define BUSY_PARTS 3u
 
+/* For trainings, one worker in so many is not used. */
+#define TRAINING_PART 4u
+
 static unsigned smaller_count(unsigned a, unsigned b)
 {
     return a < b ? a : b;
@@ -30,9 +33,12 @@ struct pool_size pool_size_for(unsigned cpus, unsigned contexts)
     return (struct pool_size){.least = (most + LEAST_PART - 1) / LEAST_PART, .most = most};
 }
 
-unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time)
+unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time,
+                         bool trains)
 {
+    unsigned most = trains ? size->most - size->most / TRAINING_PART : size->most;
+
     if (time.busy * PARTS > time.all * BUSY_PARTS)
-        return size->most;
-    return time.busy * PARTS <= time.all ? size->least : active;
+        return most;
+    return time.busy * PARTS <= time.all ? size->least : smaller_count(active, most);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of a server. */
@@ -23,5 +24,7 @@ struct pool_time {
 /* No worker where there are too few CPUs for one. */
 struct pool_size pool_size_for(unsigned cpus, unsigned contexts);
 
-/* How many workers shall serve after `active` of them have spent their time like this. */
-unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time);
+/* How many workers shall serve after `active` of them have spent their time like this. Fewer are
+ * best for programs of which most are trainings: their threads need the CPUs. */
+unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time,
+                         bool trains);

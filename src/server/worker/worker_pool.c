@@ -26,6 +26,7 @@
  * much with each session of its worker. A wake-up of that thread takes some 10 us of a CPU, and its
  * clients wait longer where CPUs are short. A worker that has many others spends nothing on it. */
 #define POOL_IDLE_NS (200 * NS_PER_US)
+#define POOL_IDLE_OF_TRAININGS_NS (5 * NS_PER_MS) /* which launch nothing while they compute */
 #define POOL_IDLE_EACH_NS (50 * NS_PER_US)
 
 /* Commands of one session in a row: as many as a launch batch has launches. */
@@ -72,6 +73,7 @@ struct pool_worker {
 
 struct worker_pool {
     atomic_bool wanted;
+    atomic_bool trains;
     atomic_uint active; /* the first so many workers get sessions */
     struct pool_size size;
     unsigned count;
@@ -257,7 +259,9 @@ static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
 /* The session has sent nothing since the last round. Whether it leaves. */
 static bool note_idle(const struct pool_worker *worker, struct pool_seat *seat, uint64_t now)
 {
-    uint64_t most = POOL_IDLE_NS + load_of(worker) * POOL_IDLE_EACH_NS;
+    bool trains = atomic_load_explicit(&worker->pool->trains, memory_order_relaxed);
+    uint64_t most =
+        (trains ? POOL_IDLE_OF_TRAININGS_NS : POOL_IDLE_NS) + load_of(worker) * POOL_IDLE_EACH_NS;
 
     if (!seat->idle_since)
         seat->idle_since = now;
@@ -414,11 +418,11 @@ static void share_out(struct worker_pool *pool, unsigned active)
         set_share(&pool->workers[i], shares[i]);
 }
 
-static void adapt(struct worker_pool *pool)
+static void adapt(struct worker_pool *pool, bool trains)
 {
     struct pool_time since = look_at_all(pool);
     unsigned active = pool_size_adapt(
-        &pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed), since);
+        &pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed), since, trains);
 
     atomic_store_explicit(&pool->active, active, memory_order_relaxed);
     share_out(pool, active);
@@ -433,14 +437,17 @@ static void set_wanted_locked(struct server *server, bool wanted)
         atomic_fetch_or(&session->limits.changed, CHANGED_SERVICE);
 }
 
-void worker_pool_update_locked(struct server *server, bool wanted)
+void worker_pool_update_locked(struct server *server, struct pool_demand demand)
 {
-    if (!server->life->pool)
+    struct worker_pool *pool = server->life->pool;
+
+    if (!pool)
         return;
-    if (is_wanted(server->life->pool) != wanted)
-        set_wanted_locked(server, wanted);
-    if (wanted)
-        adapt(server->life->pool);
+    atomic_store_explicit(&pool->trains, demand.trains, memory_order_relaxed);
+    if (is_wanted(pool) != demand.wanted)
+        set_wanted_locked(server, demand.wanted);
+    if (demand.wanted)
+        adapt(pool, demand.trains);
 }
 
 void worker_pool_exempt_locked(struct session *session, bool exempt)

@@ -17,7 +17,7 @@
  *   - with a command that it does not make itself,
  *   - when a stream of the session must wait for capacity, before the next command,
  *   - when the session is kicked, suspended, traced, given other limits, or to end,
- *   - when no command has come for POOL_IDLE_NS: its thread then sleeps on the ring as usual,
+ *   - when no command has come for some time: its thread then sleeps on the ring as usual,
  *   - when its worker has more sessions than its share, or the session is exempt,
  *   - when CPUs are not short any more.
  */
@@ -40,10 +40,14 @@ struct pool_result {
  * no end: the threads live as long as the process. */
 int worker_pool_start(struct server *server, struct pool_size size);
 
-/* The watchdog, with the server's lock: whether clients fill the CPUs. Tells the sessions when they
- * have begun to, and adapts the number of workers to their load. Nothing where the server has no
- * pool. */
-void worker_pool_update_locked(struct server *server, bool wanted);
+struct pool_demand {
+    bool wanted; /* clients fill the CPUs */
+    bool trains; /* with trainings, most of all: trainings.h */
+};
+
+/* The watchdog, with the server's lock. Tells the sessions when clients have begun to fill the
+ * CPUs, and adapts the number of workers to their load. Nothing where the server has no pool. */
+void worker_pool_update_locked(struct server *server, struct pool_demand demand);
 
 /* The watchdog, with the server's lock: whether the session's own thread serves it all the time. */
 void worker_pool_exempt_locked(struct session *session, bool exempt);

@@ -10,6 +10,7 @@
 #include "launch_record.h"
 #include "launch_state.h"
 #include "server_life.h"
+#include "session_life.h"
 #include "worker_pool.h"
 
 #define MUCH (64ull << 20)
@@ -158,6 +159,69 @@ static void a_program_that_computes_between_launches_is_not_pooled(void **state)
     assert_false(fixture->session->unpooled);
 }
 
+static uint32_t yield_of(const struct fixture *fixture)
+{
+    return fixture->session->channel->region->yield_ns;
+}
+
+/* A hundred launches, so many of them alone, beside one that makes `launches` in the same time. */
+static void train_beside(struct fixture *fixture, unsigned lone, unsigned launches)
+{
+    const struct server_client who = {.identity.pid = 4711};
+    struct session *other = session_create(&fixture->server, &who, 2);
+
+    list_append(&fixture->server.sessions, &other->link);
+    launch_record(other, launches, 0, "kernel");
+    atomic_fetch_add(&other->launch->lone, launches / 4);
+    launch_alone(fixture, lone, 100);
+    list_remove(&other->link);
+    session_destroy(other);
+}
+
+static void a_training_that_is_behind_yields(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->server.life->cpus = 2;
+    assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
+    train_beside(fixture, 60, 1000);
+    assert_int_equal(yield_of(fixture), 1000000);
+    assert_false(fixture->session->unpooled);
+    train_beside(fixture, 25, 10);
+    assert_int_equal(yield_of(fixture), 0);
+}
+
+static void trainings_sleep_where_not_each_has_a_cpu(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->server.life->cpus = 1;
+    assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
+    train_beside(fixture, 25, 1000);
+    assert_int_equal(yield_of(fixture), 0);
+    assert_int_equal(spin_of(fixture), 2000);
+}
+
+static void trainings_sleep_where_no_pool_is(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->server.life->cpus = 2;
+    train_beside(fixture, 25, 1000);
+    assert_int_equal(yield_of(fixture), 0);
+}
+
+/* As long as there are CPUs for the threads of the server as well. */
+static void trainings_spin_where_there_are_cpus(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
+    train_beside(fixture, 25, 1000);
+    assert_int_equal(yield_of(fixture), 0);
+    assert_int_equal(spin_of(fixture), 0);
+}
+
 static void switched_off(void **state)
 {
     struct fixture *fixture = *state;
@@ -183,6 +247,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(as_many_clients_as_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_computes_between_launches_is_not_pooled,
                                         setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_training_that_is_behind_yields, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(trainings_sleep_where_not_each_has_a_cpu, setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(trainings_sleep_where_no_pool_is, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(trainings_spin_where_there_are_cpus, setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(the_pool_serves_where_threads_fill_all_cpus, setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),

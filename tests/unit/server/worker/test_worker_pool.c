@@ -165,7 +165,7 @@ static void open_client(struct scene *scene, unsigned number)
 /* As the watchdog does. */
 static void set_wanted(struct scene *scene, bool wanted)
 {
-    worker_pool_update_locked(&scene->fixture->server, wanted);
+    worker_pool_update_locked(&scene->fixture->server, (struct pool_demand){.wanted = wanted});
 }
 
 static int setup(void **state)
@@ -438,11 +438,21 @@ static void workers_follow_cpus_and_load(void **state)
     assert_int_equal(large.least, 16);
     assert_int_equal(large.most, 32);
     assert_int_equal(pool_size_for(128, 1).most, 4);
-    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 900}), 4);
-    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 300}), 4);
-    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 700}), 2);
-    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 10}), 2);
-    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){0, 0}), 2);
+    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 900}, false), 4);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 300}, false), 4);
+    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 700}, false), 2);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 10}, false), 2);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){0, 0}, false), 2);
+}
+
+static void trainings_have_fewer_workers(void **state)
+{
+    const struct pool_size pod = pool_size_for(4, 1), node = pool_size_for(16, 1);
+
+    assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 900}, true), 3);
+    assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 600}, true), 3);
+    assert_int_equal(pool_size_adapt(&node, 3, (struct pool_time){1000, 10}, true), 2);
+    assert_int_equal(pool_size_adapt(&pod, 1, (struct pool_time){1000, 900}, true), 1);
 }
 
 int main(void)
@@ -457,6 +467,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sessions_with_long_queues_get_equal_shares, setup,
                                         teardown),
         cmocka_unit_test(workers_follow_cpus_and_load),
+        cmocka_unit_test(trainings_have_fewer_workers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
