@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Batch programs fault in six ways (--faults so often in all), and batch lanes are killed
-(--server-kills). Beside them programs in the main lane always have work, and none of these may be
-lost.
+"""Batch programs fault in six ways (--faults so often in all, or only in the ways of --kind), and
+batch lanes are killed (--server-kills). Beside them programs in the main lane always have work, and
+none of these may be lost.
 
 Each of eight programs launches a kernel, waits and checks its result, again and again. Of each kind
 of end it is said how many there were, and how many of the eight were lost. It is also said how long
 the worst launch of the eight took. With --at-once N as many batch programs fault side by side, each
 in a lane of its own. When the time (--seconds) is over, or a signal comes, what has been found so
-far is printed. On a GPU: --device cuda --faults 600 --server-kills 100, with --at-once 4 for less
-time.
+far is printed. On a GPU: --device cuda --faults 600 --server-kills 100, some 25 minutes on an H200,
+where several at once take no less time.
 """
 import contextlib
 import os
@@ -122,14 +122,14 @@ def end_lane(funnel, kind, variables):
 class Ends:
     """Threads that each have one batch program after the other fault."""
 
-    def __init__(self, funnel, innocents, faults, at_once, budget):
+    def __init__(self, funnel, innocents, options, budget):
         self.funnel, self.innocents, self.budget = funnel, innocents, budget
-        kinds = [*FAULTS, HANG]
-        self.left = [kinds[i % len(kinds)] for i in range(faults)][::-1]
+        kinds = options.kind or [*FAULTS, HANG]
+        self.left = [kinds[i % len(kinds)] for i in range(options.faults)][::-1]
         self.tallies = {kind: Tally(f"faults, {kind}") for kind in kinds}
-        self.variables = {**BATCH, **({"FUNNEL_ISOLATE": "program"} if at_once > 1 else {})}
+        self.variables = {**BATCH, **({"FUNNEL_ISOLATE": "program"} if options.at_once > 1 else {})}
         self.error, self.lock = None, threading.Lock()
-        self.threads = [threading.Thread(target=self.work, daemon=True) for _ in range(at_once)]
+        self.threads = [threading.Thread(target=self.work, daemon=True) for _ in range(options.at_once)]
 
     def take(self):
         with self.lock:
@@ -198,8 +198,7 @@ def play(funnel, innocents, options, budget):
     worst_ms, _ = innocents.ask()
     harness.say(f"alone: {innocents.launches} launches; worst launch {worst_ms:.1f} ms")
     try:
-        Ends(funnel, innocents, options.faults, options.at_once,
-             budget.part(2 if options.server_kills and options.faults else 1)).run()
+        Ends(funnel, innocents, options, budget.part(2 if options.server_kills and options.faults else 1)).run()
         kill_lanes(funnel, innocents, options.server_kills, budget)
     finally:
         harness.say(f"{innocents.launches} launches of {BUSY} innocents were right, {innocents.lost} "
