@@ -170,10 +170,6 @@ class Checkpoint(test_suspend.MovedMemory):
         probe.tell("enough")
         self.assertEqual(probe.receive("count"), FINE)
 
-    def is_whole(self, place):
-        with open(place + "/memory", "rb") as file:
-            return file.read(8) == b"FunSwap2"
-
     def test_a_program_ends_meanwhile(self):
         """What is said to be a checkpoint has all contents."""
         for _ in range(2):
@@ -190,7 +186,7 @@ class Checkpoint(test_suspend.MovedMemory):
             if done[0].returncode:
                 self.assertEqual(os.listdir(os.path.dirname(place)), [])
             else:
-                self.assertTrue(self.is_whole(place), done[0].stdout + self.logs())
+                self.assertTrue(is_whole(place), done[0].stdout + self.logs())
 
     def later(self, *words):
         """A command that ends some time, with what it says then."""
@@ -742,6 +738,11 @@ class Criu(test_suspend.MovedMemory):
         self.ask_all("check", "work 4 40", "check")
         self.assertEqual({answer.split()[1] for answer in self.answers()}, {FINE},
                          self.client_log() + self.logs())
+
+
+def is_whole(place):
+    with open(place + "/memory", "rb") as file:
+        return file.read(8) == b"FunSwap2"
 
 
 def hash_bytes(data):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs that compare all their memory with a shadow copy, while it leaves their devices, returns and
-moves from one device to the other at random. They have memory of cuMemAlloc, pools and cuMemCreate, and
+moves from one device to the other at random, also by orders that cross. They have memory of cuMemAlloc, pools and cuMemCreate, and
 together more than a device. Run as: test_random_moves.py BUILD [--rounds N] [--seed N] [--device cuda]."""
 import os
 import random
@@ -12,13 +12,15 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_kill_points  # noqa: E402  (found through the path above)
+import test_checkpoint  # noqa: E402  (found through the path above)
+import test_kill_points  # noqa: E402
 import test_migrate  # noqa: E402
 import test_recovery  # noqa: E402
 from harness import TIMEOUT  # noqa: E402
 from test_recovery import FINE, GONE  # noqa: E402
 
 ROUNDS, SEED = 25, 1
+OPERATORS, ORDERS = 3, 12
 PROGRAMS = 3
 HELD = 40  # MiB that each has besides what it allocates at random
 # What is in the pool of a server ends with it.
@@ -124,6 +126,52 @@ class RandomMoves(test_migrate.MigrateTestCase):
             else:
                 self.assertEqual(answer, FINE, said + self.logs())
         self.count("servers")
+
+
+class RandomOrders(test_migrate.MigrateTestCase):
+    """Operators whose orders for one program cross. Each takes back what makes it stand still."""
+    devices = "2:sms=24,mem=1G"
+
+    def test_operators(self):
+        self.program, place = self.suspend_probe(), self.directory()
+        self.assertEqual(self.program.ask("hold 20 7"), FINE)
+        self.said = []
+        operators = [threading.Thread(target=self.operate, args=(random.Random(SEED + i), f"{place}/{i}"))
+                     for i in range(OPERATORS)]
+        for operator in operators:
+            operator.start()
+        while any(operator.is_alive() for operator in operators):
+            self.check("work 3 10")
+        for operator in operators:
+            operator.join()
+        self.check("check")
+        for status, said, path, is_whole in self.said:
+            self.assertEqual(status == 0, is_whole, f"{path}: {said}{self.logs()}")
+
+    def check(self, word):
+        asker, answers = self.program.ask_later(word)
+        asker.join(TIMEOUT)
+        self.assertEqual(answers, [FINE], f"{self.program.said()}{self.logs()}{self.row(self.program)}")
+
+    def operate(self, dice, path):
+        pid = self.program.process.pid
+        for _ in range(ORDERS):
+            act = dice.choice((("suspend",), ("evict",), ("checkpoint",), ("checkpoint", "--stop"),
+                               ("migrate", "--device", dice.randrange(2)),
+                               ("limit", "--class", dice.choice(("normal", "batch")), "--client")))
+            if act[0] == "checkpoint":
+                self.checkpoint([*act, pid, path], path)
+            else:
+                self.order(*act, pid)
+            if act[0] in ("suspend", "checkpoint"):
+                self.order("resume", pid)
+
+    def checkpoint(self, words, path):
+        """A checkpoint has all contents when it is said to be one, and else no directory."""
+        status, said = self.order(*words)
+        is_whole = os.path.exists(path) and test_checkpoint.is_whole(path)
+        self.said.append((status, said, path, is_whole))
+        shutil.rmtree(path, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ struct pending_order {
     struct server *server;
     uint32_t request;
     int32_t pid;
-    uint32_t id;       /* 0 = every client of that pid */
-    unsigned number;   /* among orders that replace one another */
-    uint64_t deadline; /* clock_ns() */
+    uint32_t id;          /* 0 = every client of that pid */
+    unsigned first, last; /* its numbers for sessions, among orders that replace one another */
+    uint64_t deadline;    /* clock_ns() */
     /* Whether the order is done, or given up because it is late; then *ret_status is the answer. */
     bool (*poll)(const struct pending_order *order, bool is_late, int *ret_status);
 };

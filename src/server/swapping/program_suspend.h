@@ -48,6 +48,7 @@ struct program_suspend {
     atomic_bool more;                  /* OUT: what has stayed shall leave, too */
     atomic_bool to_file;               /* the contents go to `file` */
     atomic_bool leaving;               /* it is on the way there */
+    atomic_bool has_arrived;           /* all memory that it brought is here */
     atomic_uint_fast64_t precopied_at; /* when a file had most of the contents; 0 = never */
     atomic_bool out;          /* the memory is in the pool, or in the file; or it is locked */
     atomic_int result;        /* enum suspend_result of what the thread tried last */
@@ -91,6 +92,10 @@ bool program_suspend_has_other_order(const struct session *session);
  * shall leave, for others or because the client is suspended now. */
 bool program_suspend_has_resident_memory(const struct session *session);
 bool program_suspend_leaves_more(const struct session *session);
+
+/* Any thread: whether its memory comes from another server, and is not all here yet. An order waits
+ * until then. */
+bool program_suspend_is_arriving(const struct session *session);
 
 /* Any thread: 0, 1 when the client is suspended, 2 when it is locked. */
 uint32_t program_suspend_state(const struct session *session);

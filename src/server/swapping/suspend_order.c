@@ -103,12 +103,13 @@ static void resume_all(struct server *server, const struct server_suspend_client
             set_wanted_locked(session, false);
 }
 
-/* The number of the last one. */
-static unsigned order_all(struct server *server, const struct server_suspend_client *order,
-                          bool to_file)
+static void order_all(const struct server_suspend_client *order, bool to_file,
+                      struct pending_order *pending)
 {
+    struct server *server = pending->server;
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
+    pending->first = server->swapping->orders + 1;
     order_for_each (order, session, server) {
         if (!is_serving(session))
             continue;
@@ -120,7 +121,7 @@ static unsigned order_all(struct server *server, const struct server_suspend_cli
             set_more_locked(session);
         set_wanted_locked(session, true);
     }
-    return server->swapping->orders;
+    pending->last = server->swapping->orders;
 }
 
 /* Memory that shall leave a device does so with its program, but no file has its contents then. A
@@ -129,6 +130,15 @@ static int result_at_end(const struct session *session)
 {
     return program_suspend_of(session)->to_file || session->life->leaves ? SUSPEND_NO_CLIENT
                                                                          : SUSPEND_OK;
+}
+
+/* Not a session that has come since, in which the program may go on. With the server's lock, or on
+ * the main thread. */
+static bool is_ordered(const struct session *session, const struct pending_order *order)
+{
+    unsigned number = program_suspend_of(session)->order;
+
+    return (int)(number - order->first) >= 0 && (int)(order->last - number) >= 0;
 }
 
 /* A session whose thread has given up does not want it any more, and says why. */
@@ -177,7 +187,8 @@ static void give_up(const struct pending_order *order)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
     order_for_each (order, session, server)
-        if (is_serving(session) && !program_suspend_is_locked(session))
+        if (is_serving(session) && is_ordered(session, order) &&
+            !program_suspend_is_locked(session))
             set_wanted_locked(session, false);
 }
 
@@ -191,7 +202,7 @@ static bool is_replaced(const struct pending_order *order)
     order_for_each (order, session, server) {
         const struct program_suspend *suspend = program_suspend_of(session);
 
-        if (!suspend->for_others && (int)(suspend->order - order->number) > 0)
+        if (!suspend->for_others && (int)(suspend->order - order->last) > 0)
             return true;
     }
     return false;
@@ -206,6 +217,8 @@ static bool poll_suspend(const struct pending_order *order, bool is_late, int *r
         return true;
     *ret_status = SUSPEND_OK;
     order_for_each (order, session, order->server) {
+        if (!is_ordered(session, order))
+            continue;
         any = true;
         int result = progress_of(session, &done);
         if (result != SUSPEND_OK)
@@ -336,7 +349,7 @@ static int start_order(const struct server_suspend_client *order, struct pending
     struct server *server = pending->server;
 
     if (order->suspend)
-        pending->number = order_all(server, order, to_file);
+        order_all(order, to_file, pending);
     else
         resume_all(server, order);
     if (pending_order_start(pending))

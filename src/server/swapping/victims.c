@@ -92,6 +92,8 @@ static bool may_leave_now(const struct session *session, const struct room_wait 
     const struct session_eviction *eviction = &session->swapping->eviction;
     unsigned class = wait->session->limits.class;
 
+    if (program_suspend_is_arriving(session))
+        return false;
     if (class == CLASS_BATCH && session->limits.class != CLASS_BATCH && !is_idle(session) &&
         !is_away(session))
         return false;
