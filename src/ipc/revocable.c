@@ -10,13 +10,24 @@
 #include "fd.h"
 #include "sock.h"
 
+/* Nobody reads what the peer would send by its inbox. Its connection in there would stay open after
+ * its end, and the owner would not see that end. */
+static int allow_one_way(int outbox)
+{
+    return shutdown(outbox, SHUT_RD) ? -errno : 0;
+}
+
 int revocable_init(struct revocable *revocable)
 {
     int ends[2];
     int error = sock_pair(ends);
 
-    if (!error)
-        *revocable = (struct revocable){.inbox = ends[0], .outbox = ends[1]};
+    if (error)
+        return error;
+    *revocable = (struct revocable){.inbox = ends[0], .outbox = ends[1]};
+    error = allow_one_way(revocable->outbox);
+    if (error)
+        revocable_fini(revocable);
     return error;
 }
 

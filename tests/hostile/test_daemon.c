@@ -16,6 +16,7 @@
 #include "cuda_abi.h"
 #include "fd.h"
 #include "peer.h"
+#include "played_daemon.h"
 #include "server_protocol.h"
 #include "shm.h"
 #include "sock.h"
@@ -23,89 +24,6 @@
 #include "witness.h"
 
 #define MIB (1ull << 20)
-
-struct daemon {
-    int control;
-    pid_t pid;
-    char log[64];
-    int claims;
-    uint32_t clients; /* the number of the last */
-};
-
-static void run_server(const struct daemon *daemon, int control, int log)
-{
-    const char *program = getenv("FUNNEL_TEST_SERVER");
-    int high_control = fcntl(control, F_DUPFD, 10), high_log = fcntl(log, F_DUPFD, 10);
-    int high_claims = fcntl(daemon->claims, F_DUPFD, 10);
-
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(high_control, SERVER_CONTROL_FD);
-    dup2(high_log, SERVER_LOG_FD);
-    dup2(high_claims, SERVER_CLAIMS_FD);
-    setenv("FUNNEL_SOFT_DEVICES", "1:sms=8,mem=1G", 1);
-    execl(program, program, "--device", "soft", (char *)NULL);
-    _exit(127);
-}
-
-/* Heartbeats come between all other messages. */
-static void receive(struct daemon *daemon, unsigned kind, union server_any *ret_message)
-{
-    do {
-        size_t fds = 0;
-        ssize_t size = sock_recv(daemon->control, ret_message, sizeof(*ret_message), NULL, 0, &fds,
-                                 TIMEOUT_MS);
-
-        assert_true(size > 0);
-        assert_true(server_message_valid(ret_message, (size_t)size));
-    } while (ret_message->header.kind == SERVER_HEARTBEAT && kind != SERVER_HEARTBEAT);
-    assert_int_equal(ret_message->header.kind, kind);
-}
-
-static void say(struct daemon *daemon, const void *message, const int *fd)
-{
-    const struct server_header *header = message;
-
-    assert_int_equal(sock_send(daemon->control, message, header->size, fd, fd ? 1 : 0), 0);
-}
-
-static void start_server(struct daemon *daemon)
-{
-    union server_any message;
-    int pair[2];
-    int log = open(daemon->log, O_WRONLY | O_APPEND | O_CLOEXEC);
-
-    assert_int_equal(sock_pair(pair), 0);
-    daemon->pid = fork();
-    if (daemon->pid == 0)
-        run_server(daemon, pair[1], log);
-    close(pair[1]);
-    close(log);
-    daemon->control = pair[0];
-    receive(daemon, SERVER_READY, &message);
-    assert_int_equal(message.ready.driver, SERVER_DRIVER_SOFT);
-    assert_int_equal(message.ready.device_count, 1);
-    assert_true(message.ready.max_clients > 1);
-}
-
-static int setup(void **state)
-{
-    static struct daemon daemon;
-
-    signal(SIGPIPE, SIG_IGN);
-    strcpy(daemon.log, "/tmp/funnel-daemon-XXXXXX");
-    close(mkstemp(daemon.log));
-    assert_int_equal(shm_create("claims", sizeof(struct claims), &daemon.claims), 0);
-    start_server(&daemon);
-    *state = &daemon;
-    return 0;
-}
-
-static void kill_server(struct daemon *daemon)
-{
-    kill(daemon->pid, SIGKILL);
-    waitpid(daemon->pid, NULL, 0);
-    fd_close(&daemon->control);
-}
 
 static int wait_for_end(struct daemon *daemon)
 {
@@ -121,59 +39,6 @@ static int wait_for_end(struct daemon *daemon)
     return -1;
 }
 
-static int teardown(void **state)
-{
-    struct daemon *daemon = *state;
-
-    fd_close(&daemon->control);
-    if (daemon->pid > 0) {
-        kill(daemon->pid, SIGKILL);
-        waitpid(daemon->pid, NULL, 0);
-    }
-    fd_close(&daemon->claims);
-    unlink(daemon->log);
-    return 0;
-}
-
-/* Passes a client on, as funneld does: its end of the socket. */
-static int pass_on_with(struct daemon *daemon, const struct server_identity *identity,
-                        const struct hello *hello, uint64_t limit, uint32_t share)
-{
-    struct server_client client;
-    int pair[2];
-
-    assert_int_equal(sock_pair(pair), 0);
-    server_message_init(&client, SERVER_CLIENT, 0);
-    client.id = ++daemon->clients;
-    client.identity = *identity;
-    client.limits.sm_centipercent = share;
-    client.limits.memory_limit[0] = limit;
-    client.hello = *hello;
-    say(daemon, &client, &pair[1]);
-    close(pair[1]);
-    return pair[0];
-}
-
-static int pass_on(struct daemon *daemon, const struct server_identity *identity, uint64_t limit,
-                   uint32_t share)
-{
-    const struct hello hello = peer_hello();
-
-    return pass_on_with(daemon, identity, &hello, limit, share);
-}
-
-/* The same, and lets it attach. */
-static void bring_client(struct daemon *daemon, struct peer *peer, int32_t pid, uint64_t limit,
-                         uint32_t share)
-{
-    const struct server_identity identity = {.pid = pid, .uid = getuid()};
-    union server_any message;
-
-    assert_true(peer_adopt(peer, pass_on(daemon, &identity, limit, share)));
-    receive(daemon, SERVER_CLIENT_ATTACHED, &message);
-    assert_int_equal(message.client_attached.id, daemon->clients);
-}
-
 static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_rows,
                            unsigned capacity)
 {
@@ -183,7 +48,7 @@ static unsigned ask_status(struct daemon *daemon, struct server_status_row *ret_
     size_t fds = 0;
 
     server_message_init(&status, SERVER_STATUS, 77);
-    say(daemon, &status, NULL);
+    daemon_say(daemon, &status, NULL);
     for (;;) {
         assert_true(
             sock_recv(daemon->control, &message, sizeof(message), NULL, 0, &fds, TIMEOUT_MS) > 0);
@@ -208,8 +73,8 @@ static void status_has_a_row_for_each_client(void **state)
     uint64_t address;
 
     assert_int_equal(ask_status(*state, rows, 4), 0);
-    bring_client(*state, &a, 1001, 0, 10000);
-    bring_client(*state, &b, 1002, 64 * MIB, 10000);
+    daemon_bring_client(*state, &a, 1001, 0, 10000);
+    daemon_bring_client(*state, &b, 1002, 64 * MIB, 10000);
     assert_int_equal(peer_make_granule(&b, 4 * MIB, &address), CUDA_SUCCESS);
     assert_int_equal(ask_status(*state, rows, 4), 2);
     assert_int_equal(rows[0].id, 1);
@@ -218,7 +83,7 @@ static void status_has_a_row_for_each_client(void **state)
     assert_int_equal(rows[1].memory_used[0], 4 * MIB);
     assert_int_equal(rows[1].limits.memory_limit[0], 64 * MIB);
     peer_leave(&a);
-    receive(*state, SERVER_CLIENT_GONE, &message);
+    daemon_receive(*state, SERVER_CLIENT_GONE, &message);
     assert_int_equal(message.client_gone.id, 1);
     assert_int_equal(message.client_gone.status, 0);
     assert_int_equal(ask_status(*state, rows, 4), 1);
@@ -229,8 +94,8 @@ static CUresult order(struct daemon *daemon, const void *message)
 {
     union server_any answer;
 
-    say(daemon, message, NULL);
-    receive(daemon, SERVER_RESULT, &answer);
+    daemon_say(daemon, message, NULL);
+    daemon_receive(daemon, SERVER_RESULT, &answer);
     assert_int_equal(answer.header.request, ((const struct server_header *)message)->request);
     return (CUresult)answer.result.status;
 }
@@ -242,7 +107,7 @@ static void terminated_client_stays_until_it_leaves(void **state)
     union server_any message;
     struct peer peer;
 
-    bring_client(*state, &peer, 1001, 0, 10000);
+    daemon_bring_client(*state, &peer, 1001, 0, 10000);
     server_message_init(&terminate, SERVER_TERMINATE_CLIENT, 5);
     terminate.pid = 999;
     assert_int_equal(order(*state, &terminate), CUDA_ERROR_INVALID_CONTEXT);
@@ -253,7 +118,7 @@ static void terminated_client_stays_until_it_leaves(void **state)
     assert_int_equal(ask_status(*state, rows, 4), 1);
     assert_int_equal(rows[0].state, SERVER_CLIENT_INACTIVE);
     peer_leave(&peer);
-    receive(*state, SERVER_CLIENT_GONE, &message);
+    daemon_receive(*state, SERVER_CLIENT_GONE, &message);
     assert_int_equal(message.client_gone.status, CUDA_ERROR_MPS_CLIENT_TERMINATED);
 }
 
@@ -263,7 +128,7 @@ static void memory_limit_can_change(void **state)
     struct peer peer;
     uint64_t address;
 
-    bring_client(*state, &peer, 1001, 4 * MIB, 10000);
+    daemon_bring_client(*state, &peer, 1001, 4 * MIB, 10000);
     assert_int_equal(peer_make_granule(&peer, 8 * MIB, &address), CUDA_ERROR_OUT_OF_MEMORY);
     server_message_init(&limits, SERVER_SET_LIMITS, 6);
     limits.pid = 1001;
@@ -279,10 +144,10 @@ static void share_shows_in_the_device_table(void **state)
     struct device_record record;
     struct peer whole, half;
 
-    bring_client(*state, &whole, 1001, 0, 10000);
+    daemon_bring_client(*state, &whole, 1001, 0, 10000);
     assert_int_equal(pread_all(whole.fds[ATTACH_FD_DEVICES], &record, sizeof(record), 0), 0);
     int all = record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT];
-    bring_client(*state, &half, 1002, 0, 5000);
+    daemon_bring_client(*state, &half, 1002, 0, 5000);
     assert_int_equal(pread_all(half.fds[ATTACH_FD_DEVICES], &record, sizeof(record), 0), 0);
     assert_int_equal(record.attributes[CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT], all / 2);
     assert_int_equal(half.offer.sm_centipercent, 5000);
@@ -305,11 +170,11 @@ static void another_build_is_refused(void **state)
     client.limits.sm_centipercent = 10000;
     client.hello = peer_hello();
     client.hello.api_hash++;
-    say(daemon, &client, &pair[1]);
+    daemon_say(daemon, &client, &pair[1]);
     close(pair[1]);
     assert_false(peer_adopt(&peer, pair[0]));
     assert_int_equal(peer.offer.welcome.status, CUDA_ERROR_MPS_CONNECTION_FAILED);
-    receive(daemon, SERVER_CLIENT_GONE, &message);
+    daemon_receive(daemon, SERVER_CLIENT_GONE, &message);
     assert_int_equal(message.client_gone.id, 7);
     peer_leave(&peer);
 }
@@ -320,9 +185,9 @@ static void leaves_after_its_last_client(void **state)
     struct server_shutdown shutdown;
     struct peer peer;
 
-    bring_client(daemon, &peer, 1001, 0, 10000);
+    daemon_bring_client(daemon, &peer, 1001, 0, 10000);
     server_message_init(&shutdown, SERVER_SHUTDOWN, 0);
-    say(daemon, &shutdown, NULL);
+    daemon_say(daemon, &shutdown, NULL);
     usleep(100000);
     assert_int_equal(waitpid(daemon->pid, NULL, WNOHANG), 0);
     peer_leave(&peer);
@@ -335,10 +200,10 @@ static void leaves_at_once_when_told_so(void **state)
     struct server_shutdown shutdown;
     struct peer peer;
 
-    bring_client(daemon, &peer, 1001, 0, 10000);
+    daemon_bring_client(daemon, &peer, 1001, 0, 10000);
     server_message_init(&shutdown, SERVER_SHUTDOWN, 0);
     shutdown.force = 1;
-    say(daemon, &shutdown, NULL);
+    daemon_say(daemon, &shutdown, NULL);
     assert_int_equal(wait_for_end(daemon), 0);
     assert_true(peer_is_cut_off(&peer));
     assert_int_equal(channel_error(&peer.channel), CUDA_ERROR_MPS_RPC_FAILURE);
@@ -351,7 +216,7 @@ static void outlives_its_daemon_for_its_clients(void **state)
     struct peer peer;
     uint64_t address;
 
-    bring_client(daemon, &peer, 1001, 0, 10000);
+    daemon_bring_client(daemon, &peer, 1001, 0, 10000);
     fd_close(&daemon->control);
     usleep(100000);
     assert_int_equal(peer_make_granule(&peer, 2 * MIB, &address), CUDA_SUCCESS);
@@ -376,7 +241,7 @@ static void tells_its_daemon_of_a_fault_first(void **state)
     struct daemon *daemon = *state;
     struct peer peer;
 
-    bring_client(daemon, &peer, 1001, 0, 10000);
+    daemon_bring_client(daemon, &peer, 1001, 0, 10000);
     assert_true(peer_poke(&peer, 0x1000));
     for (int waited = 0; waited < TIMEOUT_MS && !channel_error(&peer.channel); waited++)
         usleep(1000);
@@ -391,11 +256,11 @@ static CUresult attach_as(struct daemon *daemon, uint32_t uid, uint32_t owner, s
     const struct server_identity identity = {.pid = 2000, .uid = uid, .owner = owner};
     union server_any message;
 
-    if (peer_adopt(peer, pass_on(daemon, &identity, 0, 10000))) {
-        receive(daemon, SERVER_CLIENT_ATTACHED, &message);
+    if (peer_adopt(peer, daemon_pass_on(daemon, &identity, 0, 10000))) {
+        daemon_receive(daemon, SERVER_CLIENT_ATTACHED, &message);
         return CUDA_SUCCESS;
     }
-    receive(daemon, SERVER_CLIENT_GONE, &message);
+    daemon_receive(daemon, SERVER_CLIENT_GONE, &message);
     assert_int_equal(message.client_gone.status, peer->offer.welcome.status);
     return (CUresult)peer->offer.welcome.status;
 }
@@ -410,7 +275,7 @@ static void a_user_has_so_many_slots(void **state)
     server_message_init(&order_of_daemon, SERVER_SET_QUOTAS, 0);
     quotas_init(&order_of_daemon.quotas);
     order_of_daemon.quotas.value[QUOTA_SLOTS] = 2;
-    say(*state, &order_of_daemon, NULL);
+    daemon_say(*state, &order_of_daemon, NULL);
     assert_int_equal(attach_as(*state, mine, mine, &first), CUDA_SUCCESS);
     assert_int_equal(attach_as(*state, subordinate, mine, &second), CUDA_SUCCESS);
     assert_int_equal(attach_as(*state, mine, mine, &third), CUDA_ERROR_MPS_MAX_CLIENTS_REACHED);
@@ -430,8 +295,8 @@ static int claim(struct daemon *daemon, unsigned char token, uint64_t base, stru
 
     memset(hello.token, token, sizeof(hello.token));
     hello.window_base = base;
-    bool attached = peer_adopt(ret_peer, pass_on_with(daemon, &identity, &hello, 0, 10000));
-    receive(daemon, attached ? SERVER_CLIENT_ATTACHED : SERVER_CLIENT_GONE, &message);
+    bool attached = peer_adopt(ret_peer, daemon_pass_on_with(daemon, &identity, &hello, 0, 10000));
+    daemon_receive(daemon, attached ? SERVER_CLIENT_ATTACHED : SERVER_CLIENT_GONE, &message);
     return ret_peer->offer.welcome.status;
 }
 
@@ -445,10 +310,10 @@ static void a_window_goes_back_to_its_client_alone(void **state)
     assert_int_equal(claim(daemon, 8, 0, &thief), 0);
     uint64_t base = owner.offer.window_base;
     assert_int_not_equal(thief.offer.window_base, base);
-    kill_server(daemon);
+    daemon_kill_server(daemon);
     peer_leave(&owner);
     peer_leave(&thief);
-    start_server(daemon);
+    daemon_start_server(daemon);
     assert_int_equal(claim(daemon, 8, base, &thief), CUDA_ERROR_MPS_CONNECTION_FAILED);
     peer_leave(&thief);
     assert_int_equal(claim(daemon, 0, base, &nobody), CUDA_ERROR_MPS_CONNECTION_FAILED);
@@ -469,12 +334,52 @@ static void a_window_is_given_up_for_good(void **state)
     assert_int_equal(claim(daemon, 7, 0, &peer), 0);
     uint64_t base = peer.offer.window_base;
     peer_leave(&peer);
-    receive(daemon, SERVER_CLIENT_GONE, &message);
+    daemon_receive(daemon, SERVER_CLIENT_GONE, &message);
     assert_int_equal(ask_status(daemon, rows, 1), 0); /* and it has done all of it */
-    kill_server(daemon);
-    start_server(daemon);
+    daemon_kill_server(daemon);
+    daemon_start_server(daemon);
     assert_int_equal(claim(daemon, 7, base, &peer), CUDA_ERROR_MPS_CONNECTION_FAILED);
     peer_leave(&peer);
+}
+
+static _Noreturn void attach_and_end(const char *path)
+{
+    const struct socket_message message = {.kind = SOCKET_BLOB, .id = 5, .value = 1};
+    int socket = -1;
+    struct peer peer;
+
+    if (sock_connect(path, &socket) || !peer_adopt(&peer, socket) ||
+        sock_send(socket, &message, sizeof(message), &socket, 1))
+        _exit(1);
+    _exit(0);
+}
+
+/* It has sent its own end of the connection to the server, so that stays open. */
+static void a_process_that_ends_and_stays_connected(void **state)
+{
+    const struct hello hello = peer_hello();
+    struct daemon *daemon = *state;
+    char path[80];
+    struct server_identity identity = {.uid = getuid()};
+    union server_any message;
+    int listener = -1, socket = -1, status;
+
+    snprintf(path, sizeof(path), "%s.socket", daemon->log);
+    assert_int_equal(sock_listen(path, 0600, &listener), 0);
+    identity.pid = fork();
+    if (identity.pid == 0)
+        attach_and_end(path);
+    while (sock_accept(listener, &socket))
+        usleep(1000);
+    daemon_pass_socket(daemon, &identity, &hello, 0, 10000, socket);
+    close(socket);
+    daemon_receive(daemon, SERVER_CLIENT_ATTACHED, &message);
+    daemon_receive(daemon, SERVER_CLIENT_GONE, &message);
+    assert_int_equal(message.client_gone.id, daemon->clients);
+    assert_int_equal(waitpid(identity.pid, &status, 0), identity.pid);
+    assert_int_equal(status, 0);
+    close(listener);
+    unlink(path);
 }
 
 static void malformed_orders_are_ignored(void **state)
@@ -495,7 +400,7 @@ static void malformed_orders_are_ignored(void **state)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, daemon_setup, daemon_teardown)
     const struct CMUnitTest tests[] = {
         CASE(status_has_a_row_for_each_client),  CASE(terminated_client_stays_until_it_leaves),
         CASE(memory_limit_can_change),           CASE(share_shows_in_the_device_table),
@@ -503,7 +408,7 @@ int main(void)
         CASE(leaves_at_once_when_told_so),       CASE(outlives_its_daemon_for_its_clients),
         CASE(a_user_has_so_many_slots),          CASE(a_window_goes_back_to_its_client_alone),
         CASE(a_window_is_given_up_for_good),     CASE(malformed_orders_are_ignored),
-        CASE(tells_its_daemon_of_a_fault_first),
+        CASE(tells_its_daemon_of_a_fault_first), CASE(a_process_that_ends_and_stays_connected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

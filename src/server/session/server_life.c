@@ -40,11 +40,16 @@ static void remove_session(struct server *server, struct session *session)
     server->life->session_count--;
 }
 
+static bool has_gone(const struct session *session)
+{
+    return session->life->process_ended || sock_hung_up(session->socket);
+}
+
 /* A terminated client keeps its slot, without a thread, until its process closes the socket. */
 static bool is_over(const struct session *session)
 {
     return session->phase == SESSION_DONE &&
-           (!session->window || session->life->distrusted || sock_hung_up(session->socket) ||
+           (!session->window || session->life->distrusted || has_gone(session) ||
             session->life->end_status == CUDA_SUCCESS);
 }
 
@@ -129,6 +134,14 @@ void server_notify(struct server *server)
         log_line("The main thread cannot be woken: %s", strerror(errno));
 }
 
+static void end_for_client(struct session *session)
+{
+    if (session->phase == SESSION_DONE)
+        server_notify(session->server);
+    else
+        session_stop(session, CUDA_SUCCESS);
+}
+
 /* Also called for every message that the session's thread is going to read. */
 static void on_hang_up(void *context, int fd)
 {
@@ -139,10 +152,28 @@ static void on_hang_up(void *context, int fd)
     /* The client sends nothing more. The server's own actions on the socket would cause events
      * until the session has ended. */
     watch_destroy(steal_pointer(session->life->hang_up));
-    if (session->phase == SESSION_DONE)
-        server_notify(session->server);
-    else
-        session_stop(session, CUDA_SUCCESS);
+    end_for_client(session);
+}
+
+/* The client may have sent its end of the connection to the server, in a message that nobody reads.
+ * Then it stays open after the process. */
+static void on_process_end(void *context, int fd)
+{
+    struct session *session = context;
+
+    watch_destroy(steal_pointer(session->life->process_end));
+    session->life->process_ended = true;
+    end_for_client(session);
+}
+
+/* Where the kernel names no process the connection alone tells its end. */
+static void watch_process(struct session *session)
+{
+    struct session_life *life = session->life;
+
+    if (!sock_peer_process(session->socket, &life->process))
+        life->process_end = loop_watch_readable(session->server->life->loop, life->process,
+                                                on_process_end, session);
 }
 
 /* Whether the user has reached its quota of clients; the server's own user may use all slots. */
@@ -212,6 +243,7 @@ void server_take_client(struct server *server, const struct server_client *who, 
     log_identity(session);
     log_line("Creating worker thread for client " CLIENT_FORMAT, CLIENT_ARGS(session));
     session->life->hang_up = loop_watch_changes(server->life->loop, socket, on_hang_up, session);
+    watch_process(session);
     if (!session->life->hang_up || session_start(session)) {
         remove_session(server, session);
         refuse_client(server, who, fd_steal(&session->socket), CUDA_ERROR_OUT_OF_MEMORY,

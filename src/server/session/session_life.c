@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "copy.h"
 #include "device_printf.h"
+#include "fd.h"
 #include "futex.h"
 #include "graph.h"
 #include "ipc_share.h"
@@ -78,6 +79,7 @@ static int init_parts(struct session *session)
     session->life = calloc(1, sizeof(*session->life));
     if (!session->life)
         return -1;
+    session->life->process = -1;
     if (!error && session->server->life->upper_part)
         error = session->server->life->upper_part->init(session);
     return error;
@@ -122,6 +124,8 @@ void session_destroy(struct session *session)
         return;
     if (session->life) {
         watch_destroy(session->life->hang_up);
+        watch_destroy(session->life->process_end);
+        fd_close(&session->life->process);
         give_claim_up(session);
         windows_put_back(server_windows(session->server), session->window);
     }

@@ -35,6 +35,9 @@ struct session_life {
 
     /* The main thread's. */
     struct watch *hang_up;
+    struct watch *process_end; /* NULL = there is none any more */
+    int process;               /* the client's, by its descriptor; -1 = it is not known */
+    bool process_ended;
     pthread_t thread;
     uint64_t reported_work;     /* at the last report to the daemon; 0 = never */
     struct usage_mark reported; /* at the last report: early_report.h */
