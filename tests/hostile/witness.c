@@ -150,11 +150,14 @@ CUresult peer_make_host_granule(struct peer *peer, uint64_t size, uint64_t *ret_
 
 bool witness_start(struct witness *witness, const char *path)
 {
+    memset(witness, 0, sizeof(*witness));
+    return peer_attach(&witness->peer, path) && witness_begin(witness);
+}
+
+bool witness_begin(struct witness *witness)
+{
     struct peer *peer = &witness->peer;
 
-    memset(witness, 0, sizeof(*witness));
-    if (!peer_attach(peer, path))
-        return false;
     witness->stream = peer_make_stream(peer, 0);
     return witness->stream &&
            !peer_load_module(peer, witness_ptx, strlen(witness_ptx) + 1, &witness->module) &&

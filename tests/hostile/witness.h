@@ -17,6 +17,9 @@ struct witness {
 /* Attaches and creates its objects. */
 bool witness_start(struct witness *witness, const char *path);
 
+/* The same where `peer` has attached, and the rest is zero. */
+bool witness_begin(struct witness *witness);
+
 /* Adds two vectors on the GPU; returns whether the sums are right. */
 bool witness_is_well(struct witness *witness);
 
