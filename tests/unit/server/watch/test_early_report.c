@@ -2,7 +2,12 @@
 /* Servers report early while a client may wait for long kernels of another. */
 #include "early_report.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "accounting_state.h"
 #include "clock.h"
+#include "server_life.h"
 #include "unit.h"
 
 static const struct usage_mark since = {.busy_ns = NS_PER_SEC, .launches = 100};
@@ -126,6 +131,50 @@ static void test_signs_that_come_and_go(void **state)
     assert_in_range(count_reports(40, never, now_and_then), 10, 21);
 }
 
+static struct server server;
+
+static unsigned looks_asked_for(struct sharing_watch *watch)
+{
+    uint64_t count = 0;
+
+    early_report_watch(&server, watch);
+    return read(server.life->look_fd, &count, sizeof(count)) == (ssize_t)sizeof(count)
+               ? (unsigned)count
+               : 0;
+}
+
+static int start(void **state)
+{
+    if (server_accounting_init(&server) || server_life_init(&server, NULL))
+        return -1;
+    server.life->look_fd = eventfd(0, EFD_NONBLOCK);
+    return server.life->look_fd < 0;
+}
+
+static int stop(void **state)
+{
+    close(server.life->look_fd);
+    server_life_fini(&server);
+    server_accounting_fini(&server);
+    return 0;
+}
+
+static void test_looks_while_clients_share(void **state)
+{
+    struct sharing_watch watch = {0};
+
+    assert_int_equal(looks_asked_for(&watch), 0);
+    counter_add(&server.accounting->shared_ns, 1);
+    assert_int_equal(looks_asked_for(&watch), 1);
+    watch.look_at = 0;
+    assert_int_equal(looks_asked_for(&watch), 0); /* they do not any more */
+    counter_add(&server.accounting->shared_ns, 1);
+    watch.look_at = clock_ns() + NS_PER_SEC; /* as if the last one were too recent */
+    assert_int_equal(looks_asked_for(&watch), 0);
+    watch.look_at = 0;
+    assert_int_equal(looks_asked_for(&watch), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_the_first_sign_is_told_at_once),
         cmocka_unit_test(test_what_was_before_is_told_once),
         cmocka_unit_test(test_signs_that_come_and_go),
+        cmocka_unit_test_setup_teardown(test_looks_while_clients_share, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
