@@ -9,28 +9,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "cuda_abi.h"
 #include "cuda_prototypes.h"
+#include "memory_acts.h"
 #include "pointer_act.h"
+#include "recovery_probe.h"
 #include "variable_acts.h"
 #include "waiting_thread.h"
 
-#define STREAMS 3
-#define SMALL (64u << 10)
-#define LARGE (18u << 20) /* more than the slots for copies hold */
 #define QUESTIONS 1000u
-#define BLOCK 1024u
 #define PART 8u    /* multiprocessors */
 #define BEGUN 128u /* of the words at the flag */
-#define STRIDE 32u /* words: `step` changes one of so many, so some of each page */
 
 static const char text[] =
     ".version 8.0\n.target sm_75\n.address_size 64\n"
-    /* data[i] = data[i] * 3 + add, in every 32nd word: STRIDE */
+    /* data[i] = data[i] * 3 + add, in every 32nd word: probe_field.c */
     ".visible .entry step(.param .u64 data, .param .u32 count, .param .u32 add)\n{\n"
     ".reg .b32 %r<8>; .reg .b64 %d<4>; .reg .pred %p;\n"
     "ld.param.u64 %d1, [data];\nld.param.u32 %r1, [count];\nld.param.u32 %r2, [add];\n"
@@ -60,24 +56,7 @@ static const char text_with_text[] = ".version 8.0\n.target sm_75\n.address_size
                                      ".const .align 4 .b8 table[4] = {1, 2, 3, 4};\n"
                                      ".visible .entry fine()\n{\nret;\n}\n";
 
-/* Words that the device changes, and what they should be. */
-struct field {
-    CUdeviceptr device;
-    uint32_t *expected, *seen;
-    uint32_t count;
-    CUstream stream;
-    CUevent done;
-};
-
-static struct program {
-    CUcontext context;
-    CUmodule module;
-    CUfunction step, wait, stray;
-    struct field fields[STREAMS];
-    CUgraphExec exec;
-    uint32_t *flag; /* page-locked: ends the kernel `wait`, whose blocks count at BEGUN */
-    uint32_t steps;
-} program;
+struct program program;
 
 static const char *name_of(CUresult result)
 {
@@ -87,50 +66,6 @@ static const char *name_of(CUresult result)
     return name ? name : "unknown error";
 }
 
-/* ---- fields ---- */
-
-static CUresult field_make(struct field *field, uint32_t bytes)
-{
-    CUresult result = cuMemAlloc_v2(&field->device, bytes);
-
-    field->count = bytes / 4;
-    field->expected = malloc(bytes);
-    field->seen = malloc(bytes);
-    for (uint32_t i = 0; i < field->count; i++)
-        field->expected[i] = i * 2654435761u;
-    if (!result)
-        result = cuMemcpyHtoD_v2(field->device, field->expected, bytes);
-    if (!result)
-        result = cuStreamCreate(&field->stream, CU_STREAM_NON_BLOCKING);
-    if (!result)
-        result = cuEventCreate(&field->done, CU_EVENT_DISABLE_TIMING);
-    return result;
-}
-
-static void field_expect(struct field *field, uint32_t add)
-{
-    for (uint32_t i = 0; i < field->count; i += STRIDE)
-        field->expected[i] = field->expected[i] * 3 + add;
-}
-
-static CUresult field_launch(struct field *field, uint32_t add)
-{
-    void *parameters[] = {&field->device, &field->count, &add};
-    uint32_t blocks = (field->count + STRIDE * BLOCK - 1) / (STRIDE * BLOCK);
-
-    field_expect(field, add);
-    return cuLaunchKernel(program.step, blocks, 1, 1, BLOCK, 1, 1, 0, field->stream, parameters,
-                          NULL);
-}
-
-static CUresult field_check(struct field *field, bool *ret_right)
-{
-    CUresult result = cuMemcpyDtoH_v2(field->seen, field->device, field->count * 4ul);
-
-    *ret_right = !result && !memcmp(field->seen, field->expected, field->count * 4ul);
-    return result;
-}
-
 /* A kernel that the next stream waits for, and so on; then everything is compared. */
 static CUresult round_of(struct field *fields, unsigned count)
 {
@@ -138,7 +73,7 @@ static CUresult round_of(struct field *fields, unsigned count)
     CUresult result = CUDA_SUCCESS;
 
     for (unsigned i = 0; i < count && !result; i++) {
-        result = field_launch(&fields[i], ++program.steps);
+        result = field_step(&fields[i]);
         if (!result)
             result = cuEventRecord(fields[i].done, fields[i].stream);
         if (!result)
@@ -266,7 +201,7 @@ static CUresult do_synchronize(void)
 /* Nothing waits for what is launched here but what is done later. */
 static CUresult do_launch(void)
 {
-    return field_launch(&program.fields[0], ++program.steps);
+    return field_step(&program.fields[0]);
 }
 
 /* The answer says that the server has read all before. */
@@ -297,27 +232,6 @@ static CUresult do_variable(void)
     return result ? result : cuCtxSynchronize();
 }
 
-/* In the place of the last, so that it can be asked for often. */
-static CUresult do_allocate(void)
-{
-    static CUdeviceptr pointer;
-    CUresult result = pointer ? cuMemFree_v2(pointer) : CUDA_SUCCESS;
-
-    pointer = 0;
-    return result != CUDA_SUCCESS ? result : cuMemAlloc_v2(&pointer, LARGE);
-}
-
-/* The flag in page-locked memory is what the program and the device both see. */
-static CUresult do_pinned(void)
-{
-    CUresult result = cuMemsetD32Async((CUdeviceptr)(uintptr_t)(program.flag + 1), 0x5a5a5a5a, 64,
-                                       program.fields[0].stream);
-
-    if (!result)
-        result = cuStreamSynchronize(program.fields[0].stream);
-    return result || program.flag[64] == 0x5a5a5a5a ? result : CUDA_ERROR_UNKNOWN;
-}
-
 static void CUDA_CB count_up(void *count)
 {
     ++*(int *)count;
@@ -334,6 +248,16 @@ static CUresult do_callback(void)
     return result || count == before + 1 ? result : CUDA_ERROR_UNKNOWN;
 }
 
+static CUresult find_step(void)
+{
+    CUfunction step;
+    CUresult result = cuModuleGetFunction(&step, program.module, "step");
+
+    if (!result)
+        field_use_kernel(step);
+    return result;
+}
+
 static CUresult do_module(void)
 {
     CUresult result = cuModuleUnload(program.module);
@@ -342,80 +266,8 @@ static CUresult do_module(void)
     if (!result)
         result = cuModuleLoadData(&program.module, text);
     if (!result)
-        result = cuModuleGetFunction(&program.step, program.module, "step");
+        result = find_step();
     return result;
-}
-
-#define REGISTERED (1u << 20)
-
-static CUresult set_registered(uint32_t *memory)
-{
-    const uint32_t count = REGISTERED / sizeof(*memory);
-    CUdeviceptr address;
-    CUresult result = cuMemHostGetDevicePointer_v2(&address, memory, 0);
-
-    if (!result)
-        result = cuMemsetD32Async(address, ++program.steps, count, program.fields[0].stream);
-    if (!result)
-        result = cuStreamSynchronize(program.fields[0].stream);
-    return result || memory[count - 1] == program.steps ? result : CUDA_ERROR_UNKNOWN;
-}
-
-/* Memory of the program's own that the device reaches. */
-static CUresult do_register(void)
-{
-    static uint32_t *memory;
-    CUresult result = CUDA_SUCCESS;
-
-    if (!memory) {
-        memory = aligned_alloc(4096, REGISTERED);
-        result = cuMemHostRegister_v2(memory, REGISTERED, 0);
-    }
-    return result ? result : set_registered(memory);
-}
-
-/* The same with memory that other processes may share. */
-static CUresult do_share(void)
-{
-    static uint32_t *memory;
-    CUresult result = CUDA_SUCCESS;
-
-    if (!memory) {
-        int fd = memfd_create("shared", MFD_CLOEXEC);
-        if (fd < 0 || ftruncate(fd, REGISTERED) < 0)
-            return CUDA_ERROR_UNKNOWN;
-        memory = mmap(NULL, REGISTERED, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        result = cuMemHostRegister_v2(memory, REGISTERED, 0);
-        close(fd);
-    }
-    return result ? result : set_registered(memory);
-}
-
-/* Managed memory: the program touches it before it makes any call, and leaves it to the device. */
-static CUresult do_managed(void)
-{
-    static struct field field;
-    uint32_t *words = (uint32_t *)(uintptr_t)field.device;
-    bool right = true;
-    CUresult result = CUDA_SUCCESS;
-
-    if (!field.device) {
-        field.count = SMALL;
-        field.expected = calloc(SMALL, 4);
-        result = cuMemAllocManaged(&field.device, SMALL * 4, CU_MEM_ATTACH_GLOBAL);
-        words = (uint32_t *)(uintptr_t)field.device;
-        if (!result)
-            memset(words, 0, SMALL * 4);
-    }
-    for (uint32_t i = 0; i < SMALL && !result && right; i++)
-        right = words[i] == field.expected[i];
-    for (uint32_t i = 0; i < SMALL && !result; i += 777)
-        field.expected[i] = words[i] += 5;
-    if (!result)
-        result = field_launch(&field, ++program.steps);
-    if (!result)
-        result = cuCtxSynchronize();
-    return result || right ? result : CUDA_ERROR_UNKNOWN;
 }
 
 /* Captured and instantiated once, launched each time. */
@@ -535,107 +387,6 @@ static CUresult do_array(void)
     return cuArrayCreate_v2(&array, &description);
 }
 
-/* ---- memory of cuMemCreate ---- */
-
-#define MAPPED (4u << 20)
-
-static CUresult map_at(CUdeviceptr address, CUmemGenericAllocationHandle handle)
-{
-    const CUmemAccessDesc access = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
-                                    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUresult result = cuMemMap(address, MAPPED, 0, handle, 0);
-
-    return result ? result : cuMemSetAccess(address, MAPPED, &access, 1);
-}
-
-static CUresult create_memory(CUmemGenericAllocationHandle *ret_handle)
-{
-    const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                      .requestedHandleTypes =
-                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-
-    return cuMemCreate(ret_handle, MAPPED, &prop, 0);
-}
-
-/* The same memory at two addresses: made here, and imported from its descriptor. */
-static CUresult import_memory(CUmemGenericAllocationHandle made,
-                              CUmemGenericAllocationHandle *ret_handle)
-{
-    int fd = -1;
-    CUresult result =
-        cuMemExportToShareableHandle(&fd, made, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
-
-    if (!result)
-        result = cuMemImportFromShareableHandle(ret_handle, (void *)(uintptr_t)fd,
-                                                CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-    close(fd);
-    return result;
-}
-
-/* Between the two mappings are addresses that are reserved and not mapped. */
-static CUresult make_mappings(struct field *field, CUdeviceptr *ret_imported)
-{
-    CUmemGenericAllocationHandle made, imported;
-    CUdeviceptr base;
-    CUresult result = cuMemAddressReserve(&base, 4 * MAPPED, 0, 0, 0);
-
-    if (!result)
-        result = create_memory(&made);
-    if (!result)
-        result = import_memory(made, &imported);
-    if (!result)
-        result = map_at(base, made);
-    if (!result)
-        result = map_at(base + 2 * MAPPED, imported);
-    field->device = base;
-    field->count = MAPPED / 4;
-    field->expected = calloc(MAPPED, 1);
-    field->seen = malloc(MAPPED);
-    *ret_imported = base + 2 * MAPPED;
-    return result ? result : cuMemsetD32_v2(base, 0, field->count);
-}
-
-/* What a kernel writes by the one address is read by the other, before and after. */
-static CUresult do_reserved(void)
-{
-    static struct field field;
-    static CUdeviceptr imported;
-    struct field other;
-    bool right = true;
-    CUresult result = field.expected ? CUDA_SUCCESS : make_mappings(&field, &imported);
-
-    other = field;
-    other.device = imported;
-    if (!result)
-        result = field_check(&other, &right);
-    if (!result)
-        result = field_launch(&field, ++program.steps);
-    if (!result)
-        result = cuCtxSynchronize();
-    if (!result && right)
-        result = field_check(&other, &right);
-    return result || right ? result : CUDA_ERROR_UNKNOWN;
-}
-
-/* Memory that nothing maps is charged, and can still be mapped. */
-static CUresult do_unmapped(void)
-{
-    static CUmemGenericAllocationHandle handle;
-    static CUdeviceptr base;
-    CUresult result = CUDA_SUCCESS;
-
-    if (!handle)
-        result = create_memory(&handle);
-    if (!result && !base)
-        return cuMemAddressReserve(&base, MAPPED, 0, 0, 0);
-    if (!result)
-        result = map_at(base, handle);
-    if (!result)
-        result = cuMemsetD32_v2(base, 5, MAPPED / 4);
-    return result ? result : cuMemUnmap(base, MAPPED);
-}
-
 /* A context on some multiprocessors, with a stream, its legacy stream, and memory. */
 static CUresult use_part(struct field *field)
 {
@@ -646,7 +397,7 @@ static CUresult use_part(struct field *field)
     if (!result && affinity.param.smCount.val != PART)
         return CUDA_ERROR_UNKNOWN;
     if (!result)
-        result = field_launch(field, ++program.steps);
+        result = field_step(field);
     if (!result)
         result = cuStreamSynchronize(field->stream);
     if (!result)
@@ -692,32 +443,6 @@ static CUresult do_scarce(void)
     return setrlimit(RLIMIT_NOFILE, &limit) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
-/* From a pool, in the order of a stream. */
-static CUresult do_pool(void)
-{
-    static struct field field;
-    bool right = true;
-    CUresult result = CUDA_SUCCESS;
-
-    if (!field.expected) {
-        field.count = SMALL;
-        field.expected = calloc(SMALL, 4);
-        field.seen = malloc(SMALL * 4);
-        result = cuMemAllocAsync(&field.device, SMALL * 4, program.fields[0].stream);
-        if (!result)
-            result = cuMemsetD32Async(field.device, 0, SMALL, program.fields[0].stream);
-    }
-    if (!result)
-        result = cuStreamSynchronize(program.fields[0].stream);
-    if (!result)
-        result = field_check(&field, &right);
-    if (!result)
-        result = field_launch(&field, ++program.steps);
-    if (!result)
-        result = cuCtxSynchronize();
-    return result || right ? result : CUDA_ERROR_UNKNOWN;
-}
-
 static const struct {
     const char *word;
     CUresult (*act)(void);
@@ -727,16 +452,16 @@ static const struct {
     {"fill", do_fill},           {"release", do_release},
     {"launch", do_launch},       {"synchronize", do_synchronize},
     {"fault", do_fault},         {"variable", do_variable},
-    {"allocate", do_allocate},   {"pinned", do_pinned},
+    {"allocate", act_allocate},  {"pinned", act_pinned},
     {"callback", do_callback},   {"module", do_module},
-    {"register", do_register},   {"share", do_share},
+    {"register", act_register},  {"share", act_share},
     {"graph", do_graph},         {"limit", do_limit},
     {"assertion", do_assertion}, {"array", do_array},
     {"close", do_close},         {"time", do_time},
     {"function", do_function},   {"environment", do_environment},
-    {"arrive", do_arrive},       {"managed", do_managed},
-    {"reserved", do_reserved},   {"unmapped", do_unmapped},
-    {"pool", do_pool},           {"scarce", do_scarce},
+    {"arrive", do_arrive},       {"managed", act_managed},
+    {"reserved", act_reserved},  {"unmapped", act_unmapped},
+    {"pool", act_pool},          {"scarce", do_scarce},
     {"part", do_part},           {"questions", do_questions},
     {"pointer", pointer_act},    {"await", do_await},
     {"join", do_join},
@@ -764,7 +489,7 @@ static CUresult open_program(void)
     if (!result)
         result = cuModuleLoadData(&program.module, text);
     if (!result)
-        result = cuModuleGetFunction(&program.step, program.module, "step");
+        result = find_step();
     if (!result)
         result = cuModuleGetFunction(&program.wait, program.module, "wait");
     if (!result)
