@@ -40,6 +40,7 @@ const char *move_obstacle_text(uint32_t obstacle)
         [OBSTACLE_DEVICE_MEMORY] =
             "that device has too little free memory, or the program's limit there is too low",
         [OBSTACLE_COPY] = "its memory could not be copied; server.log says why",
+        [OBSTACLE_MOVING] = "another order counts",
     };
 
     return texts[obstacle < OBSTACLE_COUNT ? obstacle : OBSTACLE_NONE];

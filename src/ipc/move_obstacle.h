@@ -38,6 +38,8 @@ enum move_obstacle {
     OBSTACLE_DEVICE_SHARE,  /* the program may use no multiprocessors there */
     OBSTACLE_DEVICE_MEMORY, /* too little memory there, or the program's limit is below */
     OBSTACLE_COPY,          /* the driver cannot copy */
+    /* Of the order. */
+    OBSTACLE_MOVING, /* another one counts */
     OBSTACLE_COUNT,
 };
 

@@ -7,6 +7,7 @@
 #include "channel_server.h"
 #include "cleanup.h"
 #include "clock.h"
+#include "daemon_report.h"
 #include "device_change.h"
 #include "fd.h"
 #include "leave_variables.h"
@@ -38,9 +39,22 @@ static void change_from_rest(struct session *session, uint32_t to)
         channel_server_leave_change(session->channel, LEAVE_PENDING, to);
 }
 
+/* By an order that came before, which is answered when the client has left or stays. */
+static bool is_on_its_way(const struct session *session)
+{
+    uint32_t word = channel_server_leave(session->channel);
+
+    return session->life->leave_ordered && (word == LEAVE_GRANTED || word == LEAVE_COPIES);
+}
+
 void session_leave_order(struct session *session, const struct server_move_client *order)
 {
     struct session_life *life = session->life;
+
+    if (is_on_its_way(session)) {
+        daemon_report_client_stays(session->server, order->header.request, OBSTACLE_MOVING);
+        return;
+    }
     bool is_dear = order->cheap && quota_held(session, QUOTA_HOST_MEMORY) > CHEAP_PINNED_MAX;
 
     life->leave_request = order->header.request;
@@ -50,9 +64,14 @@ void session_leave_order(struct session *session, const struct server_move_clien
     change_from_rest(session, is_dear ? refusal(OBSTACLE_PINNED) : LEAVE_WANTED);
 }
 
-/* A client that waits for the grant goes on here. */
+/* A client that waits for the grant goes on here. The daemon keeps what it knows of an order until
+ * that is answered. */
 void session_leave_withdraw(struct session *session)
 {
+    if (is_on_its_way(session))
+        return;
+    if (session->life->leave_ordered)
+        daemon_report_client_stays(session->server, session->life->leave_request, OBSTACLE_MOVING);
     session->life->leave_ordered = false;
     if (!channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_NONE) &&
         !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_NONE))
