@@ -84,14 +84,18 @@ struct load {
     unsigned copiers, at_work; /* clients */
     bool fills_cpus;           /* with a thread of each of their sessions: the pool serves them */
     bool lacks_cpus;           /* for all these threads: spins become shorter */
-    bool trains;               /* then most clients are trainings, and each has a CPU */
+    bool trains;               /* then clients are trainings: most, or all that share CPUs */
+    bool is_crowded;           /* they do */
     struct trainings trainings;
 };
 
+/* A nap of the worker would make others that wait for each launch late. */
 static bool mostly_trains(const struct server *server, const struct load *load)
 {
-    return worker_pool_active(server) && load->at_work <= server->life->cpus &&
-           2 * load->trainings.at_work > load->at_work;
+    bool share_cpus = load->at_work > server->life->cpus;
+    unsigned needed = share_cpus ? load->at_work : load->at_work / 2 + 1;
+
+    return worker_pool_active(server) && load->trainings.at_work >= needed;
 }
 
 static struct load measure_locked(struct server *server)
@@ -109,10 +113,11 @@ static struct load measure_locked(struct server *server)
     load.fills_cpus = load.at_work && threads * load.at_work >= server->life->cpus;
     load.lacks_cpus = threads * load.at_work > server->life->cpus;
     load.trains = load.lacks_cpus && mostly_trains(server, &load);
+    load.is_crowded = load.trains && load.at_work > server->life->cpus;
     return load;
 }
 
-/* Where most are such programs, and each has a CPU, a few workers take less from them than the
+/* Where most are such programs, a few workers take less from them than the
  * threads of all sessions. */
 static void exempt_locked(struct server *server, bool trains)
 {
@@ -139,7 +144,9 @@ static uint32_t longest_spin(const struct server *server, const struct load *loa
  * that are ahead sleep, and those that are behind keep theirs. */
 static uint32_t longest_yield(const struct load *load, const struct session *session)
 {
-    return load->trains && trainings_have_behind(&load->trainings, session) ? YIELD_NS : 0;
+    return load->trains && !load->is_crowded && trainings_have_behind(&load->trainings, session)
+               ? YIELD_NS
+               : 0;
 }
 
 static void tell_client(struct session *session, struct channel_load load)
@@ -172,10 +179,11 @@ void copy_load_update(struct server *server)
         .copiers = server->life->no_copy_load ? 0 : load.copiers,
         .spin_ns = longest_spin(server, &load),
     };
+    const struct pool_demand demand = {load.fills_cpus, load.trains, load.is_crowded};
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
     exempt_locked(server, load.trains);
-    worker_pool_update_locked(server, (struct pool_demand){load.fills_cpus, load.trains});
+    worker_pool_update_locked(server, demand);
     list_for_each (struct session, session, &server->sessions, link) {
         told.yield_ns = longest_yield(&load, session);
         tell_client(session, told);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "abort_launches.h"
 #include "channel_server.h"
@@ -40,6 +42,12 @@
  */
 #define SLICE_NS (100 * NS_PER_US)
 
+/* Programs that share a CPU take turns on it, so that a nap of the worker delays few of them. */
+#define NAP_NS 100000
+
+/* A worker that naps is late by so much more, and not by the 50 us that are usual. */
+#define TIMER_SLACK_NS 1000ul
+
 /* Rounds without a command before the worker lets other threads have its CPU. */
 #define POOL_SPIN_ROUNDS 64u
 
@@ -74,6 +82,7 @@ struct pool_worker {
 struct worker_pool {
     atomic_bool wanted;
     atomic_bool trains;
+    atomic_bool naps;
     atomic_uint active; /* the first so many workers get sessions */
     struct pool_size size;
     unsigned count;
@@ -331,6 +340,15 @@ static bool seat_arrivals(struct pool_worker *worker, uint32_t *seated)
     return true;
 }
 
+/* After so many rounds without a command. */
+static void take_pause(const struct worker_pool *pool, unsigned idle_rounds)
+{
+    if (atomic_load_explicit(&pool->naps, memory_order_relaxed))
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    else if (idle_rounds > POOL_SPIN_ROUNDS)
+        sched_yield();
+}
+
 /* Rounds until there is no session. */
 static void run_rounds(struct pool_worker *worker, uint32_t *seated)
 {
@@ -340,8 +358,8 @@ static void run_rounds(struct pool_worker *worker, uint32_t *seated)
         bool busy = serve_all(worker, began);
 
         idle_rounds = busy ? 0 : idle_rounds + 1;
-        if (idle_rounds > POOL_SPIN_ROUNDS)
-            sched_yield();
+        if (idle_rounds)
+            take_pause(worker->pool, idle_rounds);
         seat_arrivals(worker, seated);
         uint64_t took = clock_ns() - began;
         add_to(&worker->all_ns, took);
@@ -357,6 +375,7 @@ static void *run_worker(void *context)
     uint32_t seated = 0;
 
     slice_shorten(SLICE_NS);
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS);
     for (;;) {
         run_rounds(worker, &seated);
         if (!seat_arrivals(worker, &seated))
@@ -444,6 +463,7 @@ void worker_pool_update_locked(struct server *server, struct pool_demand demand)
     if (!pool)
         return;
     atomic_store_explicit(&pool->trains, demand.trains, memory_order_relaxed);
+    atomic_store_explicit(&pool->naps, demand.naps, memory_order_relaxed);
     if (is_wanted(pool) != demand.wanted)
         set_wanted_locked(server, demand.wanted);
     if (demand.wanted)

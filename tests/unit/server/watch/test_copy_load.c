@@ -164,18 +164,23 @@ static uint32_t yield_of(const struct fixture *fixture)
     return fixture->session->channel->region->yield_ns;
 }
 
-/* A hundred launches, so many of them alone, beside one that makes `launches` in the same time. */
-static void train_beside(struct fixture *fixture, unsigned lone, unsigned launches)
+/* A hundred launches, so many of them alone, beside one that makes others in the same time. */
+static void work_beside(struct fixture *fixture, unsigned lone, struct launch_counts others)
 {
     const struct server_client who = {.identity.pid = 4711};
     struct session *other = session_create(&fixture->server, &who, 2);
 
     list_append(&fixture->server.sessions, &other->link);
-    launch_record(other, launches, 0, "kernel");
-    atomic_fetch_add(&other->launch->lone, launches / 4);
+    launch_record(other, (unsigned)others.launches, 0, "kernel");
+    atomic_fetch_add(&other->launch->lone, others.lone);
     launch_alone(fixture, lone, 100);
     list_remove(&other->link);
     session_destroy(other);
+}
+
+static void train_beside(struct fixture *fixture, unsigned lone, unsigned launches)
+{
+    work_beside(fixture, lone, (struct launch_counts){.launches = launches, .lone = launches / 4});
 }
 
 static void a_training_that_is_behind_yields(void **state)
@@ -197,9 +202,12 @@ static void trainings_sleep_where_not_each_has_a_cpu(void **state)
 
     fixture->server.life->cpus = 1;
     assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
-    train_beside(fixture, 25, 1000);
+    train_beside(fixture, 60, 1000);
     assert_int_equal(yield_of(fixture), 0);
     assert_int_equal(spin_of(fixture), 2000);
+    assert_false(fixture->session->unpooled);
+    work_beside(fixture, 60, (struct launch_counts){.launches = 1000}); /* no training */
+    assert_true(fixture->session->unpooled);
 }
 
 static void trainings_sleep_where_no_pool_is(void **state)

@@ -408,6 +408,19 @@ static void sessions_move_between_workers(void **state)
 }
 
 /* The worker stands in the first launch until all sessions have come. */
+static void commands_are_made_by_workers_that_nap(void **state)
+{
+    struct scene *scene = *state;
+
+    worker_pool_update_locked(&scene->fixture->server,
+                              (struct pool_demand){.wanted = true, .naps = true});
+    for (uint32_t i = 0; i < LAUNCHES / 10; i++)
+        for (unsigned c = 0; c < CLIENTS; c++)
+            launch(&scene->clients[c], i);
+    for (unsigned c = 0; c < CLIENTS; c++)
+        await_launches(&scene->clients[c], LAUNCHES / 10);
+}
+
 static void sessions_with_long_queues_get_equal_shares(void **state)
 {
     struct scene *scene = *state;
@@ -466,6 +479,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_with_long_queues_get_equal_shares, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(commands_are_made_by_workers_that_nap, setup, teardown),
         cmocka_unit_test(workers_follow_cpus_and_load),
         cmocka_unit_test(trainings_have_fewer_workers),
     };
