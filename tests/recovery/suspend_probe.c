@@ -353,13 +353,16 @@ static CUresult set_access(CUdeviceptr address, CUmemAccess_flags flags)
     return cuMemSetAccess(address, PIECE, &access, 1);
 }
 
+/* Waits, since the access or the mapping may be taken away next. */
 static CUresult fill_at(CUdeviceptr address, CUmemGenericAllocationHandle handle, unsigned value)
 {
     CUresult result = cuMemMap(address, PIECE, 0, handle, 0);
 
     if (!result)
         result = set_access(address, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-    return result ? result : cuMemsetD32_v2(address, value, PIECE / 4);
+    if (!result)
+        result = cuMemsetD32_v2(address, value, PIECE / 4);
+    return result ? result : cuCtxSynchronize();
 }
 
 static CUresult make_places(void)
