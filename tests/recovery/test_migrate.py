@@ -156,6 +156,21 @@ class Refusals(MigrateTestCase):
                 self.stays(holder, 1, "work 1 10", reason)
                 self.check(holder, "work 2 10", "check")
 
+    def test_an_order_is_taken_back(self):
+        """By an order to the device on which the program is."""
+        probe = self.suspend_probe()
+        self.check(probe, "hold 1 1")
+        with self.start_order(probe, 1) as order:
+            wait_until(lambda: "moves to device 1 at its next idle point" in self.log("control"),
+                       "the order")
+            status, said = self.order("migrate", probe.process.pid, "--device", 0)
+            self.assertIn("its move is withdrawn", said)
+            self.assertEqual(status, 0)
+            self.assertIn("another order came", order.stdout.read())
+            self.assertEqual(order.wait(), 1)
+        self.check(probe, "work 1 10", "check")
+        self.assertLess(self.used(probe)[1], 1 << 20)
+
     def test_addresses_of_functions(self):
         """Memory may hold some, and they are others on the other device."""
         probe = self.probe()

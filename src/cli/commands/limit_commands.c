@@ -439,7 +439,7 @@ const struct subcommand limit_subcommands[] = {
      "number or UUID (funnel devices). It does so at its next CUDA call without work in flight,\n"
      "and stands still while its memory is copied. Its addresses stay, and so does what it has\n"
      "been told of its GPU. Where it has something that cannot be moved, the answer says what,\n"
-     "and it goes on where it is.\n\n"
+     "and it goes on where it is. An order to the GPU where it is takes an earlier one back.\n\n"
      "Example:\n  funnel migrate 4711 --device 1\n",
      run_migrate},
     {NULL, NULL, NULL, NULL},

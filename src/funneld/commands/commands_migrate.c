@@ -94,6 +94,22 @@ static void order_move(struct migration *migration, struct client_record *record
     lane_move_order_device(record, device, on_moved, migration);
 }
 
+/* An order to another device, or lane, may not have been followed yet. */
+static void stay(struct migration *migration, const struct client_record *record)
+{
+    struct console *console = migration->console;
+
+    if (!lane_move_is_under_way(record)) {
+        refuse_migration(migration, "is on that device already");
+        return;
+    }
+    lane_move_withdraw(record);
+    console_print(console, "Client %d stays on device %s: its move is withdrawn",
+                  (int)migration->client, migration->device);
+    free_migration(migration);
+    console_done(console, COMMAND_OK);
+}
+
 static void on_status(struct status_query *query, void *context)
 {
     struct migration *migration = context;
@@ -115,7 +131,7 @@ static void on_status(struct status_query *query, void *context)
     else if (!find_device(report, migration->device, &device))
         refuse_migration(migration, "has a server without that device; funnel devices lists them");
     else if (row->device_mask == 1ull << device)
-        refuse_migration(migration, "is on that device already");
+        stay(migration, record);
     else
         order_move(migration, record, device);
 }
