@@ -82,10 +82,10 @@ int channel_open(struct channel *channel, int region_fd, size_t region_size, uin
 /* Unmaps. No thread may be inside. Accepts an all-zero struct. */
 void channel_close(struct channel *channel);
 
-/* Turns of the producers: reserve, fill, commit, and whatever must stay in order with them. */
 /* A call of this kind has failed, and no other one was sent: as if none had been. */
 void channel_forget_call(struct channel *channel, uint32_t op);
 
+/* Turns of the producers: reserve, fill, commit, and whatever must stay in order with them. */
 void channel_lock(struct channel *channel);
 void channel_unlock(struct channel *channel);
 
