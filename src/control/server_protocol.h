@@ -418,8 +418,7 @@ struct server_heartbeat {
                                  the device that had them for longest */
     uint32_t long_work;       /* 1 = a kernel has run for some tenths of a second; 0 in
                                * a server without --spare */
-    uint32_t held;  /* 1 = requests of critical clients follow each other too closely for single
-                       holds  of the GPU: context_hold.h */
+    uint32_t held;  /* 1 = holds of the GPU for critical clients cover nearly all of the time */
     char text[768]; /* the call that has lasted longest, its client, and what it waits for */
 };
 

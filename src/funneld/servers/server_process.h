@@ -80,7 +80,7 @@ struct server_process {
     uint64_t timeslice_us;        /* timeslice.h: as it was told last */
     bool told_beside_batch;       /* timeslice.h: with it */
     bool told_batch_share;        /* timeslice.h: likewise */
-    bool held;                    /* timeslice.h: requests follow each other closely */
+    bool held;                    /* timeslice.h: the GPU, nearly all of the time */
     unsigned unrested_beats;      /* timeslice.h: heartbeats */
     unsigned work_beats;          /* timeslice.h: for so many more the lane has work */
     bool share_logged;            /* timeslice.h */

@@ -12,9 +12,9 @@
  * A main lane that never rests leaves no time, and two such slices would give a batch lane 0.25 %.
  * While one has not rested for two seconds, batch lanes have a longer slice, with which they get
  * `batch_percent` of the time together. A critical program waits at most that slice longer, and
- * only then. The same holds as soon as the requests of critical programs follow each other so
- * closely that the GPU has no time to change hands in between (server/launch/hold_demand.h). Then
- * both slices are shorter, and the main lane may hold the GPU as long as it has it.
+ * only then. The same goes at once where holds of the GPU for critical programs cover nearly all of
+ * the time (server/launch/hold_demand.h). Then both slices are shorter, and the main lane may hold
+ * the GPU as long as it has it.
  */
 #pragma once
 
@@ -40,9 +40,8 @@ uint32_t timeslice_of_policy(uint32_t policy);
 #define TIMESLICE_MAIN_US 20000u
 #define TIMESLICE_BATCH_US 50u
 
-/* The slice of a main lane that holds the GPU all the time, for requests that follow each other
- * closely. They wait for the slice of the batch lane, 1.1 ms. On an H200 their p99 was 1.7 ms, with
- * 20 ms it was 13, and with 5 ms 3.4. */
+/* The slice of a main lane that holds the GPU all the time. Its requests wait for the slice of the
+ * batch lane, 1.1 ms. On an H200 their p99 was 1.6 ms, with 20 ms it was 13, and with 5 ms 3.4. */
 #define TIMESLICE_HELD_US 10000u
 
 /* The share of batch lanes unless FUNNEL_BATCH_SHARE says another, and the highest that it may say.
@@ -84,7 +83,7 @@ void timeslice_read_environment(struct daemon *daemon);
 /* What a server has said of the time since its last heartbeat. */
 struct timeslice_load {
     uint32_t percent; /* of it, with kernels */
-    bool held;        /* requests of critical programs follow each other closely */
+    bool held;        /* nearly all of it, for critical programs */
 };
 
 void timeslice_note_load(struct server_process *server, struct timeslice_load load);

@@ -31,11 +31,7 @@
 #define WRITES 16u
 #define PAUSE_NS 100000u
 
-/* Of a lasting hold: how long it goes on behind the last request, and in all. Calls of the driver
- * that wait for all streams may wait for two of the latter. A shorter one lets the GPU go between
- * two requests, for the batch lane's slice of 1.1 ms: with 0.1 ms the median of 3,900 requests a
- * second was 1.2 ms on an H200, with 0.3 ms 0.5, with this 0.09. */
-#define LASTING_NS 500000u
+/* Of a lasting hold. Calls of the driver that wait for all streams may wait for two of these. */
 #define LASTING_MOST_NS 2000000u
 
 #define WORDS_SIZE 4096u
@@ -49,7 +45,6 @@ struct hold_words {
 };
 
 struct context_hold {
-    struct hold_demand demand;
     pthread_mutex_t lock; /* of all below */
     CUfunction pause;
     struct hold_words *words;
@@ -179,7 +174,7 @@ static CUresult prepare(struct context_hold *hold, const struct device *device)
 static CUresult launch_pause(const struct context_hold *hold, bool lasts)
 {
     const CUlaunchConfig config = {1, 1, 1, 1, 1, 1, .hStream = hold->stream};
-    uint64_t idle_ns = lasts ? LASTING_NS : PAUSE_NS;
+    uint64_t idle_ns = lasts ? HOLD_LASTING_NS : PAUSE_NS;
     uint64_t most_ns = lasts ? LASTING_MOST_NS : PAUSE_NS;
     uint64_t word = (uintptr_t)&hold->words->requests;
     void *params[] = {&idle_ns, &most_ns, &word};
@@ -231,12 +226,21 @@ static void lengthen(struct context_hold *hold)
     atomic_fetch_add_explicit(&hold->words->requests, 1, memory_order_relaxed);
 }
 
+/* Without a share of its own, a batch lane has the time between lasting holds, where there is some.
+ */
+static bool is_lasting(const struct hold_demand *demand, enum hold_kind kind, uint64_t now)
+{
+    return kind == HOLD_LASTING ||
+           (hold_demand_is_high(demand, now) && !hold_demand_is_full(demand, now));
+}
+
 static void try_behind(struct context_hold *hold, const struct stream *stream)
 {
-    bool lasts = kind_allowed(stream->session->server) == HOLD_LASTING;
+    struct hold_demand *demand = &stream->device->launch->hold_demand;
     uint64_t now = clock_ns();
 
-    hold_demand_note(&hold->demand, now);
+    hold_demand_note(demand, now);
+    bool lasts = is_lasting(demand, kind_allowed(stream->session->server), now);
     if (lasts)
         lengthen(hold);
     if (hold->unavailable || !is_free(hold) || (!lasts && !hold_budget_take(&hold->budget, now)))
@@ -279,26 +283,30 @@ void context_hold_behind(struct stream *stream)
     hold_behind(stream);
 }
 
-/* While there is more work behind that fence, the GPU stays without a hold. */
+/* While there is more work behind that fence, the GPU stays without a hold. Behind a copy a hold is
+ * too late, because no kernel keeps the GPU during the copy. */
+static bool is_last_kernel(const struct stream *stream, uint32_t seq)
+{
+    return seq == fence_expected(stream) && stream_ends_in_kernels(stream);
+}
+
 CUresult serve_fnHold(struct session *session, const struct wire_fnHold *in, struct stream *hStream)
 {
     CUresult result = session_enter(session, hStream->device);
 
-    if (result == CUDA_SUCCESS && in->seq == fence_expected(hStream))
+    if (result == CUDA_SUCCESS && is_last_kernel(hStream, in->seq))
         context_hold_behind(hStream);
     return result;
 }
 
-/* ---- how closely requests follow each other ---- */
+/* ---- whether the batch lane needs its share ---- */
 
-static bool demand_is_high(const struct server *server)
+static bool demand_is_full(const struct server *server)
 {
     uint64_t now = clock_ns();
 
     for (unsigned i = 0; i < server->devices.count; i++) {
-        const struct context_hold *hold = server->devices.device[i].launch->hold;
-
-        if (hold && hold_demand_is_high(&hold->demand, now))
+        if (hold_demand_is_full(&server->devices.device[i].launch->hold_demand, now))
             return true;
     }
     return false;
@@ -307,15 +315,15 @@ static bool demand_is_high(const struct server *server)
 /* Partner: context_hold_demand_is_news(). */
 bool context_hold_tell_demand(struct server *server)
 {
-    bool high = demand_is_high(server);
+    bool full = demand_is_full(server);
 
-    atomic_store_explicit(&server->launch->demand_told, high, memory_order_relaxed);
-    return high;
+    atomic_store_explicit(&server->launch->demand_told, full, memory_order_relaxed);
+    return full;
 }
 
 /* Partner: context_hold_tell_demand(). */
 bool context_hold_demand_is_news(const struct server *server)
 {
-    return demand_is_high(server) !=
+    return demand_is_full(server) !=
            atomic_load_explicit(&server->launch->demand_told, memory_order_relaxed);
 }

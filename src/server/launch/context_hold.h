@@ -10,8 +10,9 @@
  * work of a client waits for that stream.
  *
  * Brief holds leave a batch lane its time by a budget (hold_budget.h). Where requests follow each
- * other too closely for that (hold_demand.h), the daemon gives the batch lane a slice that is its
- * share. Then holds are lasting: each further request lengthens them.
+ * other too closely for that (hold_demand.h), holds are lasting: each further request lengthens
+ * them. Where these cover nearly all of the time, the daemon gives the batch lane a slice that is
+ * its share, and without that holds are brief again.
  */
 #pragma once
 
@@ -45,8 +46,7 @@ bool context_hold_is_for(const struct session *session);
  * yet. Once for each fence. */
 void context_hold_behind(struct stream *stream);
 
-/* The main thread, which tells the daemon: whether requests follow each other too closely for brief
- * holds. */
+/* The main thread, which tells the daemon: whether lasting holds cover nearly all of the time. */
 bool context_hold_tell_demand(struct server *server);
 
 /* From any thread: whether the daemon has been told otherwise. */

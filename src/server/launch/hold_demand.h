@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether requests of critical clients follow each other so closely that a batch lane cannot have
- * the GPU in between: one switch there and back takes as long as one or more of them. Then single
- * holds of the GPU are too few, and whoever asks keeps it all the time (context_hold.h).
+ * How closely requests of critical clients follow each other. One switch of the GPU to a batch lane
+ * and back takes as long as several short ones. So from a certain rate on holds are lasting
+ * (context_hold.h). Where they cover nearly all of the time, the batch lane needs a slice that is
+ * its share.
  *
- * Requests are counted in windows. What a crowded window says holds for some more, so that nothing
- * changes hands at each short rest.
+ * Both are seen in windows. What one says holds for some more, so that nothing changes at each
+ * short rest.
  */
 #pragma once
 
@@ -21,28 +22,57 @@
 /* One in 0.5 ms. A BERT graph on an H200 has at most 1,750 requests a second. */
 #define HOLD_DEMAND_CROWD 100u
 
+/* How long a lasting hold goes on behind the last request, and the part of the time that such holds
+ * cover where they leave too little of it. */
+#define HOLD_LASTING_NS (300 * NS_PER_US)
+#define HOLD_DEMAND_FULL_PERCENT 80u
+
 struct hold_demand {
     uint64_t window; /* clock_ns() at which the present one began */
+    uint64_t last;   /* and the last request */
+    uint64_t covered_ns;
     unsigned requests;
     atomic_uint_fast64_t crowded; /* when the last crowd was seen; 0 = never */
+    atomic_uint_fast64_t full;    /* when the last window was covered; 0 = never */
 };
 
-/* A request has come, at the time `now`. One thread at a time. Partner: hold_demand_is_high(). */
+static inline void hold_demand_end_window(struct hold_demand *demand, uint64_t now)
+{
+    if (100 * demand->covered_ns >= HOLD_DEMAND_FULL_PERCENT * (now - demand->window))
+        atomic_store_explicit(&demand->full, now, memory_order_relaxed);
+    demand->window = now;
+    demand->covered_ns = demand->requests = 0;
+}
+
+/* A request has come, at the time `now`. One thread at a time. Partner: hold_demand_is_recent(). */
 static inline void hold_demand_note(struct hold_demand *demand, uint64_t now)
 {
-    if (now - demand->window >= HOLD_DEMAND_WINDOW_NS) {
-        demand->window = now;
-        demand->requests = 0;
-    }
+    uint64_t gap = now - demand->last;
+
+    demand->last = now;
+    demand->covered_ns += gap < HOLD_LASTING_NS ? gap : HOLD_LASTING_NS;
+    if (now - demand->window >= HOLD_DEMAND_WINDOW_NS)
+        hold_demand_end_window(demand, now);
     if (++demand->requests >= HOLD_DEMAND_CROWD)
         atomic_store_explicit(&demand->crowded, now, memory_order_relaxed);
 }
 
-/* From any thread: whether they follow each other closely. Partner: hold_demand_note(), which may
- * have seen a later time. */
+/* Partner: hold_demand_note(), which may have seen a later time. */
+static inline bool hold_demand_is_recent(const atomic_uint_fast64_t *seen, uint64_t now)
+{
+    uint64_t at = atomic_load_explicit(seen, memory_order_relaxed);
+
+    return at && (int64_t)(now - at) < (int64_t)HOLD_DEMAND_STAYS_NS;
+}
+
+/* From any thread: whether requests follow each other closely. */
 static inline bool hold_demand_is_high(const struct hold_demand *demand, uint64_t now)
 {
-    uint64_t crowded = atomic_load_explicit(&demand->crowded, memory_order_relaxed);
+    return hold_demand_is_recent(&demand->crowded, now);
+}
 
-    return crowded && (int64_t)(now - crowded) < (int64_t)HOLD_DEMAND_STAYS_NS;
+/* From any thread: whether lasting holds cover nearly all of the time. */
+static inline bool hold_demand_is_full(const struct hold_demand *demand, uint64_t now)
+{
+    return hold_demand_is_recent(&demand->full, now);
 }

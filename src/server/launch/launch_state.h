@@ -6,6 +6,7 @@
 #pragma once
 
 #include "graph_batches.h"
+#include "hold_demand.h"
 #include "launch_batch.h"
 #include "server.h"
 #include "server_module.h"
@@ -56,5 +57,6 @@ struct stream_launch {
 struct device_launch {
     struct function *fence_kernel;         /* NULL: the driver writes all fences */
     struct fence_counters *fence_counters; /* NULL: the kernel is given each number */
+    struct hold_demand hold_demand;        /* under the lock of `hold` */
     struct context_hold *hold;             /* NULL: critical clients have no holds */
 };

@@ -71,7 +71,7 @@ typedef CUresult fence_writer(struct stream *stream, uint32_t seq);
 CUresult stream_end_by(struct stream *stream, uint32_t seq, CUresult result, fence_writer *write);
 
 /* What the stream is given next: a kernel of this grid, or something else. Partner, on another
- * thread: streams_sample(). */
+ * thread: streams_sample(). And stream_ends_in_kernels(). */
 static inline void stream_note_kernel(struct stream *stream, const uint32_t grid[3])
 {
     atomic_store_explicit(&stream->blocks, (uint64_t)grid[0] * grid[1] * grid[2],
@@ -81,6 +81,12 @@ static inline void stream_note_kernel(struct stream *stream, const uint32_t grid
 static inline void stream_note_other_work(struct stream *stream)
 {
     atomic_store_explicit(&stream->blocks, 0, memory_order_relaxed);
+}
+
+/* Whether that was a kernel. */
+static inline bool stream_ends_in_kernels(const struct stream *stream)
+{
+    return atomic_load_explicit(&stream->blocks, memory_order_relaxed) != 0;
 }
 
 /* Whether the stream and its work are confined to a part of the device's multiprocessors. */

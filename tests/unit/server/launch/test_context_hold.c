@@ -125,17 +125,38 @@ static void it_begins_behind_the_fence(void **state)
     assert_null(strstr(trace, "wait s2"));
 }
 
+static void note_kernel(struct scene *scene)
+{
+    const uint32_t grid[] = {1, 1, 1};
+
+    stream_note_kernel(scene->stream[0], grid);
+}
+
 static void it_begins_behind_the_fence_of_a_command(void **state)
 {
     struct scene *scene = *state;
 
+    note_kernel(scene);
     fence_expect(scene->stream[0], 7);
     assert_true(holds(waiting(scene, 7)));
+}
+
+/* It would come too late. */
+static void it_does_not_begin_behind_a_copy(void **state)
+{
+    struct scene *scene = *state;
+
+    note_kernel(scene);
+    stream_note_other_work(scene->stream[0]);
+    fence_expect(scene->stream[0], 7);
+    assert_string_equal(waiting(scene, 7), "");
 }
 
 static void it_begins_once_for_a_fence(void **state)
 {
     struct scene *scene = *state;
+
+    note_kernel(scene);
 
     assert_true(holds(fence(scene, 1)));
     assert_string_equal(waiting(scene, 1), "");
@@ -146,6 +167,7 @@ static void it_does_not_begin_before_more_work(void **state)
 {
     struct scene *scene = *state;
 
+    note_kernel(scene);
     fence_expect(scene->stream[0], 8);
     assert_string_equal(waiting(scene, 7), "");
 }
@@ -234,17 +256,31 @@ static void lasting_ones_need_no_budget(void **state)
     assert_int_equal(count_holds(scene, 10 * HOLD_BURST), 10 * HOLD_BURST);
 }
 
-/* A busy machine may stretch them, so they come until they are close. */
-static void the_daemon_hears_of_close_requests(void **state)
+static struct hold_demand *demand_of(const struct scene *scene)
+{
+    return &scene->fixture->server.devices.device[0].launch->hold_demand;
+}
+
+/* Nobody has said that the batch lane has its share. So few requests never cover a window. */
+static void close_requests_have_lasting_holds(void **state)
+{
+    struct scene *scene = *state;
+
+    atomic_store(&demand_of(scene)->crowded, clock_ns() + 3600 * NS_PER_SEC);
+    assert_int_equal(count_holds(scene, 5 * HOLD_BURST), 5 * HOLD_BURST);
+}
+
+static void the_daemon_hears_of_holds_that_leave_no_time(void **state)
 {
     struct scene *scene = *state;
     struct server *server = &scene->fixture->server;
 
     assert_false(context_hold_tell_demand(server));
-    while (!context_hold_demand_is_news(server))
-        count_holds(scene, HOLD_DEMAND_CROWD);
-    while (!context_hold_tell_demand(server))
-        count_holds(scene, HOLD_DEMAND_CROWD);
+    assert_false(context_hold_demand_is_news(server));
+    atomic_store(&demand_of(scene)->full, clock_ns() + 3600 * NS_PER_SEC);
+    assert_true(context_hold_demand_is_news(server));
+    assert_true(context_hold_tell_demand(server));
+    assert_false(context_hold_demand_is_news(server));
 }
 
 /* Requests at regular intervals: whether they are seen as close ones at the end. */
@@ -265,6 +301,26 @@ static void requests_are_close_or_not(void **state)
     assert_true(is_high_after(5000, 400 * NS_PER_US));
     assert_true(is_high_after(5000, 20 * NS_PER_US));
     assert_false(is_high_after(HOLD_DEMAND_CROWD - 1, 20 * NS_PER_US));
+}
+
+/* The same, whether lasting holds would cover nearly all of the time. */
+static bool is_full_after(uint64_t requests, uint64_t interval_ns)
+{
+    struct hold_demand demand = {0};
+    uint64_t now = NS_PER_SEC;
+
+    for (uint64_t i = 0; i < requests; i++, now += interval_ns)
+        hold_demand_note(&demand, now);
+    return hold_demand_is_full(&demand, now);
+}
+
+static void close_requests_leave_time_or_not(void **state)
+{
+    (void)state;
+    assert_true(is_high_after(5000, 400 * NS_PER_US));
+    assert_false(is_full_after(5000, 400 * NS_PER_US));
+    assert_true(is_full_after(5000, 300 * NS_PER_US));
+    assert_true(is_full_after(5000, 20 * NS_PER_US));
 }
 
 static void close_requests_count_for_some_time(void **state)
@@ -320,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CRITICAL_CASE(it_begins_behind_the_fence),
         CRITICAL_CASE(it_begins_behind_the_fence_of_a_command),
+        CRITICAL_CASE(it_does_not_begin_behind_a_copy),
         CRITICAL_CASE(it_begins_once_for_a_fence),
         CRITICAL_CASE(it_does_not_begin_before_more_work),
         CRITICAL_CASE(it_needs_a_critical_client),
@@ -330,8 +387,10 @@ int main(void)
         CRITICAL_CASE(a_device_without_the_kernel_has_none),
         CRITICAL_CASE(a_device_without_the_word_has_none),
         CRITICAL_CASE(lasting_ones_need_no_budget),
-        CRITICAL_CASE(the_daemon_hears_of_close_requests),
+        CRITICAL_CASE(close_requests_have_lasting_holds),
+        CRITICAL_CASE(the_daemon_hears_of_holds_that_leave_no_time),
         cmocka_unit_test(requests_are_close_or_not),
+        cmocka_unit_test(close_requests_leave_time_or_not),
         cmocka_unit_test(close_requests_count_for_some_time),
         cmocka_unit_test(a_closed_loop_gets_one_in_a_period),
         cmocka_unit_test(a_rest_gives_no_more_than_a_burst),
