@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "probe_field.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #define STRIDE 32u /* words: the kernel changes one of so many, so some of each page */
 
 static CUfunction step_kernel;
-static uint32_t numbers;
+static _Atomic uint32_t numbers; /* of all threads */
 
 void field_use_kernel(CUfunction step)
 {
