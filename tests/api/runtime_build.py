@@ -215,6 +215,8 @@ def alone(folder):
 def build(nvcc, folder, pairs, jobs=os.cpu_count()):
     """For each (program, variant) pair why it could not be built, or None."""
     reasons = dict.fromkeys(pairs)
+    if not pairs:  # It would wait until another process has built all.
+        return reasons
     with alone(folder), concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         units = units_of([(program, variant) for program, variant in pairs
                           if not program.is_current(variant)])
