@@ -117,8 +117,8 @@ static struct load measure_locked(struct server *server)
     return load;
 }
 
-/* Where most are such programs, a few workers take less from them than the
- * threads of all sessions. */
+/* Where most are such programs, a few workers take less from them than the threads of all sessions.
+ */
 static void exempt_locked(struct server *server, bool trains)
 {
     list_for_each (struct session, session, &server->sessions, link) {
