@@ -20,6 +20,7 @@ from scene import Program
 ROUNDS = 8
 MOVES = 2
 TRIES = 5  # for each move
+NUMBERS = 1000000  # of a mover: it loads new code for each word, and waits for its way back by words
 PATIENCE = 10  # seconds, beside a kernel that has no end
 NEW_CLIENTS = 3
 LAUNCHES = 20
@@ -251,7 +252,7 @@ def leave_in_some_try(funnel, mover):
 def play_move(funnel, round):
     """A program that has worked in the main lane loads new code beside a long kernel there.
     It moves to the spare lane, and back when the kernel has ended."""
-    mover = Program(funnel, "mover", 1000 * (round + 1), is_copy=True)
+    mover = Program(funnel, "mover", NUMBERS * (round + 1), is_copy=True)
     try:
         mover.expect("moved")
         leave_in_some_try(funnel, mover)
