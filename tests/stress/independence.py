@@ -217,6 +217,13 @@ def await_main_lane(funnel, mover):
     return moves[0]
 
 
+def await_departure(funnel, mover, before):
+    """The daemon hears of it from the server that the mover has left. That may wait for the kernel."""
+    began = time.monotonic()
+    while count_moves(funnel, mover)[0] == before:
+        assert time.monotonic() - began < harness.TIMEOUT, "the mover has not left the main lane"
+
+
 def leave(funnel, mover):
     """Whether the mover comes to its end beside the kernel. A program that gets no other lane, since
     its work was not done in time, waits for the kernel."""
@@ -243,6 +250,7 @@ def leave_in_some_try(funnel, mover):
     for _ in range(TRIES):
         before = await_main_lane(funnel, mover)
         if leave(funnel, mover):
+            await_departure(funnel, mover, before)
             after = await_main_lane(funnel, mover)
             assert after == before + 1, f"the mover has left the main lane {after - before} times"
             return
