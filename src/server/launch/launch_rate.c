@@ -20,12 +20,14 @@ static uint64_t add_recent(uint64_t recent, uint64_t more)
 
 void launch_rate_note(struct launch_rate *rate, struct launch_counts counts)
 {
-    const struct launch_counts *before = &rate->before;
-    struct launch_counts *recent = &rate->recent;
+    struct launch_counts *latest = &rate->latest, *recent = &rate->recent;
 
-    recent->launches = add_recent(recent->launches, counts.launches - before->launches);
-    recent->lone = add_recent(recent->lone, counts.lone - before->lone);
-    recent->fences = add_recent(recent->fences, counts.fences - before->fences);
+    latest->launches = counts.launches - rate->before.launches;
+    latest->lone = counts.lone - rate->before.lone;
+    latest->fences = counts.fences - rate->before.fences;
+    recent->launches = add_recent(recent->launches, latest->launches);
+    recent->lone = add_recent(recent->lone, latest->lone);
+    recent->fences = add_recent(recent->fences, latest->fences);
     rate->before = counts;
 }
 

@@ -14,6 +14,7 @@ struct launch_counts {
 
 struct launch_rate {
     struct launch_counts before; /* at the last look */
+    struct launch_counts latest; /* from the look before it to that one */
     struct launch_counts recent; /* a part of it is forgotten with each look */
 };
 

@@ -14,7 +14,6 @@ struct watch;
 /* The watchdog's state of a client since the last round: copy_load.h. */
 struct session_load {
     uint64_t copied_bytes, work;
-    uint64_t launches, lone;  /* launch_record.h */
     struct launch_rate rate;  /* trainings.h */
     unsigned busy_samples;    /* rounds in which the client still counts as busy */
     bool paused;              /* was idle at some time since upkeep.c began to poll */

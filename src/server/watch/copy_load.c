@@ -66,18 +66,14 @@ static bool is_busy(struct session *session)
 
 /* A program that computes between its launches, and does not wait for them, needs the CPUs on which
  * workers would poll. Its session's thread sleeps. */
-static bool launches_one_by_one(struct session *session)
+static bool launches_one_by_one(const struct session *session)
 {
-    struct session_load *load = &session->life->load;
-    uint64_t launches = launch_count(session) - load->launches;
-    uint64_t lone = launch_lone_count(session) - load->lone;
+    const struct launch_counts *latest = &session->life->load.rate.latest;
     bool before = atomic_load_explicit(&session->unpooled, memory_order_relaxed);
 
-    load->launches += launches;
-    load->lone += lone;
-    if (!launches)
+    if (!latest->launches)
         return before;
-    return lone * (before ? FEW_LONE_PART : LONE_PART) > launches;
+    return latest->lone * (before ? FEW_LONE_PART : LONE_PART) > latest->launches;
 }
 
 struct load {
