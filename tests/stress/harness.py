@@ -47,6 +47,14 @@ CONTEXT = 9 << 20
 SLACK = {"descriptors of windows": 128, "threads": 24, "device memory": LIBRARIES_KEPT}
 
 
+def wait_until(condition, failure):
+    """Fails with that message after TIMEOUT."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < TIMEOUT, failure
+        time.sleep(0.002)
+
+
 def read_link(path):
     """None for a descriptor that was closed while we looked."""
     try:

@@ -195,9 +195,8 @@ def end_all(programs):
 def await_known(funnel, is_long, waiting):
     """The daemon knows that a long kernel runs in the main lane, or that none does. It hears of one
     after the server has told its clients."""
-    began = time.monotonic()
-    while starts_in_spare_lane(funnel, waiting) != is_long:
-        assert time.monotonic() - began < harness.TIMEOUT, "the daemon does not hear of kernels"
+    harness.wait_until(lambda: starts_in_spare_lane(funnel, waiting) == is_long,
+                       "the daemon does not hear of kernels")
 
 
 def count_moves(funnel, program):
@@ -219,9 +218,8 @@ def await_main_lane(funnel, mover):
 
 def await_departure(funnel, mover, before):
     """The daemon hears of it from the server that the mover has left. That may wait for the kernel."""
-    began = time.monotonic()
-    while count_moves(funnel, mover)[0] == before:
-        assert time.monotonic() - began < harness.TIMEOUT, "the mover has not left the main lane"
+    harness.wait_until(lambda: count_moves(funnel, mover)[0] != before,
+                       "the mover has not left the main lane")
 
 
 def leave(funnel, mover):
