@@ -10,8 +10,8 @@
 #include "fd.h"
 #include "sock.h"
 
-/* Nobody reads what the peer would send by its inbox. Its connection in there would stay open after
- * its end, and the owner would not see that end. */
+/* The owner never reads what the peer would send by its inbox. Its connection in there would stay
+ * open after its end, and the owner would not see that end. */
 static int allow_one_way(int outbox)
 {
     return shutdown(outbox, SHUT_RD) ? -errno : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients whose modules come from no blob or are none, and that name kernels which nobody knows. */
+/* Clients whose modules come from no blob or are none, and that name kernels that do not exist. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

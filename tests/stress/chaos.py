@@ -8,7 +8,7 @@ was not killed ends with the results that it has alone. In the second part a ker
 server is killed or stopped. The programs that stay, which have nothing in flight then, go on with
 the results that they had. The seed is printed; --seed makes the same choices again.
 
-With --crowd N so many programs more launch and wait all the time in the first part of each round,
+With --busy N so many programs more launch and wait all the time in the first part of each round,
 so that a pool of workers serves them where they fill the CPUs (FUNNEL_CPUS).
 """
 import os
@@ -24,10 +24,10 @@ STEPS = 12
 
 
 class Chaos:
-    def __init__(self, funnel, chance, expected, budget, crowd):
+    def __init__(self, funnel, chance, expected, budget, busy):
         self.funnel, self.chance, self.expected = funnel, chance, expected
         self.budget = budget
-        self.crowd_size, self.crowd = crowd, []
+        self.busy_count, self.busy = busy, []
         self.started = []  # (name, process)
         self.stopped = []
         self.kernels = []
@@ -44,18 +44,18 @@ class Chaos:
 
     # ---- what does not end a server ----
 
-    def gather_crowd(self):
-        self.crowd = [Program(self.funnel, "busy") for _ in range(self.crowd_size)]
-        for program in self.crowd:
+    def start_busy(self):
+        self.busy = [Program(self.funnel, "busy") for _ in range(self.busy_count)]
+        for program in self.busy:
             program.expect("busy")
 
-    def dismiss_crowd(self):
+    def end_busy(self):
         """A program whose sums are right has nothing in flight when it says so."""
-        while self.crowd:
-            program = self.crowd.pop()
+        while self.busy:
+            program = self.busy.pop()
             program.tell()
             said = program.process.stdout.readline()
-            assert said.startswith("right "), f"a program of the crowd says {said!r}"
+            assert said.startswith("right "), f"a busy program says {said!r}"
             program.end()
 
     def start(self):
@@ -117,7 +117,7 @@ class Chaos:
             harness.check_end(name, process, self.expected[name], timeout=harness.TIMEOUT)
             self.count["ended"] += 1
         self.started = []
-        self.dismiss_crowd()
+        self.end_busy()
 
     # ---- what does ----
 
@@ -151,7 +151,7 @@ class Chaos:
     # ---- a round ----
 
     def play(self):
-        self.gather_crowd()
+        self.start_busy()
         for _ in range(STEPS):
             if self.budget.is_spent():
                 break
@@ -165,7 +165,7 @@ class Chaos:
         self.count["rounds"] += 1
 
     def end(self):
-        for program in [*self.movers, *self.probes, *self.kernels, *self.crowd]:
+        for program in [*self.movers, *self.probes, *self.kernels, *self.busy]:
             program.kill()
         for _, process in self.started:
             process.kill()
@@ -178,7 +178,7 @@ def main():
     harness.say(f"seed {options.seed}")
     with harness.running_funnel(options.build, options.device, "--spare") as funnel:
         expected = harness.expect_lines(funnel)
-        chaos = Chaos(funnel, random.Random(options.seed), expected, budget, options.crowd)
+        chaos = Chaos(funnel, random.Random(options.seed), expected, budget, options.busy)
         try:
             while not budget.is_spent():
                 chaos.play()

@@ -266,7 +266,7 @@ def arguments_of(description, seconds=None):
     parser.add_argument("--reload", action="store_true",
                         help="reload the daemon in place of each kill (daemon_kills.py)")
     parser.add_argument("--spare", action="store_true")
-    parser.add_argument("--crowd", type=int, default=0,
+    parser.add_argument("--busy", type=int, default=0,
                         help="so many programs more that launch and wait all the time (chaos.py)")
     parser.add_argument("--logs", help="a folder for the logs of daemon and servers")
     parser.add_argument("--seconds", type=float, default=seconds,

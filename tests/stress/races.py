@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 import guardian  # noqa: E402  (found through the path above)
 
 # Programs that launch and wait all the time, beside those of chaos.
-CROWD = 8
+BUSY = 8
 # Sixteen programs fill them, and so do the four clients of a hostile sequence.
 CPUS = {"chaos": 8, "sequences": 4}
 # The threads of the software GPU stand for a GPU's. A kernel's `st.release.sys` is a fence and a store, and
@@ -40,7 +40,7 @@ STAYS = re.compile(r"workers of a pool served clients (\d+) times")
 def command_of(part, options):
     if part == "chaos":
         return ["python3", "-B", str(ROOT / "tests/stress/chaos.py"), "--build", options.build,
-                "--seconds", str(options.seconds), "--seed", str(options.seed), "--crowd", str(CROWD)]
+                "--seconds", str(options.seconds), "--seed", str(options.seed), "--busy", str(BUSY)]
     return [options.build + "/tests/hostile/test_hostile_sequences", str(options.seconds),
             str(options.seed)]
 

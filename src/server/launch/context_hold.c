@@ -41,7 +41,7 @@
 struct hold_words {
     _Atomic uint32_t requests; /* how many there were: the pause watches it; wraps */
     uint32_t apart[31];
-    uint32_t written; /* by the GPU; nobody reads it */
+    uint32_t written; /* by the GPU; never read */
 };
 
 struct context_hold {

@@ -20,7 +20,7 @@
 #define HOLD_DEMAND_STAYS_NS (500 * NS_PER_MS)
 
 /* One in 0.5 ms. A BERT graph on an H200 has at most 1,750 requests a second. */
-#define HOLD_DEMAND_CROWD 100u
+#define HOLD_DEMAND_FREQUENT 100u
 
 /* How long a lasting hold goes on behind the last request, and the part of the time that such holds
  * cover where they leave too little of it. */
@@ -32,8 +32,8 @@ struct hold_demand {
     uint64_t last;   /* and the last request */
     uint64_t covered_ns;
     unsigned requests;
-    atomic_uint_fast64_t crowded; /* when the last crowd was seen; 0 = never */
-    atomic_uint_fast64_t full;    /* when the last window was covered; 0 = never */
+    atomic_uint_fast64_t frequent; /* when a window last had so many; 0 = never */
+    atomic_uint_fast64_t full;     /* when the last window was covered; 0 = never */
 };
 
 static inline void hold_demand_end_window(struct hold_demand *demand, uint64_t now)
@@ -53,8 +53,8 @@ static inline void hold_demand_note(struct hold_demand *demand, uint64_t now)
     demand->covered_ns += gap < HOLD_LASTING_NS ? gap : HOLD_LASTING_NS;
     if (now - demand->window >= HOLD_DEMAND_WINDOW_NS)
         hold_demand_end_window(demand, now);
-    if (++demand->requests >= HOLD_DEMAND_CROWD)
-        atomic_store_explicit(&demand->crowded, now, memory_order_relaxed);
+    if (++demand->requests >= HOLD_DEMAND_FREQUENT)
+        atomic_store_explicit(&demand->frequent, now, memory_order_relaxed);
 }
 
 /* Partner: hold_demand_note(), which may have seen a later time. */
@@ -68,7 +68,7 @@ static inline bool hold_demand_is_recent(const atomic_uint_fast64_t *seen, uint6
 /* From any thread: whether requests follow each other closely. */
 static inline bool hold_demand_is_high(const struct hold_demand *demand, uint64_t now)
 {
-    return hold_demand_is_recent(&demand->crowded, now);
+    return hold_demand_is_recent(&demand->frequent, now);
 }
 
 /* From any thread: whether lasting holds cover nearly all of the time. */

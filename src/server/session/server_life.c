@@ -155,8 +155,8 @@ static void on_hang_up(void *context, int fd)
     end_for_client(session);
 }
 
-/* The client may have sent its end of the connection to the server, in a message that nobody reads.
- * Then it stays open after the process. */
+/* The client may have sent its end of the connection to the server, in a message that is never
+ * read. Then it stays open after the process. */
 static void on_process_end(void *context, int fd)
 {
     struct session *session = context;

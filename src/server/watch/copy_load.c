@@ -81,11 +81,11 @@ struct load {
     bool fills_cpus;           /* with a thread of each of their sessions: the pool serves them */
     bool lacks_cpus;           /* for all these threads: spins become shorter */
     bool trains;               /* then clients are trainings: most, or all that share CPUs */
-    bool is_crowded;           /* they do */
+    bool is_oversubscribed;    /* they share CPUs */
     struct trainings trainings;
 };
 
-/* A nap of the worker would make others that wait for each launch late. */
+/* A worker that sleeps would make others that wait for each launch late. */
 static bool mostly_trains(const struct server *server, const struct load *load)
 {
     bool share_cpus = load->at_work > server->life->cpus;
@@ -109,7 +109,7 @@ static struct load measure_locked(struct server *server)
     load.fills_cpus = load.at_work && threads * load.at_work >= server->life->cpus;
     load.lacks_cpus = threads * load.at_work > server->life->cpus;
     load.trains = load.lacks_cpus && mostly_trains(server, &load);
-    load.is_crowded = load.trains && load.at_work > server->life->cpus;
+    load.is_oversubscribed = load.trains && load.at_work > server->life->cpus;
     return load;
 }
 
@@ -140,7 +140,8 @@ static uint32_t longest_spin(const struct server *server, const struct load *loa
  * that are ahead sleep, and those that are behind keep theirs. */
 static uint32_t longest_yield(const struct load *load, const struct session *session)
 {
-    return load->trains && !load->is_crowded && trainings_have_behind(&load->trainings, session)
+    return load->trains && !load->is_oversubscribed &&
+                   trainings_have_behind(&load->trainings, session)
                ? YIELD_NS
                : 0;
 }
@@ -175,7 +176,7 @@ void copy_load_update(struct server *server)
         .copiers = server->life->no_copy_load ? 0 : load.copiers,
         .spin_ns = longest_spin(server, &load),
     };
-    const struct pool_demand demand = {load.fills_cpus, load.trains, load.is_crowded};
+    const struct pool_demand demand = {load.fills_cpus, load.trains, load.is_oversubscribed};
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
     exempt_locked(server, load.trains);

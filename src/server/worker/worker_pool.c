@@ -42,10 +42,10 @@
  */
 #define SLICE_NS (100 * NS_PER_US)
 
-/* Programs that share a CPU take turns on it, so that a nap of the worker delays few of them. */
-#define NAP_NS 100000
+/* Programs that share a CPU take turns on it, so that a worker that sleeps delays few of them. */
+#define IDLE_SLEEP_NS 100000
 
-/* A worker that naps is late by so much more, and not by the 50 us that are usual. */
+/* A worker that sleeps is late by so much more, and not by the 50 us that are usual. */
 #define TIMER_SLACK_NS 1000ul
 
 /* Rounds without a command before the worker lets other threads have its CPU. */
@@ -82,7 +82,7 @@ struct pool_worker {
 struct worker_pool {
     atomic_bool wanted;
     atomic_bool trains;
-    atomic_bool naps;
+    atomic_bool sleeps;
     atomic_uint active; /* the first so many workers get sessions */
     struct pool_size size;
     unsigned count;
@@ -343,8 +343,8 @@ static bool seat_arrivals(struct pool_worker *worker, uint32_t *seated)
 /* After so many rounds without a command. */
 static void take_pause(const struct worker_pool *pool, unsigned idle_rounds)
 {
-    if (atomic_load_explicit(&pool->naps, memory_order_relaxed))
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    if (atomic_load_explicit(&pool->sleeps, memory_order_relaxed))
+        nanosleep(&(struct timespec){.tv_nsec = IDLE_SLEEP_NS}, NULL);
     else if (idle_rounds > POOL_SPIN_ROUNDS)
         sched_yield();
 }
@@ -463,7 +463,7 @@ void worker_pool_update_locked(struct server *server, struct pool_demand demand)
     if (!pool)
         return;
     atomic_store_explicit(&pool->trains, demand.trains, memory_order_relaxed);
-    atomic_store_explicit(&pool->naps, demand.naps, memory_order_relaxed);
+    atomic_store_explicit(&pool->sleeps, demand.sleeps, memory_order_relaxed);
     if (is_wanted(pool) != demand.wanted)
         set_wanted_locked(server, demand.wanted);
     if (demand.wanted)

@@ -43,7 +43,7 @@ int worker_pool_start(struct server *server, struct pool_size size);
 struct pool_demand {
     bool wanted; /* clients fill the CPUs */
     bool trains; /* with trainings, most of all: trainings.h */
-    bool naps;   /* a worker without a command sleeps for a moment in place of polling */
+    bool sleeps; /* a worker without a command sleeps for a moment in place of polling */
 };
 
 /* The watchdog, with the server's lock. Tells the sessions when clients have begun to fill the

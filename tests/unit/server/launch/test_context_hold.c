@@ -261,12 +261,13 @@ static struct hold_demand *demand_of(const struct scene *scene)
     return &scene->fixture->server.devices.device[0].launch->hold_demand;
 }
 
-/* Nobody has said that the batch lane has its share. So few requests never cover a window. */
+/* The daemon has not said that the batch lane has its share. So few requests never cover a window.
+ */
 static void close_requests_have_lasting_holds(void **state)
 {
     struct scene *scene = *state;
 
-    atomic_store(&demand_of(scene)->crowded, clock_ns() + 3600 * NS_PER_SEC);
+    atomic_store(&demand_of(scene)->frequent, clock_ns() + 3600 * NS_PER_SEC);
     assert_int_equal(count_holds(scene, 5 * HOLD_BURST), 5 * HOLD_BURST);
 }
 
@@ -300,7 +301,7 @@ static void requests_are_close_or_not(void **state)
     assert_false(is_high_after(5000, 600 * NS_PER_US));
     assert_true(is_high_after(5000, 400 * NS_PER_US));
     assert_true(is_high_after(5000, 20 * NS_PER_US));
-    assert_false(is_high_after(HOLD_DEMAND_CROWD - 1, 20 * NS_PER_US));
+    assert_false(is_high_after(HOLD_DEMAND_FREQUENT - 1, 20 * NS_PER_US));
 }
 
 /* The same, whether lasting holds would cover nearly all of the time. */
@@ -328,7 +329,7 @@ static void close_requests_count_for_some_time(void **state)
     struct hold_demand demand = {0};
 
     (void)state;
-    for (unsigned i = 0; i < HOLD_DEMAND_CROWD; i++)
+    for (unsigned i = 0; i < HOLD_DEMAND_FREQUENT; i++)
         hold_demand_note(&demand, NS_PER_SEC);
     assert_true(hold_demand_is_high(&demand, NS_PER_SEC + HOLD_DEMAND_STAYS_NS - 1));
     assert_false(hold_demand_is_high(&demand, NS_PER_SEC + HOLD_DEMAND_STAYS_NS));

@@ -408,12 +408,12 @@ static void sessions_move_between_workers(void **state)
 }
 
 /* The worker stands in the first launch until all sessions have come. */
-static void commands_are_made_by_workers_that_nap(void **state)
+static void commands_are_made_by_workers_that_sleep(void **state)
 {
     struct scene *scene = *state;
 
     worker_pool_update_locked(&scene->fixture->server,
-                              (struct pool_demand){.wanted = true, .naps = true});
+                              (struct pool_demand){.wanted = true, .sleeps = true});
     for (uint32_t i = 0; i < LAUNCHES / 10; i++)
         for (unsigned c = 0; c < CLIENTS; c++)
             launch(&scene->clients[c], i);
@@ -479,7 +479,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_with_long_queues_get_equal_shares, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(commands_are_made_by_workers_that_nap, setup, teardown),
+        cmocka_unit_test_setup_teardown(commands_are_made_by_workers_that_sleep, setup, teardown),
         cmocka_unit_test(workers_follow_cpus_and_load),
         cmocka_unit_test(trainings_have_fewer_workers),
     };
