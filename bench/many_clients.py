@@ -9,8 +9,8 @@ import time
 import clients
 import modes
 
-# A pod's machine.
-FEW_CPUS = 4
+# What pods have.
+FEW_CPUS = {"scarce": 4, "two_cpus": 2}
 
 # Of a measurement, so that neither its start nor its end is counted.
 WATCHED_PART = 0.8
@@ -69,11 +69,11 @@ def cpus(count):
         os.sched_setaffinity(0, all_cpus)
 
 
-def on_few_cpus(measure):
-    """The same where daemon, server and programs have FEW_CPUS together."""
+def on_few_cpus(measure, few):
+    """The same where daemon, server and programs have so few CPUs together."""
     def run(bench, mode, count, seconds):
         try:
-            with cpus(FEW_CPUS):
+            with cpus(few):
                 mode.restart()
                 bench.warm_up(mode)
                 return measure(bench, mode, count, seconds)

@@ -380,10 +380,11 @@ MEASUREMENTS = {
     "stall_share": (beside_programs(new_share), "the same, each with a share of its own"),
 }
 # Rows that are measured on few CPUs, too.
-SCARCE = ("launch_sync", "queued", "small", "lenet")
-for row in SCARCE:
-    MEASUREMENTS[f"scarce_{row}"] = (on_few_cpus(MEASUREMENTS[row][0]),
-                                     f"{MEASUREMENTS[row][1]}, on {FEW_CPUS} CPUs")
+ON_FEW_CPUS = ("launch_sync", "queued", "small", "lenet")
+for name, few in FEW_CPUS.items():
+    for row in ON_FEW_CPUS:
+        MEASUREMENTS[f"{name}_{row}"] = (on_few_cpus(MEASUREMENTS[row][0], few),
+                                         f"{MEASUREMENTS[row][1]}, on {few} CPUs")
 for row in BESIDE_LONG:
     what = f"{MEASUREMENTS[row][1]}, beside a kernel of {LONG_KERNEL_SECONDS} s"
     MEASUREMENTS[f"long_{row}"] = (beside_long_kernel(row), what)
@@ -484,6 +485,8 @@ def beside(mode, value=1.0):
     return Goal(value, mode)
 
 
+FEW_CPUS_GOALS = {("scarce", "lenet"): {8: beside("mps", 1.1)}}
+
 ROWS = [
     Row("launch_sync", "p50_us", (1, 8), {1: beside("native")}),
     Row("launch_sync", "p99_us", (1, 8), {1: beside("native", 1 / 1.5)}),
@@ -511,8 +514,8 @@ ROWS = [
                                              16: beside("mps", 1.1)}),
     Row("lenet", "fairness", (16, 32), {None: Goal(0.9)}),
     Row("lenet", "all_cpu_us", (4, 8, 16, 32)),
-    *[Row(f"scarce_{row}", figure, (8,), goals) for row in SCARCE
-      for figure, goals in (("rate", {8: beside("mps", 1.1)} if row == "lenet" else None),
+    *[Row(f"{name}_{row}", figure, (8,), goals) for name in FEW_CPUS for row in ON_FEW_CPUS
+      for figure, goals in (("rate", FEW_CPUS_GOALS.get((name, row))),
                             ("fairness", {8: Goal(0.9)}), ("all_cpu_us", None))],
     Row("nccl_jobs", "rate", (1, 2, 4), {2: beside("mps"), 4: beside("mps")}),
     *[Row(measurement, "kept", (1,), {1: Goal(0.99)} if measurement.endswith("scraped") else None)
