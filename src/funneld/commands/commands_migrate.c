@@ -45,11 +45,11 @@ static void on_timeout(evutil_socket_t fd, short what, void *context)
     struct migration *migration = context;
     struct console *console = migration->console;
 
-    console_print(
-        console,
-        "Client %d has had no idle point at a CUDA call yet. It moves to device %s at the "
-        "next one; control.log says when",
-        (int)migration->client, migration->device);
+    console_print(console,
+                  "Client %d has not moved to device %s yet: it has had no idle point at a CUDA "
+                  "call, or its memory is being copied. The move goes on; control.log says when "
+                  "it has ended",
+                  (int)migration->client, migration->device);
     migration->console = NULL;
     console_done(console, COMMAND_OK);
 }
