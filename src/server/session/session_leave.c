@@ -26,6 +26,9 @@
 #define GENTLE_WAIT_NS (800 * NS_PER_MS)
 #define CHEAP_PINNED_MAX (256ull << 20)
 
+/* More than an honest client makes at once. */
+#define LEAVE_CHANGES_MAX 8u
+
 /* ---- the main thread ---- */
 
 static uint32_t refusal(enum move_obstacle obstacle)
@@ -33,18 +36,37 @@ static uint32_t refusal(enum move_obstacle obstacle)
     return LEAVE_REFUSED | (uint32_t)obstacle << LEAVE_OBSTACLE_SHIFT;
 }
 
-static void change_from_rest(struct session *session, uint32_t to)
+static bool is_refusal(uint32_t word)
 {
-    if (!channel_server_leave_change(session->channel, LEAVE_NONE, to))
-        channel_server_leave_change(session->channel, LEAVE_PENDING, to);
+    return (word & ((1u << LEAVE_OBSTACLE_SHIFT) - 1)) == LEAVE_REFUSED;
+}
+
+static bool change_from_rest(struct session *session, uint32_t to)
+{
+    return channel_server_leave_change(session->channel, LEAVE_NONE, to) ||
+           channel_server_leave_change(session->channel, LEAVE_PENDING, to);
+}
+
+static bool is_granted(uint32_t word)
+{
+    return word == LEAVE_GRANTED || word == LEAVE_COPIES;
 }
 
 /* By an order that came before, which is answered when the client has left or stays. */
 static bool is_on_its_way(const struct session *session)
 {
-    uint32_t word = channel_server_leave(session->channel);
+    return session->life->leave_ordered && is_granted(channel_server_leave(session->channel));
+}
 
-    return session->life->leave_ordered && (word == LEAVE_GRANTED || word == LEAVE_COPIES);
+/* A client that stands still hears of no refusal. */
+static void refuse_dear(struct session *session, uint32_t request)
+{
+    if (!change_from_rest(session, refusal(OBSTACLE_PINNED))) {
+        daemon_report_client_stays(session->server, request, OBSTACLE_PINNED);
+        return;
+    }
+    session->life->leave_request = request;
+    session->life->leave_ordered = true;
 }
 
 void session_leave_order(struct session *session, const struct server_move_client *order)
@@ -55,27 +77,43 @@ void session_leave_order(struct session *session, const struct server_move_clien
         daemon_report_client_stays(session->server, order->header.request, OBSTACLE_MOVING);
         return;
     }
-    bool is_dear = order->cheap && quota_held(session, QUOTA_HOST_MEMORY) > CHEAP_PINNED_MAX;
-
+    if (order->cheap && quota_held(session, QUOTA_HOST_MEMORY) > CHEAP_PINNED_MAX) {
+        refuse_dear(session, order->header.request);
+        return;
+    }
     life->leave_request = order->header.request;
     life->leaves_gently = order->gentle != 0;
     life->leave_device = order->device;
     life->leave_ordered = true;
-    change_from_rest(session, is_dear ? refusal(OBSTACLE_PINNED) : LEAVE_WANTED);
+    change_from_rest(session, LEAVE_WANTED);
 }
 
-/* A client that waits for the grant goes on here. The daemon keeps what it knows of an order until
- * that is answered. */
+/* The client goes on here, unless it has the grant: then false. Its own changes of the word are
+ * few. A refusal of this order would answer the next one. */
+static bool take_back(struct session *session)
+{
+    for (unsigned i = 0; i < LEAVE_CHANGES_MAX; i++) {
+        uint32_t word = channel_server_leave(session->channel);
+
+        if (is_granted(word))
+            return false;
+        if (word == LEAVE_NONE || word == LEAVE_SETTLED ||
+            channel_server_leave_change(session->channel, word, LEAVE_NONE))
+            return true;
+    }
+    return true;
+}
+
+/* The daemon keeps what it knows of an order until that is answered. */
 void session_leave_withdraw(struct session *session)
 {
-    if (is_on_its_way(session))
-        return;
-    if (session->life->leave_ordered)
-        daemon_report_client_stays(session->server, session->life->leave_request, OBSTACLE_MOVING);
-    session->life->leave_ordered = false;
-    if (!channel_server_leave_change(session->channel, LEAVE_WANTED, LEAVE_NONE) &&
-        !channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_NONE))
-        channel_server_leave_change(session->channel, LEAVE_PENDING, LEAVE_NONE);
+    struct session_life *life = session->life;
+    bool is_ordered = atomic_exchange(&life->leave_ordered, false);
+
+    if (!take_back(session) && is_ordered)
+        life->leave_ordered = true;
+    else if (is_ordered)
+        daemon_report_client_stays(session->server, life->leave_request, OBSTACLE_MOVING);
 }
 
 bool session_leave_take_wish(struct session *session, uint32_t *ret_server)
@@ -84,11 +122,6 @@ bool session_leave_take_wish(struct session *session, uint32_t *ret_server)
 
     *ret_server = session->life->leave_server;
     return is_wished;
-}
-
-static bool is_refusal(uint32_t word)
-{
-    return (word & ((1u << LEAVE_OBSTACLE_SHIFT) - 1)) == LEAVE_REFUSED;
 }
 
 bool session_leave_answer(struct session *session, uint32_t *ret_request, uint32_t *ret_obstacle)
@@ -221,6 +254,18 @@ static void grant(struct session *session)
     else
         grant_with(session, LEAVE_ASKED, &parcel);
     fd_close(&parcel.fd);
+}
+
+/* The main thread may take or withdraw an order at the same time, so that is read after each change
+ * of the word. */
+void session_leave_unsettle(struct session *session)
+{
+    channel_server_leave_change(session->channel, LEAVE_SETTLED, LEAVE_NONE);
+    if (!session->life->leave_ordered)
+        return;
+    channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_WANTED);
+    if (!session->life->leave_ordered)
+        take_back(session);
 }
 
 void session_leave_follow(struct session *session)

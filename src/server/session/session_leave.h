@@ -31,6 +31,10 @@ void session_leave_watch(struct server *server);
 /* The session thread, between two commands: waits with the client's commands while it moves. */
 void session_leave_follow(struct session *session);
 
+/* The session thread: the client, which stood still (LEAVE_SETTLED), goes on, or hears of an order
+ * that has come meanwhile. */
+void session_leave_unsettle(struct session *session);
+
 /* The main thread: whether the client has an answer for the daemon, and then which. False while it
  * has none, or no order. */
 bool session_leave_answer(struct session *session, uint32_t *ret_request, uint32_t *ret_obstacle);

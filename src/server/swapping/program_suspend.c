@@ -12,6 +12,7 @@
 #include "log.h"
 #include "server_dispatch.h"
 #include "session_idle.h"
+#include "session_leave.h"
 #include "session_life.h"
 #include "stream.h"
 #include "suspend.h"
@@ -327,12 +328,6 @@ static void settle(struct session *session)
             return;
 }
 
-static void unsettle(struct session *session)
-{
-    channel_server_leave_change(session->channel, LEAVE_SETTLED,
-                                session->life->leave_ordered ? LEAVE_WANTED : LEAVE_NONE);
-}
-
 static void stay_out(struct session *session)
 {
     settle(session);
@@ -347,7 +342,7 @@ static void stay_out(struct session *session)
         else if (return_to_device(session))
             break;
     }
-    unsettle(session);
+    session_leave_unsettle(session);
 }
 
 static enum suspend_result lock_client(const struct session *session)
