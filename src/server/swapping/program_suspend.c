@@ -121,15 +121,19 @@ static void end_precopy(struct session *session)
 }
 
 /* False when it is the one that the thread follows already. */
-static bool adopt_newest(struct session *session)
+static bool adopt_newest_locked(struct program_suspend *suspend)
 {
-    struct program_suspend *suspend = program_suspend_of(session);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
-
     if (suspend->adopted.order == suspend->order)
         return false;
     suspend->adopted = (struct adopted_order){suspend->order, suspend->kind, suspend->to_file};
     return true;
+}
+
+static bool adopt_newest(struct session *session)
+{
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    return adopt_newest_locked(program_suspend_of(session));
 }
 
 /* What a file has got by a pre-copy counts no more. */
@@ -241,13 +245,27 @@ static void come_back(struct session *session)
     session->swapping->eviction.ordered_for = 0;
 }
 
+/* An order that comes from here on is a new one. False when one came just before that keeps the
+ * client away: it has its result by that, and not by a return. */
+static bool begin_return(struct session *session)
+{
+    struct program_suspend *suspend = program_suspend_of(session);
+    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
+
+    if (program_suspend_is_wanted(session) && !is_called(session))
+        return false;
+    adopt_newest_locked(suspend);
+    suspend->wanted = 0;
+    return true;
+}
+
 /* False when the client stays suspended. */
 static bool return_to_device(struct session *session)
 {
     struct program_suspend *suspend = program_suspend_of(session);
 
-    adopt_newest(session);
-    suspend->wanted = 0; /* an order that comes from here on is a new one */
+    if (!begin_return(session))
+        return false;
     enum suspend_result result =
         program_suspend_is_locked(session) ? unlock(session) : suspend_return(session);
     set_result(session, result);
