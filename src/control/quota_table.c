@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "descriptor_limit.h"
 #include "grammar.h"
 #include "text.h"
 
@@ -62,8 +62,7 @@ const struct quota_row quota_rows[QUOTA_COUNT] = {
 
 static uint64_t default_ranges(void)
 {
-    struct rlimit limit;
-    uint64_t ranges = getrlimit(RLIMIT_NOFILE, &limit) ? 0 : limit.rlim_cur / 8;
+    uint64_t ranges = descriptor_limit() / 8;
 
     if (ranges > RANGES_MAX)
         return RANGES_MAX;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "accounting.h"
@@ -23,6 +22,7 @@
 #include "cpus.h"
 #include "daemon_link.h"
 #include "daemon_report.h"
+#include "descriptor_limit.h"
 #include "driver_output.h"
 #include "early_report.h"
 #include "fault.h"
@@ -161,17 +161,6 @@ static void drop_preload(char **argv)
         return;
     unsetenv("LD_PRELOAD");
     execv("/proc/self/exe", argv);
-}
-
-/* Every client needs several descriptors, and every host granule one. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit))
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 /* Eagerly loaded libraries wait for the kernels of all contexts. */
@@ -455,7 +444,7 @@ int server_main(int argc, char **argv)
         return 1;
     signal(SIGPIPE, SIG_IGN);
     begin_log(&options);
-    raise_descriptor_limit();
+    descriptor_limit_raise();
     if (server_quotas_init(getenv("FUNNEL_QUOTAS")))
         log_line("FUNNEL_QUOTAS is ignored");
     server_init(&server);

@@ -4,10 +4,10 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "client_prototypes.h"
 #include "client_socket.h"
+#include "descriptor_limit.h"
 #include "fd.h"
 #include "wire_calls.h"
 
@@ -79,9 +79,7 @@ struct physical *vmm_physical_lookup_locked(CUmemGenericAllocationHandle handle)
  * descriptor is not kept is lost with its server. */
 static void keep_descriptor(struct physical *physical, int fd)
 {
-    struct rlimit limit;
-
-    if (fd >= 0 && (getrlimit(RLIMIT_NOFILE, &limit) || (rlim_t)fd >= limit.rlim_cur / 2))
+    if (fd >= 0 && (uint64_t)fd >= descriptor_limit() / 2)
         fd_close(&fd);
     physical->fd = fd;
 }

@@ -6,12 +6,12 @@
  */
 #include "device_granule.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "allocation_place.h"
 #include "attach.h"
 #include "cleanup.h"
+#include "descriptor_limit.h"
 #include "fd.h"
 #include "host_memory.h"
 #include "host_node.h"
@@ -56,10 +56,8 @@ bool device_granule_may_export(struct session *session, struct granule *granule)
 /* A program may have thousands of allocations, and the server needs descriptors for its clients. */
 static bool may_keep(const struct granule *granule)
 {
-    struct rlimit limit;
-
     return granule->kind == GRANULE_DEVICE ||
-           (!getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)granule->kept.outbox < limit.rlim_cur / 2);
+           (uint64_t)granule->kept.outbox < descriptor_limit() / 2;
 }
 
 /* Where descriptors run out the memory ends with this server. */
