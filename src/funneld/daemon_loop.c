@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "accept_shortage.h"
 #include "command_protocol.h"
 #include "console.h"
 #include "daemon_quit.h"
 #include "default_limits.h"
+#include "descriptor_limit.h"
 #include "fault_drain.h"
 #include "fd.h"
 #include "feature.h"
@@ -31,6 +33,7 @@
 #include "usage_journal.h"
 
 #define LOG_CHECK_S 2
+#define DESCRIPTORS_PLENTY 1024u
 
 /* ---- signals ---- */
 
@@ -130,11 +133,13 @@ static int prepare_loop(struct daemon *daemon)
     daemon->quit_timeout = evtimer_new(daemon->base, daemon_quit_on_timeout, daemon);
     if (!daemon->acceptor || !daemon->accept_pause || !daemon->quit_timeout || watch_logs(daemon))
         return -ENOMEM;
+    accept_shortage_init(daemon);
     return services_listen(daemon, true);
 }
 
 static void dismantle_loop(struct daemon *daemon)
 {
+    accept_shortage_fini(daemon);
     struct event *all[] = {daemon->acceptor,   daemon->accept_pause, daemon->quit_timeout,
                            daemon->signals[0], daemon->signals[1],   daemon->signals[2],
                            daemon->signals[3], daemon->log_check};
@@ -162,6 +167,10 @@ static void announce(struct daemon *daemon)
             daemon->paths.pipe);
     journal("CUDA MPS Control binary version: %d", MPS_BINARY_VERSION);
     journal("Funnel %s, servers use the device: %s", FUNNEL_VERSION, daemon->device);
+    if (descriptor_limit() < DESCRIPTORS_PLENTY)
+        journal("The limit of open files is %llu: a program takes ten of its server's or more, and "
+                "one for each allocation of much memory. If that is too low, %s",
+                (unsigned long long)descriptor_limit(), DESCRIPTORS_REMEDY);
 }
 
 static void tell_ready(int ready_fd)

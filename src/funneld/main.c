@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "daemon_loop.h"
 #include "default_limits.h"
+#include "descriptor_limit.h"
 #include "fd.h"
 #include "feature.h"
 #include "heartbeat.h"
@@ -228,14 +228,20 @@ static void take_name(char *name)
     prctl(PR_SET_NAME, basename(name));
 }
 
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
+/* Below this a server would fail in the middle of its start, or with its first clients. */
+#define DESCRIPTORS_LEAST 64u
 
-    if (getrlimit(RLIMIT_NOFILE, &limit))
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
+static int check_descriptor_limit(void)
+{
+    uint64_t limit = descriptor_limit_raise();
+    char message[256];
+
+    if (limit >= DESCRIPTORS_LEAST)
+        return 0;
+    text_format(message, sizeof(message),
+                "the hard limit of open files is %llu, and has to be %u or more; %s",
+                (unsigned long long)limit, DESCRIPTORS_LEAST, DESCRIPTORS_REMEDY);
+    return print_error(message, "");
 }
 
 static void leave_terminal(void)
@@ -416,8 +422,7 @@ int main(int argc, char **argv)
     daemon_init(&daemon);
     daemon.arguments = keep_arguments(argc, argv, options.config);
     take_name(argv[0]);
-    raise_descriptor_limit();
-    if (configure(&daemon, &options))
+    if (check_descriptor_limit() || configure(&daemon, &options))
         return 1;
     if (options.checks)
         return check_installation(&daemon, &options);

@@ -36,8 +36,9 @@ int sock_send(int fd, const void *data, size_t size, const int *fds, size_t fd_c
 /* Receives one message and returns its bytes; 0 = the peer closed (an empty message counts as
  * that). The parameter timeout_ms: -1 = no limit; 0 = do not wait (-EAGAIN when there is none).
  * Else -ETIMEDOUT after that time. -EMSGSIZE = longer than `capacity`, -EPROTO = more descriptors
- * than `fd_capacity`; either way the message is gone. The first *ret_fd_count of ret_fds are the
- * caller's to close; it is 0 on every error. With ret_fds NULL no descriptor is welcome. */
+ * than `fd_capacity`, or than this process may have now. Either way the message is gone. The first
+ * *ret_fd_count of ret_fds are the caller's to close; it is 0 on every error. With ret_fds NULL no
+ * descriptor is welcome. */
 ssize_t sock_recv(int fd, void *data, size_t capacity, int *ret_fds, size_t fd_capacity,
                   size_t *ret_fd_count, int timeout_ms);
 

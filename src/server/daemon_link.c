@@ -11,6 +11,7 @@
 #include "code_cache.h"
 #include "context_hold.h"
 #include "daemon_report.h"
+#include "descriptor_limit.h"
 #include "fault.h"
 #include "fd.h"
 #include "limits_text.h"
@@ -277,23 +278,43 @@ static void on_daemon_gone(struct server *server)
     next_daemon_await(server);
 }
 
+/* The kernel had no descriptor for that of the message, so it is closed. The rest is there. */
+static void answer_without_descriptor(struct server *server, const union server_any *order)
+{
+    const struct server_header *header = &order->header;
+
+    log_line("A message of the daemon (kind %u) came without its descriptor: the limit of open "
+             "files is %llu",
+             header->kind, (unsigned long long)descriptor_limit());
+    if (!server_message_valid(order, header->size))
+        return;
+    if (header->kind == SERVER_CLIENT)
+        daemon_report_client_refused(server, order->client.id, CUDA_ERROR_MPS_MAX_CLIENTS_REACHED,
+                                     "the server has no descriptor left");
+    else if (header->request)
+        daemon_report_result(server, header->request, CUDA_ERROR_OPERATING_SYSTEM);
+}
+
 /* Whether there was a message. */
 static bool take_message(struct server *server)
 {
     union server_any order;
     _cleanup_fd_ int fd = -1;
     size_t fds = 0;
+    order.header.magic = 0;
     ssize_t size = sock_recv(server->life->control_fd, &order, sizeof(order), &fd, 1, &fds, 0);
 
     if (size == -EAGAIN)
         return false;
-    if (size <= 0)
+    if (size == -EPROTO)
+        answer_without_descriptor(server, &order);
+    else if (size <= 0)
         on_daemon_gone(server);
     else if (!server_message_valid(&order, (size_t)size))
         log_line("The daemon sent a malformed message (%zd bytes)", size);
     else
         dispatch_message(server, &order, &fd);
-    return size > 0;
+    return size > 0 || size == -EPROTO;
 }
 
 static void on_daemon_message(void *context, int control_fd)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accept_shortage.h"
 #include "console.h"
 #include "fd.h"
 #include "funnel_errors.h"
@@ -203,16 +204,6 @@ static struct pending_client *add_connection(struct daemon *daemon, int fd,
     return client;
 }
 
-/* Without descriptors the connections wait in the kernel's queue until some are free again. */
-static void pause_accepting(struct daemon *daemon, int error)
-{
-    struct timeval pause = {.tv_usec = 100000};
-
-    journal("Cannot accept connections: %s", strerror(-error));
-    services_listen(daemon, false);
-    evtimer_add(daemon->accept_pause, &pause);
-}
-
 void pending_client_end_pause(evutil_socket_t fd, short what, void *daemon)
 {
     services_listen(daemon, true);
@@ -224,8 +215,10 @@ void pending_client_accept(struct daemon *daemon, int listen_fd, struct mps_name
         int fd = -1;
         int error = sock_accept(listen_fd, &fd);
 
-        if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
-            pause_accepting(daemon, error);
+        if (accept_shortage_is(error) && accept_shortage_refuse(daemon, listen_fd, error))
+            continue;
+        if (!accept_shortage_is(error))
+            accept_shortage_end(daemon);
         if (error)
             return;
         add_connection(daemon, fd, space);

@@ -87,6 +87,8 @@ struct daemon {
 
     struct event *acceptor;
     struct event *accept_pause;
+    int kept_fd;          /* for refusals when there is no other descriptor: accept_shortage.h */
+    uint64_t short_since; /* clock_ns(); 0 = descriptors are left */
     struct event *signals[4];
     struct list services;        /* struct service: named servers, running or not */
     struct list servers;         /* struct server_process */

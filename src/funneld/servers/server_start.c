@@ -8,6 +8,7 @@
 
 #include "claim_table.h"
 #include "clock.h"
+#include "descriptor_limit.h"
 #include "fd.h"
 #include "journal.h"
 #include "lane_name.h"
@@ -179,6 +180,9 @@ const char *server_process_start_error(int error)
                "clients";
     case -EAGAIN:
         return "servers of the user have started too often; try again in some seconds";
+    case -EMFILE:
+        return "the daemon has no descriptor left. Its limit of open files is too "
+               "low; " DESCRIPTORS_REMEDY;
     }
     return strerror(-error);
 }

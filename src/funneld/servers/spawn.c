@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,7 +25,7 @@
 
 /* CUresults: the control plane has no CUDA header. */
 
-#define FIRST_SPARE_FD 64 /* above anything dup2 below writes to */
+#define FIRST_SPARE_FD (SERVER_RETURN_FD + 1) /* above anything dup2 below writes to */
 
 /* Root's variables that a user's server may have: /proc shows them to that user. */
 static const char *const passed_on[] = {
@@ -78,8 +77,10 @@ static void arrange_descriptors(int control_fd, int log_fd, int claims_fd, int l
     int listener = listen_fd < 0 ? -1 : fcntl(listen_fd, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-    if (control < 0 || log < 0 || claims < 0 || null < 0)
-        _exit(127);
+    if (control < 0 || log < 0 || claims < 0 || null < 0) {
+        dup2(control_fd, SERVER_CONTROL_FD);
+        fail(FUNNEL_ERROR_MPS_CONNECTION_FAILED, "its descriptors");
+    }
     dup2(null, STDIN_FILENO);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
@@ -148,17 +149,6 @@ static void show_devices(const char *allowed)
     setenv("CUDA_VISIBLE_DEVICES", list, 1);
 }
 
-/* Clients hand in many descriptors; each connection costs the server a few. */
-static void raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit))
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /* A driver that loads code expands it into fresh memory, and every other of its microseconds went
  * into page faults. */
 static void use_huge_pages(void)
@@ -185,7 +175,6 @@ _Noreturn static void run_child(const struct spawn *spawn, int control_fd)
     if (spawn->state_fd >= 0)
         server_file_enter_process(spawn->state_fd);
     arrange_descriptors(control_fd, spawn->log_fd, spawn->claims_fd, spawn->listen_fd);
-    raise_descriptor_limit();
     drop_client_preload();
     leave_network();
     if (spawn->uid != geteuid()) {

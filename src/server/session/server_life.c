@@ -16,6 +16,7 @@
 #include "attach_client.h"
 #include "cleanup.h"
 #include "daemon_report.h"
+#include "descriptor_limit.h"
 #include "fd.h"
 #include "limits_text.h"
 #include "log.h"
@@ -23,6 +24,10 @@
 #include "session_life.h"
 #include "sock.h"
 #include "text.h"
+
+/* For its attach and its first work: its socket and process, its window, a region, a table,
+ * granules, a log of the driver's. */
+#define CLIENT_DESCRIPTORS 12u
 
 static void add_session(struct server *server, struct session *session)
 {
@@ -186,9 +191,20 @@ static bool has_all_slots(const struct server *server, const struct server_ident
     return who->uid != geteuid() && count >= quota(QUOTA_SLOTS);
 }
 
+/* The kernel gives the lowest number that is free, so a number tells how many are in use at least.
+ * Clients that attach are about to take theirs. */
+static bool are_descriptors_short(const struct server *server, int socket)
+{
+    unsigned attaching = 1;
+
+    list_for_each (struct session, session, &server->sessions, link)
+        attaching += session->phase == SESSION_ATTACHING;
+    return (uint64_t)socket + attaching * (uint64_t)CLIENT_DESCRIPTORS > descriptor_limit();
+}
+
 /* Why this client cannot be taken, or NULL. */
 static const char *refusal_reason(const struct server *server, const struct server_client *who,
-                                  CUresult *ret_status)
+                                  int socket, CUresult *ret_status)
 {
     *ret_status = CUDA_ERROR_MPS_SERVER_NOT_READY;
     if (server->life->leaving)
@@ -198,6 +214,9 @@ static const char *refusal_reason(const struct server *server, const struct serv
     *ret_status = CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
     if (server->life->session_count >= server->life->clients_max)
         return "the server has reached its limit of clients";
+    if (are_descriptors_short(server, socket))
+        return "the server has too few descriptors left. If its limit of open files is too "
+               "low, " DESCRIPTORS_REMEDY;
     return has_all_slots(server, &who->identity)
                ? "its user has as many clients there as the quota of slots"
                : NULL;
@@ -226,7 +245,7 @@ static void log_identity(const struct session *session)
 void server_take_client(struct server *server, const struct server_client *who, int socket)
 {
     CUresult status;
-    const char *why = refusal_reason(server, who, &status);
+    const char *why = refusal_reason(server, who, socket, &status);
 
     if (why) {
         refuse_client(server, who, socket, status, why);
