@@ -148,6 +148,15 @@ static void *arrive_when_told(void *word)
     return NULL;
 }
 
+/* On a busy machine a wait may last so long that the client asks for a wake as well. */
+static void expect_nothing_but_wakes(void)
+{
+    const struct ring_message *message;
+
+    for (uint32_t op = fixture_next(&message); op; op = fixture_next(&message))
+        assert_int_equal(op, WIRE_fnWake);
+}
+
 static void test_wait_is_told_where_the_server_wants_that(void **state)
 {
     const struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
@@ -160,7 +169,7 @@ static void test_wait_is_told_where_the_server_wants_that(void **state)
     assert_int_equal(fence_wait(fence, stream->handle, FENCE_SPIN), CUDA_SUCCESS);
     pthread_join(thread, NULL);
     assert_int_equal(fence_wait(fence, stream->handle, FENCE_SPIN), CUDA_SUCCESS);
-    fixture_expect_nothing();
+    expect_nothing_but_wakes();
 }
 
 static void test_wait_ends_while_cpus_are_short(void **state)
