@@ -60,9 +60,12 @@ void replacement_end_old(const struct server_process *server)
     struct server_depart message;
 
     server_message_init(&message, SERVER_DEPART, 0);
-    list_for_each (struct server_process, old, &server->daemon->servers, link)
-        if (old->state == SERVER_FAULTED && !strcmp(old->name, server->name))
-            connection_send(&old->connection, &message, sizeof(message), -1);
+    list_for_each (struct server_process, old, &server->daemon->servers, link) {
+        if (old->state != SERVER_FAULTED || strcmp(old->name, server->name))
+            continue;
+        connection_send(&old->connection, &message, sizeof(message), -1);
+        server_process_set_stop_deadline(old);
+    }
 }
 
 bool replacement_find(struct server_process *server, bool wanted)

@@ -22,5 +22,5 @@ bool replacement_find(struct server_process *server, bool wanted);
 bool replacement_is_coming(const struct server_process *server);
 
 /* The server serves, or nothing will under its name for now. Those before it that have faulted need
- * not wait any more until it is ready. */
+ * not wait any more until it is ready, and have the time to end from now on. */
 void replacement_end_old(const struct server_process *server);

@@ -25,6 +25,9 @@
 #include "timeslice.h"
 #include "usage_totals.h"
 
+/* A server that has faulted ends when the next one is ready, and that has 120 s to start. */
+#define KEPT_TIMEOUT_S 130
+
 static void begin_serving(struct server_process *server)
 {
     service_server_ready(server);
@@ -119,9 +122,10 @@ static void on_fault(struct server_process *server, const struct server_fault *f
     server->state = SERVER_FAULTED;
     server->stopping = true;
     fault_drain_begin(server, record ? &record->identity : NULL);
-    server_process_set_stop_deadline(server);
     server_process_lost(server);
-    if (!replacement_is_coming(server))
+    if (replacement_is_coming(server))
+        server_process_set_deadline(server, KEPT_TIMEOUT_S);
+    else
         replacement_end_old(server);
 }
 

@@ -25,9 +25,8 @@
 /* funneld knows this status: the server ended itself after a fault. */
 #define FAULT_EXIT_STATUS 3
 
-/* Timeout for the daemon's message that the next server is ready. The daemon signals this server
- * after STOP_TIMEOUT_S. */
-#define NEXT_SERVER_MS 8000
+/* Timeout for the daemon's message that the next server is ready, which has this time to start. */
+#define NEXT_SERVER_MS 120000
 #define NEXT_SERVER_POLL_MS 5
 
 static bool has_work(const struct session *session)
