@@ -62,6 +62,21 @@ static void init_hello(struct hello *hello, enum hello_kind kind)
     text_copy(hello->release, sizeof(hello->release), FUNNEL_VERSION);
 }
 
+const char *command_lost(int error)
+{
+    switch (error) {
+    case -EPIPE:
+    case -ECONNRESET:
+        return "funneld has ended before it answered; start it again with: funnel start";
+    case -ETIMEDOUT:
+        return "funneld does not answer; control.log may say why";
+    case -EPROTO:
+    case -EMSGSIZE:
+        return "funneld's answer is not understood; is it of another release?";
+    }
+    return strerror(-error);
+}
+
 static int receive_welcome(int fd, int timeout_ms, char *reason)
 {
     struct welcome welcome;
@@ -69,7 +84,7 @@ static int receive_welcome(int fd, int timeout_ms, char *reason)
     ssize_t got = sock_recv(fd, &welcome, sizeof(welcome), NULL, 0, &fds, timeout_ms);
 
     if (got != sizeof(welcome) || welcome.magic != WELCOME_MAGIC) {
-        text_copy(reason, COMMAND_REASON_MAX, "The daemon closed the connection without an answer");
+        text_copy(reason, COMMAND_REASON_MAX, command_lost(got ? (int)got : -EPIPE));
         return got < 0 ? (int)got : -EPROTO;
     }
     if (welcome.status == 0)

@@ -33,6 +33,10 @@ int command_send_metrics_query(int fd);
 /* The least size of an answer's part of a kind, in bytes; SIZE_MAX for an unknown kind. */
 size_t command_least_size(uint32_t kind);
 
+/* In words, why the daemon's answer did not come or cannot be used: such an error of the functions
+ * here and of snapshot_read(). */
+const char *command_lost(int error);
+
 /* The next part of an answer: its kind, or -errno (-EPIPE: the daemon is gone). A text's length is
  * *ret_length. What is in it can be shown and used (command_check.h). */
 int command_receive(int fd, union command_any *ret_message, size_t *ret_length);

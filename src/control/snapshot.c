@@ -125,8 +125,7 @@ int snapshot_take(const struct paths *paths, struct snapshot *ret_snapshot, char
         return error;
     error = snapshot_read(fd, ret_snapshot);
     if (error)
-        text_format(ret_reason, COMMAND_REASON_MAX, "The daemon did not answer: %s",
-                    strerror(-error));
+        text_copy(ret_reason, COMMAND_REASON_MAX, command_lost(error));
     return error;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that listen where front ends look for the daemon. To another user's nothing is said.
-The answers of the user who is trusted are lies."""
+The answers of the user who is trusted are lies, or end before they begin."""
 import contextlib
 import os
 import signal
@@ -24,9 +24,16 @@ def welcome():
     return wire.WELCOME.pack(wire.WELCOME_MAGIC, 0, b"")
 
 
+def send(peer, messages):
+    for message in messages:
+        if message is None:
+            raise OSError("the end")
+        peer.send(message)
+
+
 def serve(path, answers, ready, uid=None):
-    """In a child: listens at the path, as that user, and answers every request in the same way. What
-    it is asked goes to a file beside the socket."""
+    """In a child: listens at the path, as that user, and answers every request in the same way; None
+    closes the connection. What it is asked goes to a file beside the socket."""
     if uid is not None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
@@ -45,8 +52,7 @@ def serve(path, answers, ready, uid=None):
                 while data := peer.recv(16384):
                     heard.write(data)
                     hello = data.startswith(wire.hello()[:4])
-                    for message in [welcome()] if hello else answers:
-                        peer.send(message)
+                    send(peer, [welcome()] if hello else answers)
             peer.close()
 
 
@@ -173,6 +179,37 @@ class Liar(Impostor):
                             ("top", "-n", "1")):
                 with self.subTest(lie=lie, command=command):
                     self.check(lie, command, answers)
+
+
+class Ending(Impostor):
+    """A daemon that dies when it is asked."""
+    # `run` goes on: the program says what it finds.
+    commands = (*(command for command in COMMANDS if command[0] != "run"),
+                ("suspend", "4711"), ("evict", "4711"), ("resume", "4711"),
+                ("migrate", "4711", "--device", "0"), ("checkpoint", "4711", "checkpoint"),
+                ("provision", "equal"), ("server", "create", "one"), ("namespace", "create", "one"),
+                ("memory", "audit", "on"), ("reload",), ("clients",))
+    said = "funneld has ended before it answered; start it again with: funnel start"
+
+    def test_commands(self):
+        self.impostor(f"{self.pipe}/funnel", [None])
+        for command in self.commands:
+            with self.subTest(command=command):
+                done = self.funnel(*command, cwd=self.root)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, f"funnel {command[0]}: {self.said}\n"))
+
+    def test_figures_that_go_on(self):
+        """The first figures are there, and the daemon is killed before the next."""
+        self.start()
+        with subprocess.Popen([f"{self.root}/bin/funnel", "top", "--plain", "-d", "0.1"],
+                              env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as top:
+            self.processes.append(top)
+            self.assertTrue(top.stdout.readline())
+            os.kill(self.daemon_pid(), signal.SIGKILL)
+            _, said = top.communicate(timeout=harness.TIMEOUT)
+        self.assertEqual((top.returncode, said), (1, f"funnel top: {self.said}\n"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include "checkpoint_directory.h"
 #include "checkpoint_pack.h"
 #include "cli.h"
+#include "command_client.h"
 #include "control_group.h"
 #include "daemon_lines.h"
 #include "fd.h"
@@ -54,7 +55,7 @@ static int describe_client(int fd, uint64_t name, struct choice *choice,
     int error = snapshot_read(fd, &snapshot);
 
     if (error)
-        return cli_fail("the daemon did not answer: %s", strerror(-error));
+        return cli_fail("%s", command_lost(error));
     const struct command_client *client = find_client(&snapshot, name);
     if (client) {
         checkpoint_manifest_fill(manifest, &snapshot, client);
@@ -124,8 +125,9 @@ static int await_end(int fd, uint64_t name)
     for (int tries = 0; is_there && tries < LEAVE_TRIES; tries++) {
         struct snapshot snapshot;
 
-        if (snapshot_read(fd, &snapshot))
-            return cli_fail("the daemon did not answer");
+        int error = snapshot_read(fd, &snapshot);
+        if (error)
+            return cli_fail("%s", command_lost(error));
         is_there = find_client(&snapshot, name) != NULL;
         snapshot_fini(&snapshot);
         nanosleep(&pause, NULL);
@@ -276,8 +278,9 @@ static int resume(int fd, const char *path, const struct checkpoint_manifest *ma
     char line[DAEMON_LINE_MAX];
     struct snapshot snapshot;
 
-    if (snapshot_read(fd, &snapshot))
-        return cli_fail("the daemon did not answer");
+    int error = snapshot_read(fd, &snapshot);
+    if (error)
+        return cli_fail("%s", command_lost(error));
     const struct command_client *client = find_client(&snapshot, name);
     int status = client ? check_client(path, &snapshot, client, manifest)
                         : cli_fail("program %llu waits in no server; when it lives, its next CUDA "

@@ -189,7 +189,7 @@ static int check_no_programs(int fd)
     int error = snapshot_read(fd, &snapshot);
 
     if (error)
-        return cli_fail("the daemon did not answer: %s", strerror(-error));
+        return cli_fail("%s", command_lost(error));
     for (unsigned i = 0; i < snapshot.client_count; i++)
         count += snapshot.clients[i].row.state == SERVER_CLIENT_ACTIVE;
     snapshot_fini(&snapshot);
@@ -242,7 +242,7 @@ static int run_stop(int argc, char **argv)
         text_format(line, sizeof(line), "quit -t %.20s", options.seconds);
     error = command_send_line(fd, line);
     if (error)
-        return cli_fail("the daemon is gone: %s", strerror(-error));
+        return cli_fail("%s", command_lost(error));
     if (await_end(fd))
         return 1;
     puts("The daemon has ended.");

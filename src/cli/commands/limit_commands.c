@@ -200,7 +200,7 @@ static int provision(struct plan *plan)
         return 1;
     status = snapshot_read(fd, &snapshot);
     if (status)
-        return cli_fail("the daemon did not answer: %s", strerror(-status));
+        return cli_fail("%s", command_lost(status));
     status = check_names(plan, &snapshot);
     if (!status)
         status = provision_running(fd, plan, &snapshot);

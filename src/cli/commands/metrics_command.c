@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* funnel metrics: the daemon's numbers as Prometheus reads them. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli.h"
 #include "command_client.h"
@@ -39,7 +38,7 @@ static int run_metrics(int argc, char **argv)
     if (!error)
         error = print_answer(fd, &status);
     if (error)
-        return cli_fail("the daemon does not answer: %s", strerror(-error));
+        return cli_fail("%s", command_lost(error));
     return status ? cli_fail("the daemon is out of memory") : 0;
 }
 

@@ -103,7 +103,7 @@ static int check_device(int fd, const struct paths *paths, const char *device)
     bool served;
 
     if (error)
-        return cli_fail("the daemon did not answer: %s", strerror(-error));
+        return cli_fail("%s", command_lost(error));
     served = serves_device(&snapshot, device);
     if (!served)
         cli_fail("the daemon in %s was started for --device %s; stop it (funnel stop), or choose "

@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "client_class.h"
+#include "command_client.h"
 #include "daemon_lines.h"
 #include "grammar.h"
 #include "hello.h"
@@ -94,7 +95,7 @@ static int find_sm_count(int fd, unsigned *ret_count)
         int error = i && daemon_start_server(fd) ? -EIO : snapshot_read(fd, &snapshot);
 
         if (error)
-            return i ? 1 : cli_fail("the daemon did not answer: %s", strerror(-error));
+            return i ? 1 : cli_fail("%s", command_lost(error));
         *ret_count = common_sm_count(&snapshot);
         snapshot_fini(&snapshot);
     }

@@ -63,7 +63,7 @@ static int ask(int fd, const char *line, int file, struct answer *answer)
     *answer->text = '\0';
     status = send_and_receive(fd, line, file, keep_line, answer);
     if (status < 0)
-        text_format(answer->text, answer->capacity, "the daemon is gone: %s", strerror(-status));
+        text_copy(answer->text, answer->capacity, command_lost(status));
     return status != 0;
 }
 

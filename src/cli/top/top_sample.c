@@ -2,8 +2,6 @@
 /* See top_sample.h. */
 #include "top_sample.h"
 
-#include <string.h>
-
 #include "clock.h"
 #include "fd.h"
 #include "text.h"
@@ -33,8 +31,7 @@ static bool read_snapshot(struct top_sample *sample, struct snapshot *ret_snapsh
     error = snapshot_read(sample->fd, ret_snapshot);
     if (!error)
         return true;
-    text_format(sample->reason, sizeof(sample->reason), "The daemon did not answer: %s",
-                strerror(-error));
+    text_copy(sample->reason, sizeof(sample->reason), command_lost(error));
     fd_close(&sample->fd);
     return false;
 }

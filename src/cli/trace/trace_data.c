@@ -41,7 +41,7 @@ static int add_file(struct trace_data *data, const struct command_trace *message
 static int receive_files(int fd, struct trace_data *data)
 {
     static union command_any message;
-    char reason[COMMAND_TEXT_MAX] = "the daemon is gone";
+    char reason[COMMAND_TEXT_MAX] = "";
     size_t length;
     int kind = 0;
 
@@ -54,7 +54,9 @@ static int receive_files(int fd, struct trace_data *data)
         else if (kind == COMMAND_TRACE && file >= 0 && add_file(data, &message.trace, file))
             return 1;
     }
-    return kind == COMMAND_DONE && message.done.status == COMMAND_OK ? 0 : cli_fail("%s", reason);
+    if (kind < 0)
+        return cli_fail("%s", command_lost(kind));
+    return message.done.status == COMMAND_OK ? 0 : cli_fail("%s", reason);
 }
 
 /* ---- waiting ---- */
@@ -230,8 +232,9 @@ int trace_take(unsigned seconds, long client, const volatile sig_atomic_t *stop,
         text_format(line, sizeof(line), "trace %u --client %ld", seconds, client);
     else
         text_format(line, sizeof(line), "trace %u", seconds);
-    if (command_send_line(fd, line))
-        return cli_fail("the daemon is gone");
+    status = command_send_line(fd, line);
+    if (status)
+        return cli_fail("%s", command_lost(status));
     status = receive_files(fd, ret_data);
     if (!status) {
         wait_for_files(ret_data, fd, seconds, stop);
