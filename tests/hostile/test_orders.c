@@ -310,7 +310,25 @@ static void await_word(struct offender *offender, uint32_t word)
     fail();
 }
 
-/* Granted with a copy of its memory on the other device, it stays. */
+static uint64_t memory_on(struct daemon *daemon, uint32_t id, unsigned device)
+{
+    struct server_status status;
+    union server_any message;
+    uint64_t used = UINT64_MAX;
+
+    server_message_init(&status, SERVER_STATUS, ++last_request);
+    daemon_say(daemon, &status, NULL);
+    for (;;) {
+        message = next_message(daemon);
+        if (message.header.kind == SERVER_STATUS_END)
+            return used;
+        if (message.header.kind == SERVER_STATUS_ROW && message.status_row.id == id)
+            used = message.status_row.memory_used[device];
+    }
+}
+
+/* Granted with a copy of its memory on the other device, it stays. Until it says so it is charged
+ * for both. */
 static void a_grant_that_is_not_taken(void **state)
 {
     struct offender offender = begin(*state);
@@ -321,10 +339,12 @@ static void a_grant_that_is_not_taken(void **state)
         await_word(&offender, LEAVE_WANTED);
         write_word(&offender, LEAVE_ASKED);
         await_word(&offender, LEAVE_GRANTED);
+        assert_true(memory_on(*state, offender.id, 1) >= 16 * MIB);
         write_word(&offender, LEAVE_REFUSED | OBSTACLE_CALL << LEAVE_OBSTACLE_SHIFT);
         assert_int_equal(await_result(*state, request), OBSTACLE_CALL);
         assert_true(is_served(&offender));
         await_word(&offender, LEAVE_NONE);
+        assert_int_equal(memory_on(*state, offender.id, 1), 0);
     }
     leave(*state, &offender);
 }

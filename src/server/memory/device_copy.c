@@ -182,6 +182,7 @@ void device_copies_release(struct session *session)
     while (copies->count)
         driver.cuMemRelease(copies->handles[--copies->count]);
     free(copies->handles);
+    memory_refund(session, copies->device, copies->charged);
     *copies = (struct device_copies){.handles = NULL};
 }
 
@@ -295,8 +296,9 @@ enum move_obstacle device_copies_make(struct session *session, const struct devi
         return OBSTACLE_SHARED;
     if (!memory_charge(session, (unsigned)to->ordinal, size))
         return OBSTACLE_DEVICE_MEMORY;
+    session->memory->copies.device = (unsigned)to->ordinal;
+    session->memory->copies.charged = size;
     CUresult result = copy_all(session, &copy);
-    memory_refund(session, (unsigned)to->ordinal, size);
     if (result == CUDA_SUCCESS) {
         session_log(session, ": %llu MiB are copied from device %d to device %d%s",
                     (unsigned long long)(copy.bytes >> 20), from->ordinal, to->ordinal,
