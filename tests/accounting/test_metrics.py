@@ -21,7 +21,7 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
 
 import harness  # noqa: E402  (found through the path above)
-from harness import wait_until  # noqa: E402
+from harness import wait_until, waits  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PACKAGING = os.path.join(ROOT, "packaging/prometheus")
@@ -315,6 +315,7 @@ class MetricsTest(ServedTest):
 
     # ---- bad input ----
 
+    @waits
     def test_history_begins_without_a_server(self):
         """A daemon that has been idle for some samples shows the programs that come then."""
         def samples():
@@ -350,6 +351,7 @@ class MetricsTest(ServedTest):
             peers[-1].sendall(data)
         return peers
 
+    @waits
     def test_idle_connections(self):
         begin = time.monotonic()
         idle = self.connect(60, b"GET /metrics HTTP/1.1\r\n")

@@ -35,6 +35,7 @@ how = os.environ.get("FUNNEL_FAKE", "ready")
 # A rude server tries to write to the terminals of those who look at it.
 RUDE = b"\033[2J\xc2\x9b31m\xe2\x80\xae\xff" if how == "rude" else b""
 GPU_NAME = b"Test GPU" + RUDE
+PAUSE = 0.1  # seconds between two reports
 STRANGER = 424242424  # a client or user that it was never given, and no number of a process
 since = {}  # number of a client -> when it was first seen
 clients = {}  # socket -> (pid, id, limits)
@@ -222,15 +223,16 @@ def report_paces():
 
 
 def report_load():
-    """Heartbeats, where a test has written down in how many percent of the time the lanes main and
-    batch have kernels. Also whether a long one runs. The program that the
-    test names asks for another lane once in each server, or for that of a server."""
+    """A heartbeat, where a test has written down in how many percent of the time the lanes main and
+    batch have kernels. Also whether a long one runs. The program that the test names asks for another
+    lane once in each server, or for that of a server. Returns the seconds until the next one, which
+    the test may shorten."""
     try:
         with open(os.path.join(os.path.dirname(sys.argv[0]), "load.json")) as file:
             loads = json.load(file)
             load = loads["batch" if "--batch" in sys.argv else "main"]
     except (OSError, ValueError):
-        return
+        return PAUSE
     log(event="heartbeat")
     held = loads.get("held", 0) if "--batch" not in sys.argv else 0
     send(wire.HEARTBEAT, struct.pack("<IIIII768s", 0, 0, load, loads.get("long", 0), held, b""))
@@ -238,6 +240,7 @@ def report_load():
     if wish not in wished and any(number == wish for _, number, _ in clients.values()):
         wished.add(wish)
         send(wire.MOVE_WISH, struct.pack("<II", wish, loads.get("server", 0)))
+    return loads.get("pause", PAUSE)
 
 
 def gone(number, status=0, text=b""):
@@ -418,10 +421,11 @@ selector = selectors.DefaultSelector()
 selector.register(control, selectors.EVENT_READ)
 selector.register(returned, selectors.EVENT_READ)
 while True:
+    pause = None
     if clients:
         report_paces()
-        report_load()
-    for key, _ in selector.select(0.1 if clients else None):
+        pause = report_load()
+    for key, _ in selector.select(pause):
         if key.fileobj is control:
             on_control()
         elif key.fileobj is returned:

@@ -17,10 +17,12 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-import guardian  # noqa: E402  (found through the path above)
+import beside  # noqa: E402  (found through the path above)
+import guardian  # noqa: E402
 import wire  # noqa: E402
 
 BUILD = None
+waits = beside.waits
 TIMEOUT = 60  # seconds after which something has gone wrong, on the busiest machine
 
 
@@ -227,4 +229,5 @@ def main():
     global BUILD
     BUILD = os.path.abspath(sys.argv.pop(1))
     guardian.protect()
-    unittest.main(module="__main__", verbosity=1)
+    beside.Runner.build = BUILD
+    unittest.main(module="__main__", verbosity=1, testRunner=beside.Runner)

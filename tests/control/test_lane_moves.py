@@ -6,7 +6,7 @@ import os
 import harness
 import test_lanes
 import wire
-from harness import wait_until
+from harness import wait_until, waits
 
 
 class Automatic(test_lanes.TestCase):
@@ -64,6 +64,7 @@ class Automatic(test_lanes.TestCase):
         self.assertIn("its kernels are short now", self.control_log())
         wait_until(lambda: self.placed() == [("normal", "main")] * 2, "its return")
 
+    @waits
     def test_the_others_gain_nothing(self):
         """The second has long kernels itself. The first is not moved again."""
         offender, _ = self.begin()

@@ -9,7 +9,7 @@ import subprocess
 
 import harness
 import wire
-from harness import Client, alive, wait_until
+from harness import Client, alive, wait_until, waits
 
 MAIN_US, BATCH_US = 20000, 50
 
@@ -113,6 +113,7 @@ class Placement(TestCase):
         self.words("server delete night --force")
         wait_until(lambda: not any(map(alive, lanes.values())), "the end of both lanes")
 
+    @waits
     def test_an_idle_lane_ends(self):
         self.enter(wire.NORMAL)
         client = self.enter(wire.BATCH)
@@ -201,10 +202,11 @@ class Share(TestCase):
         self.batch, self.main = (self.lanes()[self.user + lane] for lane in (":batch", ""))
 
     def set_load(self, main, batch, held=0):
-        """Waits until both lanes have said so for more than four seconds of a real one."""
+        """Waits until both lanes have said so for more than four seconds of a real one. The daemon counts
+        their heartbeats, and looks at no clock."""
         path = os.path.join(self.root, "bin/load.json")
         with open(path + ".new", "w") as file:
-            json.dump({"main": main, "batch": batch, "held": held}, file)
+            json.dump({"main": main, "batch": batch, "held": held, "pause": 0.02}, file)
         os.replace(path + ".new", path)
         before = self.beats()
         wait_until(lambda: all(now >= old + 10 for now, old in zip(self.beats(), before)), "heartbeats")

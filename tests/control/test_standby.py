@@ -6,7 +6,7 @@ import re
 import signal
 
 import harness
-from harness import Client, alive, wait_until
+from harness import Client, alive, wait_until, waits
 
 
 def kill_and_wait(test, server):
@@ -111,6 +111,7 @@ class Standby(TestCase):
         self.assertFalse(alive(server) or alive(standby))
         self.assertNotIn("takes the place", self.control_log())
 
+    @waits
     def test_one_that_was_killed_is_replaced(self):
         server, standby = self.pair()
         self.kill(standby)
@@ -174,6 +175,7 @@ class Watched(TestCase):
     def is_replaced(self):
         return re.search(r"Server \d+ takes the place of server \d+: it has stood by", self.control_log())
 
+    @waits
     def test_one_that_is_silent_is_killed(self):
         """The fake servers send no heartbeat at all, and the serving one is replaced by its standby.
         The daemon looks once a second, and may find the younger standby silent first. On a busy

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import harness
-from harness import wait_until
+from harness import wait_until, waits
 
 WAIT = "waits for the device"
 SLACK = 60e6  # us: the threads of a machine that is busy
@@ -178,6 +178,7 @@ class Trace(harness.TestCase):
         self.end(tracing)
         self.assertTrue(self.slices(self.events(), "kernel", pid))
 
+    @waits
     def test_summary(self):
         pid = self.begin_pauses()
         self.trace_kernels(pid)

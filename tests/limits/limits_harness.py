@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../control"))
 
 import harness  # noqa: E402  (found through the path above)
-from harness import wait_until  # noqa: E402,F401
+from harness import wait_until, waits  # noqa: E402,F401
 
 SMS = 16
 MIB = 1 << 20
