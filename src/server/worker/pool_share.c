@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "clock.h"
+#include "pool_size.h"
 
 /* A worker counts as so many times faster or slower than the average at most: its sessions may
  * have had other commands than those of the other workers. */
@@ -62,17 +63,34 @@ static uint64_t bounded_speed(const struct pool_turns *turns, uint64_t average)
     return 1 + (speed < least ? least : speed > most ? most : speed);
 }
 
+/* Who makes the most turns for each of its sessions with one more than it has. */
+static unsigned best_for_one_more(const uint64_t *speeds, unsigned workers, const unsigned *shares)
+{
+    unsigned best = 0;
+
+    for (unsigned i = 1; i < workers; i++) {
+        if (speeds[i] * (shares[best] + 1) > speeds[best] * (shares[i] + 1))
+            best = i;
+    }
+    return best;
+}
+
+/* Rounded down, the shares leave fewer sessions over than there are workers. With each of these the
+ * session that is worst off is as well off as it can be. */
 void pool_share(const struct pool_turns *turns, unsigned workers, unsigned sessions,
                 unsigned *ret_shares)
 {
-    uint64_t average = average_speed(turns, workers), sum = 0, so_far = 0;
+    uint64_t average = average_speed(turns, workers), sum = 0, speeds[POOL_WORKERS_MAX];
+    unsigned left = sessions;
 
-    for (unsigned i = 0; i < workers; i++)
-        sum += bounded_speed(&turns[i], average);
     for (unsigned i = 0; i < workers; i++) {
-        uint64_t before = so_far * sessions / sum;
-
-        so_far += bounded_speed(&turns[i], average);
-        ret_shares[i] = (unsigned)(so_far * sessions / sum - before);
+        speeds[i] = bounded_speed(&turns[i], average);
+        sum += speeds[i];
     }
+    for (unsigned i = 0; i < workers; i++) {
+        ret_shares[i] = (unsigned)(speeds[i] * sessions / sum);
+        left -= ret_shares[i];
+    }
+    for (; left; left--)
+        ret_shares[best_for_one_more(speeds, workers, ret_shares)]++;
 }

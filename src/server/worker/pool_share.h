@@ -16,6 +16,7 @@ struct pool_turns {
 /* Adds what came since the last count. The past counts less with each. */
 void pool_turns_add(struct pool_turns *turns, struct pool_turns more);
 
-/* Divides `sessions` among `workers`. One that was hardly busy counts as an average one. */
+/* Divides `sessions` among so many `workers`, at least 1, so that the one with the fewest turns gets
+ * the most. A worker that was hardly busy counts as an average one. */
 void pool_share(const struct pool_turns *turns, unsigned workers, unsigned sessions,
                 unsigned *ret_shares);

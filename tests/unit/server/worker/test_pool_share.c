@@ -78,6 +78,33 @@ static void slow_workers_get_fewer_sessions(void **state)
     assert_true(least_share(workers) > 0.95);
 }
 
+/* Rounded down one after the other, eight sessions would be 1, 2, 2 and 3. */
+static void workers_that_differ_little_have_as_many(void **state)
+{
+    struct pool_turns recent[WORKERS] = {
+        {LOOK_NS, 850}, {LOOK_NS, 900}, {LOOK_NS, 950}, {LOOK_NS, 1000}};
+    unsigned shares[WORKERS];
+
+    for (unsigned each = 1; each <= 4; each++) {
+        pool_share(recent, WORKERS, each * WORKERS, shares);
+        for (unsigned i = 0; i < WORKERS; i++)
+            assert_int_equal(shares[i], each);
+    }
+}
+
+static void the_fastest_worker_has_the_session_that_is_left_over(void **state)
+{
+    struct pool_turns recent[WORKERS] = {
+        {LOOK_NS, 900}, {LOOK_NS, 1000}, {LOOK_NS, 950}, {LOOK_NS, 850}};
+    unsigned shares[WORKERS];
+
+    pool_share(recent, WORKERS, 9, shares);
+    assert_int_equal(shares[0], 2);
+    assert_int_equal(shares[1], 3);
+    assert_int_equal(shares[2], 2);
+    assert_int_equal(shares[3], 2);
+}
+
 /* A worker that has less of its CPU from now on is noticed within a second, and not at once. */
 static void shares_follow_the_workers(void **state)
 {
@@ -149,6 +176,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_workers_get_equal_shares),
         cmocka_unit_test(slow_workers_get_fewer_sessions),
+        cmocka_unit_test(workers_that_differ_little_have_as_many),
+        cmocka_unit_test(the_fastest_worker_has_the_session_that_is_left_over),
         cmocka_unit_test(shares_follow_the_workers),
         cmocka_unit_test(a_new_worker_counts_as_an_average_one),
         cmocka_unit_test(a_worker_that_has_rested_counts_as_an_average_one),
