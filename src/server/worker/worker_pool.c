@@ -11,8 +11,8 @@
 #include "abort_launches.h"
 #include "channel_server.h"
 #include "clock.h"
-#include "function.h"
 #include "futex.h"
+#include "light_command.h"
 #include "list.h"
 #include "lock.h"
 #include "pool_share.h"
@@ -177,39 +177,6 @@ static void leave_seat(struct pool_worker *worker, struct pool_seat *seat)
     futex_wake(&seat->left, 1);
 }
 
-/* A launch of a kernel that prints or allocates may wait. */
-static bool is_light_launch(const struct session *session, const struct ring_message *message)
-{
-    struct wire_cuLaunchKernelEx in;
-
-    if (!decode_cuLaunchKernelEx(message, message->size, &in))
-        return false;
-    const struct function *function = session_lookup(session, WIRE_FUNCTION, in.f);
-    return function && !function->uses;
-}
-
-/* Whether the command waits neither for the GPU nor for another client. */
-static bool is_light(const struct session *session, int size, const struct ring_message *message)
-{
-    if (size < 0)
-        return false;
-    switch (channel_kind_op(message->kind)) {
-    case WIRE_cuLaunchKernelEx:
-        return is_light_launch(session, message);
-    case WIRE_fnFence:
-    case WIRE_fnWake:
-    case WIRE_fnHold:
-    case WIRE_fnMemset:
-    case WIRE_cuMemcpyAsync:
-    case WIRE_cuMemcpyHtoDAsync_v2:
-    case WIRE_cuEventRecordWithFlags:
-    case WIRE_cuStreamWaitEvent:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool needs_its_thread(const struct session *session)
 {
     return session->stop || streams_need_capacity(session) ||
@@ -228,7 +195,7 @@ static bool run_burst(struct pool_seat *seat)
 
         if (!size)
             break;
-        if (!is_light(session, size, message)) {
+        if (!light_command(session, size, message)) {
             seat->result = (struct pool_result){.size = size, .message = message};
             return true;
         }
