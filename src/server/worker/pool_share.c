@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "clock.h"
-#include "pool_size.h"
 
 /* A worker counts as so many times faster or slower than the average at most: its sessions may
  * have had other commands than those of the other workers. */
@@ -64,13 +63,13 @@ static uint64_t bounded_speed(const struct pool_turns *turns, uint64_t average)
 }
 
 /* Who makes the most turns for each of its sessions with one more than it has. */
-static unsigned best_for_one_more(const uint64_t *speeds, unsigned workers, const unsigned *shares)
+static struct pool_room *best_for_one_more(struct pool_room *rooms, unsigned workers)
 {
-    unsigned best = 0;
+    struct pool_room *best = rooms;
 
-    for (unsigned i = 1; i < workers; i++) {
-        if (speeds[i] * (shares[best] + 1) > speeds[best] * (shares[i] + 1))
-            best = i;
+    for (struct pool_room *room = rooms; room < &rooms[workers]; room++) {
+        if (room->speed * (best->share + 1) > best->speed * (room->share + 1))
+            best = room;
     }
     return best;
 }
@@ -78,19 +77,19 @@ static unsigned best_for_one_more(const uint64_t *speeds, unsigned workers, cons
 /* Rounded down, the shares leave fewer sessions over than there are workers. With each of these the
  * session that is worst off is as well off as it can be. */
 void pool_share(const struct pool_turns *turns, unsigned workers, unsigned sessions,
-                unsigned *ret_shares)
+                struct pool_room *ret_rooms)
 {
-    uint64_t average = average_speed(turns, workers), sum = 0, speeds[POOL_WORKERS_MAX];
+    uint64_t average = average_speed(turns, workers), sum = 0;
     unsigned left = sessions;
 
     for (unsigned i = 0; i < workers; i++) {
-        speeds[i] = bounded_speed(&turns[i], average);
-        sum += speeds[i];
+        ret_rooms[i].speed = bounded_speed(&turns[i], average);
+        sum += ret_rooms[i].speed;
     }
     for (unsigned i = 0; i < workers; i++) {
-        ret_shares[i] = (unsigned)(speeds[i] * sessions / sum);
-        left -= ret_shares[i];
+        ret_rooms[i].share = (unsigned)(ret_rooms[i].speed * sessions / sum);
+        left -= ret_rooms[i].share;
     }
     for (; left; left--)
-        ret_shares[best_for_one_more(speeds, workers, ret_shares)]++;
+        best_for_one_more(ret_rooms, workers)->share++;
 }
