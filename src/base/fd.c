@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,6 +31,15 @@ int fd_create_anew(int directory, const char *name)
     if (unlinkat(directory, name, 0) && errno != ENOENT)
         return -1;
     return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+}
+
+int fd_put_in_place(int directory, const char *temporary, const char *name, int error)
+{
+    if (!error && renameat(directory, temporary, directory, name))
+        error = -errno;
+    if (error)
+        unlinkat(directory, temporary, 0);
+    return error;
 }
 
 int fd_set_cloexec(int fd)

@@ -28,6 +28,12 @@ int fd_open_log(const char *variable);
  * written through a link that another user has put there. -1 with errno. */
 int fd_create_anew(int directory, const char *name);
 
+/* The end of a file that was written under the name `temporary`: it takes the place of `name`, so
+ * that a reader finds all of the old one or of the new one. It is removed when there was an `error`
+ * so far, which is returned, or when the rename fails. 0 or -errno. AT_FDCWD: the names are paths.
+ */
+int fd_put_in_place(int directory, const char *temporary, const char *name, int error);
+
 /* 0 or -errno. */
 int fd_set_cloexec(int fd);
 

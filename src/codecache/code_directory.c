@@ -126,17 +126,12 @@ int code_file_write(const struct code_directory *directory, const char *name, co
 {
     static _Atomic unsigned last;
     char temporary[TEMPORARY_MAX];
-    int error;
 
     text_format(temporary, sizeof(temporary), "%.40s.new-%d-%u", name, (int)getpid(), ++last);
     _cleanup_fd_ int fd = openat(directory->fd, temporary,
                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    error = write_parts(fd, head, head_size, body, body_size);
-    if (!error && renameat(directory->fd, temporary, directory->fd, name))
-        error = -errno;
-    if (error)
-        unlinkat(directory->fd, temporary, 0);
-    return error;
+    int error = write_parts(fd, head, head_size, body, body_size);
+    return fd_put_in_place(directory->fd, temporary, name, error);
 }

@@ -139,12 +139,7 @@ static int add_file(int folder, const struct compute_key *key, const void *data,
         openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int error = write_file(fd, key, data, size);
-    if (!error && renameat(folder, name, folder, final))
-        error = -errno;
-    if (error)
-        unlinkat(folder, name, 0);
-    return error;
+    return fd_put_in_place(folder, name, final, write_file(fd, key, data, size));
 }
 
 int compute_store_add(const struct compute_key *key, const void *data, uint32_t size)

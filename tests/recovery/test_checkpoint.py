@@ -451,6 +451,18 @@ class Checkpoint(test_suspend.MovedMemory):
             done.set()
             cleaner.join(TIMEOUT)
 
+    def test_a_manifest_that_cannot_be_replaced(self):
+        probe, place = self.suspend_probe(), self.place()
+        store = self.store(place)
+        self.assertEqual(probe.ask("hold 1 7"), FINE)
+        self.fine("checkpoint", probe.process.pid, place)
+        os.mkdir(place + "/manifest.new")
+        self.refused("directory", "pack", store, place)
+        self.assertEqual(sorted(os.listdir(place)), ["manifest", "manifest.new", "memory"])
+        os.rmdir(place + "/manifest.new")
+        self.fine("pack", store, place)
+        self.is_packed(place)
+
     def test_no_room_for_chunks(self):
         directory, probe = self.small_file_system(), self.suspend_probe()
         self.assertEqual(probe.ask("hold 1 7"), FINE)

@@ -111,13 +111,8 @@ int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *m
 
 int checkpoint_manifest_replace(int directory, const struct checkpoint_manifest *manifest)
 {
-    int error = write_to(directory, "manifest.new", manifest);
-
-    if (!error && renameat(directory, "manifest.new", directory, "manifest"))
-        error = -errno;
-    if (!error && fsync(directory))
-        error = -errno;
-    return error;
+    return fd_put_in_place(directory, "manifest.new", "manifest",
+                           write_to(directory, "manifest.new", manifest));
 }
 
 /* ---- reading ---- */

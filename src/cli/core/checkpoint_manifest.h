@@ -40,7 +40,8 @@ void checkpoint_manifest_fill(struct checkpoint_manifest *manifest, const struct
 /* Makes the file in the directory and waits until it is on its disk: 0 or -errno. */
 int checkpoint_manifest_write(int directory, const struct checkpoint_manifest *manifest);
 
-/* The same in place of the one that is there. */
+/* The same in place of the one that is there, which stays after an error. The directory is not yet
+ * on its disk. */
 int checkpoint_manifest_replace(int directory, const struct checkpoint_manifest *manifest);
 
 /* 0, or 1 after an error message, in which `path` names the directory. */

@@ -147,12 +147,13 @@ static int pack(struct packed *packed, struct chunk_store *store,
     if (error)
         return error;
     error = make_chunks(packed, store, manifest);
+    if (!error)
+        error = checkpoint_manifest_replace(packed->directory, manifest);
     if (error) {
         checkpoint_chunks_remove(packed->directory);
         return error;
     }
-    error = checkpoint_manifest_replace(packed->directory, manifest);
-    return error ? error : remove_memory(packed);
+    return fsync(packed->directory) ? -errno : remove_memory(packed);
 }
 
 static int fail_apart(const char *store, const char *path)
@@ -315,11 +316,7 @@ static int make_memory(struct packed *packed, uint64_t size)
     int error = take_chunks(packed, size);
     if (!error && fsync(packed->memory))
         error = -errno;
-    if (!error && renameat(packed->directory, TEMPORARY, packed->directory, "memory"))
-        error = -errno;
-    if (error)
-        unlinkat(packed->directory, TEMPORARY, 0);
-    return error;
+    return fd_put_in_place(packed->directory, TEMPORARY, "memory", error);
 }
 
 static int unpack(struct packed *packed, const struct checkpoint_manifest *manifest)

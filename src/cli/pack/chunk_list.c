@@ -54,12 +54,12 @@ int chunk_list_write(struct chunk_list *list, int directory, uint64_t *ret_check
 {
     int error = finish(list);
 
-    if (!error)
-        error = write_text(directory, list);
     if (error)
         return error;
-    *ret_checksum = hash_bytes(list->text, list->size);
-    return renameat(directory, TEMPORARY, directory, NAME) ? -errno : 0;
+    error = fd_put_in_place(directory, TEMPORARY, NAME, write_text(directory, list));
+    if (!error)
+        *ret_checksum = hash_bytes(list->text, list->size);
+    return error;
 }
 
 static int read_text(int fd, struct chunk_list *list)

@@ -44,11 +44,9 @@ static int write_beside(const char *path, const char *text, unsigned mode)
     if (fd < 0)
         return -errno;
     error = write_all(fd, text, strlen(text));
-    if (!error && (fchmod(fd, mode) || fsync(fd) || rename(beside, path)))
+    if (!error && (fchmod(fd, mode) || fsync(fd)))
         error = -errno;
-    if (error)
-        unlink(beside);
-    return error;
+    return fd_put_in_place(AT_FDCWD, beside, path, error);
 }
 
 int text_file_write(const char *path, const char *text, unsigned mode)

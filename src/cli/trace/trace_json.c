@@ -186,7 +186,7 @@ int trace_write_json(const struct trace_data *data, const char *path)
             write_arrow(&writer, &data->entries[i], i);
     }
     fputs("\n]}\n", writer.out);
-    if (fclose(writer.out))
-        return cli_fail("cannot write %s: %s", path, strerror(errno));
-    return 0;
+    bool failed = ferror(writer.out);
+    failed |= fclose(writer.out) != 0;
+    return failed ? cli_fail("cannot write %s: %s", path, strerror(errno)) : 0;
 }

@@ -36,17 +36,11 @@ static int write_new(const char *path, const void *data, size_t size)
 int own_file_replace(const char *path, const void *data, size_t size)
 {
     char next[PATH_MAX];
-    int error;
 
     if (!text_format(next, sizeof(next), "%s.new", path))
         return -ENAMETOOLONG;
     unlink(next);
-    error = write_new(next, data, size);
-    if (!error && rename(next, path))
-        error = -errno;
-    if (error)
-        unlink(next);
-    return error;
+    return fd_put_in_place(AT_FDCWD, next, path, write_new(next, data, size));
 }
 
 static int read_checked(int fd, size_t most, char **ret_text, size_t *ret_size)

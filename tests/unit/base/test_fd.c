@@ -121,6 +121,44 @@ static void test_open_log(void **state)
     unlink(path);
 }
 
+static void write_text(int directory, const char *name, const char *text)
+{
+    _cleanup_fd_ int fd = fd_create_anew(directory, name);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write_all(fd, text, strlen(text)), 0);
+}
+
+static bool has_text(int directory, const char *name, const char *expected)
+{
+    _cleanup_fd_ int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+    char text[8] = "";
+
+    return fd >= 0 && read(fd, text, sizeof(text) - 1) == (ssize_t)strlen(expected) &&
+           !strcmp(text, expected);
+}
+
+static void test_a_file_that_is_replaced(void **state)
+{
+    char path[] = "/tmp/test-fd-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    write_text(directory, "new", "1");
+    assert_int_equal(fd_put_in_place(directory, "new", "file", 0), 0);
+    assert_true(has_text(directory, "file", "1"));
+    write_text(directory, "new", "2");
+    assert_int_equal(fd_put_in_place(directory, "new", "file", -ENOSPC), -ENOSPC);
+    assert_true(has_text(directory, "file", "1"));
+    assert_int_equal(faccessat(directory, "new", F_OK, 0), -1);
+    write_text(directory, "new", "3");
+    assert_int_equal(fd_put_in_place(directory, "new", "folder/file", 0), -ENOENT);
+    assert_int_equal(faccessat(directory, "new", F_OK, 0), -1);
+    unlinkat(directory, "file", 0);
+    close(directory);
+    assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_set_cloexec),
         cmocka_unit_test(test_bulk_through_a_pipe),
         cmocka_unit_test(test_pread_all),
+        cmocka_unit_test(test_a_file_that_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
