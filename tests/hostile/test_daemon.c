@@ -324,6 +324,39 @@ static void a_window_goes_back_to_its_client_alone(void **state)
 }
 
 /* One who has left has no claim, though it knows the token that it had. */
+/* The client is too slow for its offer, which the server then takes back. */
+static void an_offer_that_is_not_answered(struct daemon *daemon, unsigned char token, uint64_t base)
+{
+    const struct server_identity identity = {.pid = getpid(), .uid = getuid()};
+    struct peer peer = {.socket = -1, .fds = {-1, -1, -1}};
+    struct hello hello = peer_hello();
+    union server_any message;
+
+    memset(hello.token, token, sizeof(hello.token));
+    hello.window_base = base;
+    peer.socket = daemon_pass_on_with(daemon, &identity, &hello, 0, 10000);
+    assert_true(peer_receive_offer(&peer));
+    assert_true(peer.offer.window_base == base);
+    peer_leave(&peer);
+    daemon_receive(daemon, SERVER_CLIENT_GONE, &message);
+}
+
+static void a_window_that_is_offered_in_vain(void **state)
+{
+    struct daemon *daemon = *state;
+    struct peer peer;
+
+    assert_int_equal(claim(daemon, 7, 0, &peer), 0);
+    uint64_t base = peer.offer.window_base;
+    daemon_kill_server(daemon);
+    peer_leave(&peer);
+    daemon_start_server(daemon);
+    an_offer_that_is_not_answered(daemon, 7, base);
+    assert_int_equal(claim(daemon, 7, base, &peer), 0);
+    assert_true(peer.offer.window_base == base);
+    peer_leave(&peer);
+}
+
 static void a_window_is_given_up_for_good(void **state)
 {
     struct daemon *daemon = *state;
@@ -402,13 +435,21 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, daemon_setup, daemon_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(status_has_a_row_for_each_client),  CASE(terminated_client_stays_until_it_leaves),
-        CASE(memory_limit_can_change),           CASE(share_shows_in_the_device_table),
-        CASE(another_build_is_refused),          CASE(leaves_after_its_last_client),
-        CASE(leaves_at_once_when_told_so),       CASE(outlives_its_daemon_for_its_clients),
-        CASE(a_user_has_so_many_slots),          CASE(a_window_goes_back_to_its_client_alone),
-        CASE(a_window_is_given_up_for_good),     CASE(malformed_orders_are_ignored),
-        CASE(tells_its_daemon_of_a_fault_first), CASE(a_process_that_ends_and_stays_connected),
+        CASE(status_has_a_row_for_each_client),
+        CASE(terminated_client_stays_until_it_leaves),
+        CASE(memory_limit_can_change),
+        CASE(share_shows_in_the_device_table),
+        CASE(another_build_is_refused),
+        CASE(leaves_after_its_last_client),
+        CASE(leaves_at_once_when_told_so),
+        CASE(outlives_its_daemon_for_its_clients),
+        CASE(a_user_has_so_many_slots),
+        CASE(a_window_goes_back_to_its_client_alone),
+        CASE(a_window_is_given_up_for_good),
+        CASE(a_window_that_is_offered_in_vain),
+        CASE(malformed_orders_are_ignored),
+        CASE(tells_its_daemon_of_a_fault_first),
+        CASE(a_process_that_ends_and_stays_connected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

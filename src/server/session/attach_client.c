@@ -225,8 +225,6 @@ static uint32_t offer_window(struct session *session, struct window *window)
     activity_set_stage(&session->activity, ATTACH_STAGE);
     if (verdict == ATTACH_OK)
         session->window = window;
-    else
-        window_claim_drop(life->claims, session->life->hello.token, window->base);
     return verdict;
 }
 
@@ -259,7 +257,9 @@ static CUresult take_own_window(struct session *session, uint64_t base, struct w
     return result;
 }
 
-/* The client's memory has addresses in this window, so it needs this one. */
+/* The client's memory has addresses in this window, so it needs this one. Its claim stays whatever
+ * comes of the offer: a client that was too slow to answer comes again, or is still in its old
+ * server. */
 static bool find_own_window(struct session *session, uint64_t base)
 {
     struct windows *windows = server_windows(session->server);
@@ -301,8 +301,11 @@ static bool find_any_window(struct session *session)
             break;
         }
         verdict = offer_window(session, window);
-        if (verdict != ATTACH_OK)
+        if (verdict != ATTACH_OK) {
+            window_claim_drop(session->server->life->claims, session->life->hello.token,
+                              window->base);
             refused[tries++] = window;
+        }
     }
     if (verdict == ATTACH_TAKEN && tries == ATTACH_TRIES)
         refuse_client(session, CUDA_ERROR_MPS_CONNECTION_FAILED,
