@@ -200,24 +200,13 @@ static bool launch_with_fence(struct session *session, struct stream *stream, ui
     return true;
 }
 
-/* Only this thread writes it, so this need not be one step. */
-static void change_count(atomic_uint_fast64_t *count, int change)
+/* Only this thread writes it, so this need not be one step. Partners: launch_lone_count() and
+ * launch_fence_count(), whose readers expect that it never falls. */
+static void count_one_more(atomic_uint_fast64_t *count)
 {
     uint_fast64_t so_far = atomic_load_explicit(count, memory_order_relaxed);
 
-    atomic_store_explicit(count, so_far + (uint_fast64_t)change, memory_order_relaxed);
-}
-
-/* Partner: launch_lone_count(). */
-static void count_lone(struct session *session, int change)
-{
-    change_count(&session->launch->lone, change);
-}
-
-/* Partner: launch_fence_count(). */
-static void count_fence(struct session *session)
-{
-    change_count(&session->launch->fences, 1);
+    atomic_store_explicit(count, so_far + 1, memory_order_relaxed);
 }
 
 bool launch_batch_is_pending(const struct session *session)
@@ -225,13 +214,12 @@ bool launch_batch_is_pending(const struct session *session)
     return session->launch->batch.count > 0;
 }
 
-bool launch_batch_flush(struct session *session)
+/* There is at least one. */
+static void make_launches(struct session *session)
 {
     struct launch_batch *batch = &session->launch->batch;
     unsigned count = batch->count;
 
-    if (!count)
-        return false;
     batch->count = 0;
     const struct function *last = batch->launches[count - 1].function;
     launch_record(session, count, last->handle, last->name);
@@ -243,11 +231,19 @@ bool launch_batch_flush(struct session *session)
         session_async_failed(session, "cuLaunchKernelEx", result);
     stream_count_more(batch->stream, count - 1);
     stream_end_work(batch->stream, 0, result);
-    if (count == 1) {
+    if (count == 1)
         batch->stream->launch->lone_work = batch->stream->work;
-        count_lone(session, 1);
-    }
-    return true;
+}
+
+bool launch_batch_flush(struct session *session)
+{
+    unsigned count = session->launch->batch.count;
+
+    if (count)
+        make_launches(session);
+    if (count == 1)
+        count_one_more(&session->launch->lone);
+    return count > 0;
 }
 
 static CUresult write_fence(struct session *session, const struct wire_fnFence *in,
@@ -255,9 +251,8 @@ static CUresult write_fence(struct session *session, const struct wire_fnFence *
 {
     if (launch_with_fence(session, hStream, in->seq))
         return CUDA_SUCCESS;
-    if (session->launch->batch.count == 1)
-        count_lone(session, -1); /* it has a fence */
-    launch_batch_flush(session);
+    if (launch_batch_is_pending(session))
+        make_launches(session); /* the last one has a fence */
     return stream_end_work(hStream, in->seq, stream_begin_brief(hStream));
 }
 
@@ -266,7 +261,7 @@ CUresult serve_fnFence(struct session *session, const struct wire_fnFence *in,
 {
     CUresult result = write_fence(session, in, hStream);
 
-    count_fence(session);
+    count_one_more(&session->launch->fences);
     if (result == CUDA_SUCCESS)
         context_hold_behind(hStream);
     return result;

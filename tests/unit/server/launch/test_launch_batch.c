@@ -362,6 +362,33 @@ static void a_launch_that_fills_the_device_has_a_separate_fence(void **state)
     lose_fence_kernel(scene);
 }
 
+static struct session *watched;
+static uint64_t least_lone;
+
+static CUresult look_meanwhile(const CUlaunchConfig *config, CUfunction function, void **params,
+                               void **extra)
+{
+    uint64_t lone = launch_lone_count(watched);
+
+    least_lone = lone < least_lone ? lone : least_lone;
+    return CUDA_SUCCESS;
+}
+
+/* The watchdog may look at any time. */
+static void a_launch_with_a_fence_never_makes_lone_ones_fewer(void **state)
+{
+    struct scene *scene = *state;
+
+    run(scene, 1, 0);
+    watched = scene->fixture->session;
+    least_lone = launch_lone_count(watched);
+    driver.cuLaunchKernelEx = look_meanwhile;
+    launch_and_fence(scene, 1, 1);
+    assert_int_equal(least_lone, 1);
+    assert_int_equal(launch_lone_count(watched), 1);
+    assert_int_equal(launch_fence_count(watched), 1);
+}
+
 static void without_the_kernel_nothing_waits_for_a_fence(void **state)
 {
     struct scene *scene = *state;
@@ -443,6 +470,7 @@ int main(void)
         CASE(a_launch_and_its_fence_become_a_graph),
         CASE(consecutive_fences_are_counted_by_the_kernel),
         CASE(a_launch_that_fills_the_device_has_a_separate_fence),
+        CASE(a_launch_with_a_fence_never_makes_lone_ones_fewer),
         CASE(without_the_kernel_nothing_waits_for_a_fence),
         CASE(a_fence_is_awaited_after_fences_and_not_forever),
         CASE(the_faster_path_is_taken),
