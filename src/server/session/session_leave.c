@@ -73,6 +73,8 @@ void session_leave_order(struct session *session, const struct server_move_clien
 {
     struct session_life *life = session->life;
 
+    if (life->leave_withdrawn)
+        session_leave_withdraw(session);
     if (is_on_its_way(session)) {
         daemon_report_client_stays(session->server, order->header.request, OBSTACLE_MOVING);
         return;
@@ -110,9 +112,11 @@ void session_leave_withdraw(struct session *session)
     struct session_life *life = session->life;
     bool is_ordered = atomic_exchange(&life->leave_ordered, false);
 
-    if (!take_back(session) && is_ordered)
-        life->leave_ordered = true;
-    else if (is_ordered)
+    bool is_over = take_back(session) || !is_ordered;
+
+    life->leave_withdrawn = !is_over;
+    life->leave_ordered = !is_over;
+    if (is_over && is_ordered)
         daemon_report_client_stays(session->server, life->leave_request, OBSTACLE_MOVING);
 }
 
@@ -127,8 +131,10 @@ bool session_leave_take_wish(struct session *session, uint32_t *ret_server)
 bool session_leave_answer(struct session *session, uint32_t *ret_request, uint32_t *ret_obstacle)
 {
     struct session_life *life = session->life;
-    uint32_t word = life->leave_ordered ? channel_server_leave(session->channel) : LEAVE_NONE;
 
+    if (life->leave_withdrawn)
+        session_leave_withdraw(session);
+    uint32_t word = life->leave_ordered ? channel_server_leave(session->channel) : LEAVE_NONE;
     if (!is_refusal(word))
         return false;
     life->leave_ordered = false;
@@ -143,29 +149,32 @@ bool session_leave_answer(struct session *session, uint32_t *ret_request, uint32
 
 /* ---- the watchdog ---- */
 
-static void watch_session(struct session *session, bool *refused)
+/* Whether the main thread has something to do. A client that was on its way when its order was
+ * withdrawn may stay after all. */
+static bool watch_session(struct session *session)
 {
     uint32_t word = channel_server_leave(session->channel);
+    bool is_withdrawn = session->life->leave_withdrawn;
 
-    if (word == LEAVE_ASKED) {
+    if (word == LEAVE_ASKED && !is_withdrawn) {
         atomic_fetch_or(&session->limits.changed, CHANGED_LEAVE);
         channel_server_kick(session->channel);
     }
-    *refused |= is_refusal(word);
+    return is_refusal(word) || (is_withdrawn && !is_granted(word));
 }
 
 void session_leave_watch(struct server *server)
 {
-    bool refused = false;
+    bool has_news = false;
 
     {
         _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
         list_for_each (struct session, session, &server->sessions, link)
             if (session->phase == SESSION_SERVING && session->life->leave_ordered)
-                watch_session(session, &refused);
+                has_news |= watch_session(session);
     }
-    if (refused)
+    if (has_news)
         server_notify(server);
 }
 
@@ -224,14 +233,14 @@ static void grant_with(struct session *session, uint32_t state, const struct lea
 }
 
 /* The client waits for the copies, however long they take. */
-static void grant_device(struct session *session, struct leave_parcel *parcel)
+static void grant_device(struct session *session, uint32_t device, struct leave_parcel *parcel)
 {
     struct device_change change;
     enum move_obstacle obstacle;
 
     if (!channel_server_leave_change(session->channel, LEAVE_ASKED, LEAVE_COPIES))
         return;
-    obstacle = device_change_begin(session, session->life->leave_device - 1, &change);
+    obstacle = device_change_begin(session, device, &change);
     if (obstacle) {
         channel_server_leave_change(session->channel, LEAVE_COPIES, refusal(obstacle));
         return;
@@ -246,11 +255,12 @@ static void grant(struct session *session)
 {
     struct leave_parcel parcel = {.fd = -1};
     enum move_obstacle obstacle = leave_variables_save(session, &parcel);
+    uint32_t device = session->life->leave_device;
 
     if (obstacle)
         channel_server_leave_change(session->channel, LEAVE_ASKED, refusal(obstacle));
-    else if (session->life->leave_device)
-        grant_device(session, &parcel);
+    else if (device)
+        grant_device(session, device - 1, &parcel);
     else
         grant_with(session, LEAVE_ASKED, &parcel);
     fd_close(&parcel.fd);

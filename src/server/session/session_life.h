@@ -49,9 +49,7 @@ struct session_life {
     struct usage_mark reported; /* at the last report: early_report.h */
     struct usage_mark looked;   /* at the last look */
     struct session_call call;
-    uint32_t leave_request;   /* session_leave.h: the daemon's order, to be answered */
-    atomic_uint leave_device; /* 1 + the device to which the client is to move; 0 = to another lane;
-                                 written by the main thread */
+    uint32_t leave_request; /* session_leave.h: the daemon's order, to be answered */
 
     /* The session's thread's. */
     struct trace_file *profile;    /* profile.h; NULL = no profiler */
@@ -64,11 +62,13 @@ struct session_life {
     atomic_bool abandoned;  /* it has ended, but a kernel of it still runs */
     atomic_int end_status;  /* why the server ended the client: a CUresult, 0 = it left by itself */
     atomic_bool distrusted; /* it broke the protocol */
-    atomic_bool leave_ordered; /* the client is to move to another server */
-    atomic_bool leaves_gently; /* ... but not at any price */
-    atomic_bool leaves;        /* it may, and is about to hang up */
-    atomic_bool leave_wished;  /* it asks for an order, and the daemon does not know yet */
-    atomic_uint leave_server;  /* ... to that server; 0 = to one without long kernels */
+    atomic_bool leave_ordered; /* the client is to move to another server; the main thread writes */
+    atomic_bool leave_withdrawn; /* ... but for an order that came while it was on its way */
+    atomic_uint leave_device;    /* 1 + the device to which it is to move; 0 = to another lane */
+    atomic_bool leaves_gently;   /* ... but not at any price */
+    atomic_bool leaves;          /* it may, and is about to hang up */
+    atomic_bool leave_wished;    /* it asks for an order, and the daemon does not know yet */
+    atomic_uint leave_server;    /* ... to that server; 0 = to one without long kernels */
 
     /* The watchdog's, under the server's lock. */
     struct session_load load;

@@ -2,6 +2,7 @@
 /* Orders to move, and the word by which client and server speak of them. */
 #include "session_leave.h"
 
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,6 +27,8 @@ static int setup(void **state)
     struct fixture *fixture = *state;
     fixture->server.life->control_fd = pair[0];
     daemon_end = pair[1];
+    fixture->server.life->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fixture->session->phase = SESSION_SERVING;
     list_append(&fixture->server.sessions, &fixture->session->link);
     return 0;
 }
@@ -37,6 +40,7 @@ static int teardown(void **state)
     list_remove(&fixture->session->link);
     close(fixture->server.life->control_fd);
     fixture->server.life->control_fd = -1;
+    close(fixture->server.life->notify_fd);
     close(daemon_end);
     return fixture_teardown(state);
 }
@@ -125,6 +129,24 @@ static void a_client_with_the_grant_has_its_order(void **state)
     assert_int_equal(answer(), NO_ANSWER);
 }
 
+/* It had what keeps it here. */
+static void a_client_with_the_grant_may_stay_after_all(void **state)
+{
+    struct session *session = session_of(state);
+    uint32_t request, obstacle;
+    eventfd_t notified;
+
+    order(session, false);
+    set_word(session, LEAVE_GRANTED);
+    session_leave_withdraw(session);
+    set_word(session, LEAVE_WANTED);
+    session_leave_watch(session->server);
+    assert_int_equal(eventfd_read(session->server->life->notify_fd, &notified), 0);
+    assert_false(session_leave_answer(session, &request, &obstacle));
+    expect_word(session, LEAVE_NONE);
+    assert_int_equal(answer(), OBSTACLE_MOVING);
+}
+
 static void a_client_without_an_order_keeps_none_of_its_words(void **state)
 {
     static const uint32_t words[] = {LEAVE_WANTED, LEAVE_ASKED, LEAVE_PENDING, 99};
@@ -161,6 +183,7 @@ int main(void)
         CASE(an_order_that_is_withdrawn_meanwhile_is_none),
         CASE(a_refusal_ends_with_its_order),
         CASE(a_client_with_the_grant_has_its_order),
+        CASE(a_client_with_the_grant_may_stay_after_all),
         CASE(a_client_without_an_order_keeps_none_of_its_words),
         CASE(page_locked_memory_keeps_a_client_that_stands_still),
     };
