@@ -38,7 +38,7 @@ struct suspend_file {
 
 struct program_suspend {
     _Atomic uint32_t wanted;           /* 1 = RUNS no longer; the thread sleeps on it while OUT */
-    unsigned order;                    /* its number in the server; under the server's lock */
+    atomic_uint order;                 /* its number in the server; written under its lock */
     atomic_int kind;                   /* enum server_suspend of the order */
     atomic_int followed;               /* of the order that it stands still by */
     atomic_bool evict;                 /* its next command has it return */

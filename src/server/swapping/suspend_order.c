@@ -132,8 +132,7 @@ static int result_at_end(const struct session *session)
                                                                          : SUSPEND_OK;
 }
 
-/* Not a session that has come since, in which the program may go on. With the server's lock, or on
- * the main thread. */
+/* Not a session that has come since, in which the program may go on. */
 static bool is_ordered(const struct session *session, const struct pending_order *order)
 {
     unsigned number = program_suspend_of(session)->order;
