@@ -5,7 +5,7 @@ can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fa
 silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
 lie about its clients (liar), to forget them when a daemon takes it over (forgetful), to flood its log
 (flood), to have another process speak for it (puppet), to have clients that
-cannot move (arrays),
+cannot move (arrays), or that are on their way when an order to move is withdrawn (leaving),
 to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), to have contexts of some size
 (FUNNEL_FAKE_OWN_MIB), a first device with these values of sensors (FUNNEL_FAKE_SENSORS), and to have clients that keep on average so many multiprocessors busy
 (FUNNEL_FAKE_SMS). It writes one JSON line to its log for each message."""
@@ -324,7 +324,8 @@ def on_move(body, request):
     number, withdrawn, gentle = struct.unpack_from("<III", body)
     log(event="move", number=number, withdrawn=withdrawn, gentle=gentle)
     if withdrawn:
-        moving.pop(number, None)
+        if number in moving and how != "leaving":
+            send(wire.RESULT, struct.pack("<iI", 10, 0), moving.pop(number))
     elif how == "arrays":
         send(wire.RESULT, struct.pack("<iI", 10, 0), request)
     elif any(number == one for _, one, _ in clients.values()):

@@ -2,6 +2,7 @@
 """Programs that move to another lane without an order of an operator."""
 import json
 import os
+import subprocess
 
 import harness
 import test_lanes
@@ -176,6 +177,43 @@ class Join(test_lanes.TestCase):
         self.funnel("limit", "--client", str(os.getpid()), "--class", "normal")
         self.program.close()
         self.assertEqual(self.begin(), 1)
+
+
+class TakenBack(test_lanes.TestCase):
+    """An order to another device, by one to the device on which the program is."""
+
+    def migrate(self, device, count):
+        """The front end, when the server has its order."""
+        done = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "migrate", str(os.getpid()),
+                                 "--device", str(device)], env=self.environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        wait_until(lambda: len(self.server_events("move")) == count, "the order to the server")
+        return done
+
+    def take_back(self):
+        """The program, and the front end that takes an order back."""
+        program = self.enter(token=bytes(range(16)))
+        first, second = self.migrate(1, 1), self.migrate(0, 2)
+        self.assertIn("another order came", first.communicate()[0])
+        return program, second
+
+    def test_what_is_said(self):
+        _, done = self.take_back()
+        self.assertIn("stays on device 0: its move is withdrawn", done.communicate()[0])
+        self.assertEqual(done.returncode, 0)
+
+
+class TakenBackTooLate(TakenBack):
+    """The program moves all the same."""
+    fake = "leaving"
+
+    def test_what_is_said(self):
+        program, done = self.take_back()
+        self.assertIsNone(done.poll())
+        program.close()
+        self.assertIn("has moved: it was on its way already", done.communicate()[0])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("has moved to device 1", self.control_log())
 
 
 if __name__ == "__main__":

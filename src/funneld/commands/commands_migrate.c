@@ -81,33 +81,61 @@ static bool find_device(const struct status_report *report, const char *name, ui
     return false;
 }
 
-static void order_move(struct migration *migration, struct client_record *record, uint32_t device)
+static void await_end(struct migration *migration, event_callback_fn on_late)
 {
     const struct timeval timeout = {.tv_sec = MIGRATE_TIMEOUT_S};
 
-    migration->timeout = evtimer_new(migration->console->daemon->base, on_timeout, migration);
+    migration->timeout = evtimer_new(migration->console->daemon->base, on_late, migration);
     if (migration->timeout)
         evtimer_add(migration->timeout, &timeout);
+}
+
+static void order_move(struct migration *migration, struct client_record *record, uint32_t device)
+{
+    await_end(migration, on_timeout);
     journal_with(LOG_EVENT(record->identity.pid, 0),
                  "Client %d moves to device %u at its next idle point", (int)migration->client,
                  device);
     lane_move_order_device(record, device, on_moved, migration);
 }
 
+static void on_taken_back(void *context, int result)
+{
+    struct migration *migration = context;
+    struct console *console = migration->console;
+
+    if (console && result == LANE_MOVED)
+        console_print(console, "Client %d has moved: it was on its way already",
+                      (int)migration->client);
+    else if (console)
+        console_print(console, "Client %d stays on device %s: its move is withdrawn",
+                      (int)migration->client, migration->device);
+    free_migration(migration);
+    if (console)
+        console_done(console, result == LANE_MOVED ? COMMAND_FAILED : COMMAND_OK);
+}
+
+/* Copies of its memory take their time. */
+static void on_copies(evutil_socket_t fd, short what, void *context)
+{
+    struct migration *migration = context;
+    struct console *console = migration->console;
+
+    console_print(console, "Client %d is on its way already; control.log says when it has moved",
+                  (int)migration->client);
+    migration->console = NULL;
+    console_done(console, COMMAND_FAILED);
+}
+
 /* An order to another device, or lane, may not have been followed yet. */
 static void stay(struct migration *migration, const struct client_record *record)
 {
-    struct console *console = migration->console;
-
     if (!lane_move_is_under_way(record)) {
         refuse_migration(migration, "is on that device already");
         return;
     }
-    lane_move_withdraw(record);
-    console_print(console, "Client %d stays on device %s: its move is withdrawn",
-                  (int)migration->client, migration->device);
-    free_migration(migration);
-    console_done(console, COMMAND_OK);
+    await_end(migration, on_copies);
+    lane_move_take_back(record, on_taken_back, migration);
 }
 
 static void on_status(struct status_query *query, void *context)

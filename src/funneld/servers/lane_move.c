@@ -43,7 +43,7 @@ struct lane_move {
     uint32_t device;   /* 1 + that of the server, which stays; 0 = to another lane */
     unsigned tries;    /* of a gentle one, that have failed */
     uint64_t ask_at;   /* clock_ns(): not before */
-    bool is_withdrawn; /* and the answer does not matter any more */
+    bool is_withdrawn; /* the program may be on its way all the same */
     lane_move_done *done;
     void *context;
 };
@@ -194,6 +194,18 @@ static bool postpone(struct lane_move *move, int status)
     return true;
 }
 
+/* Who has withdrawn it hears what has become of it. */
+static void end_withdrawn(struct lane_move *move, int result)
+{
+    lane_move_done *done = move->done;
+    void *context = move->context;
+
+    if (result == LANE_MOVED)
+        log_result(move, result);
+    free_move(move);
+    tell_result(done, context, result);
+}
+
 static void on_answer(void *context, int status, const struct server_status_end *totals)
 {
     struct lane_move *move = context;
@@ -201,7 +213,7 @@ static void on_answer(void *context, int status, const struct server_status_end 
     if (status == LANE_MOVED)
         note_moved(move);
     if (move->is_withdrawn)
-        free_move(move);
+        end_withdrawn(move, status == LANE_MOVED ? LANE_MOVED : LANE_MOVE_WITHDRAWN);
     else if (postpone(move, status))
         return;
     else
@@ -294,24 +306,39 @@ void lane_move_refuse(const struct client_record *record)
     connection_send(&record->server->connection, &message, sizeof(message), -1);
 }
 
+static struct lane_move *find_move(const struct client_record *record)
+{
+    list_for_each (struct lane_move, move, &record->server->daemon->lane_moves, link)
+        if (!move->is_withdrawn && move->id == record->id &&
+            !strcmp(move->from, record->server->name))
+            return move;
+    return NULL;
+}
+
+void lane_move_take_back(const struct client_record *record, lane_move_done *done, void *context)
+{
+    struct lane_move *move = find_move(record);
+
+    if (!move) {
+        tell_result(done, context, LANE_MOVE_WITHDRAWN);
+        return;
+    }
+    lane_move_done *done_before = move->done;
+    void *context_before = move->context;
+    move->is_withdrawn = true;
+    move->done = done;
+    move->context = context;
+    restore_choice(move);
+    if (move->asked || move->is_awaited)
+        lane_move_refuse(record);
+    tell_result(done_before, context_before, LANE_MOVE_WITHDRAWN);
+    if (!move->asked)
+        end_withdrawn(move, LANE_MOVE_WITHDRAWN);
+}
+
 void lane_move_withdraw(const struct client_record *record)
 {
-    const struct server_process *server = record->server;
-
-    list_for_each_safe (struct lane_move, move, &server->daemon->lane_moves, link) {
-        lane_move_done *done = move->done;
-        void *context = move->context;
-
-        if (move->is_withdrawn || move->id != record->id || strcmp(move->from, server->name))
-            continue;
-        move->is_withdrawn = true;
-        restore_choice(move);
-        if (move->asked || move->is_awaited)
-            lane_move_refuse(record);
-        if (!move->asked)
-            free_move(move);
-        tell_result(done, context, LANE_MOVE_WITHDRAWN);
-    }
+    lane_move_take_back(record, NULL, NULL);
 }
 
 static void name_target(const struct server_process *server, uint32_t class, enum lane_wish wish,
@@ -420,15 +447,6 @@ void lane_move_order_device(struct client_record *record, uint32_t device, lane_
         follow_move(move);
     else
         end_move(move, LANE_MOVE_UNKNOWN);
-}
-
-static const struct lane_move *find_move(const struct client_record *record)
-{
-    list_for_each (struct lane_move, move, &record->server->daemon->lane_moves, link)
-        if (!move->is_withdrawn && move->id == record->id &&
-            !strcmp(move->from, record->server->name))
-            return move;
-    return NULL;
 }
 
 bool lane_move_is_under_way(const struct client_record *record)
