@@ -138,8 +138,8 @@ struct server_limits {
 /* Carries one descriptor: the client's socket. */
 struct server_client {
     struct server_header header;
-    uint32_t id; /* never 0, unique in this server's life */
-    uint32_t reserved;
+    uint32_t id;           /* never 0, unique in this server's life */
+    uint32_t is_main_lane; /* 1 = the server is one: its clients may ask for the spare lane */
     struct server_identity identity;
     struct server_limits limits;
     struct hello hello; /* as the client said it; api_hash is for the server to compare */

@@ -119,7 +119,7 @@ def on_resume():
 
 
 def on_client(data, descriptor):
-    number, _ = wire.CLIENT_HEAD.unpack_from(data, 16)
+    number, is_main_lane = wire.CLIENT_HEAD.unpack_from(data, 16)
     identity = data[24:24 + wire.IDENTITY.size]
     limits = data[24 + wire.IDENTITY.size:][:wire.LIMITS.size]
     pid, uid = struct.unpack_from("<iI", identity)
@@ -129,7 +129,7 @@ def on_client(data, descriptor):
     connection = socket.socket(fileno=descriptor)
     clients[connection] = (pid, number, limits)
     log(event="client", pid=pid, uid=uid, share=share, priority=priority, memory=memory[:2], soft=soft[:2],
-        number=number, program_class=program_class,
+        number=number, program_class=program_class, is_main_lane=is_main_lane,
         command=wire.IDENTITY.unpack(identity)[6].split(b"\0")[0].decode())
     selector.register(connection, selectors.EVENT_READ)
     if how == "flood":

@@ -148,9 +148,11 @@ class WarmBatchLane(LaneTestCase):
 
     def test_it_becomes_the_batch_lane(self):
         self.enter(wire.NORMAL)
+        self.assertTrue(self.told()["is_main_lane"])
         standby = self.standby()
         self.enter(wire.BATCH)
         self.assertEqual(self.lanes()[self.user + ":batch"], standby)
+        self.assertFalse(self.told()["is_main_lane"], "its clients ask for no spare lane")
         self.assertEqual(self.placed(), [("normal", "main"), ("batch", "batch")])
         self.assertIn("is the lane batch from now on", self.control_log())
         wait_until(lambda: self.slices(standby)[-1:] == [BATCH_US], "its slice")

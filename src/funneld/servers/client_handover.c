@@ -133,6 +133,7 @@ void server_process_add_client(struct server_process *server, const struct mps_n
     client_record_continue(record, hello);
     server_message_init(&message, SERVER_CLIENT, 0);
     message.id = record->id;
+    message.is_main_lane = lane_name_is_main(server->name);
     message.identity = record->identity;
     message.hello = *hello;
     combine_limits(server, space, identity, hello, &message.limits);

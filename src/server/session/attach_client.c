@@ -116,7 +116,7 @@ static bool open_channel(struct session *session)
     }
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
     session->channel = channel;
-    long_work_greet(session);
+    long_work_greet(session, session->life->is_main_lane);
     return true;
 }
 

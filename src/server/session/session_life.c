@@ -99,6 +99,7 @@ struct session *session_create(struct server *server, const struct server_client
         return NULL;
     }
     session->life->hello = who->hello;
+    session->life->is_main_lane = who->is_main_lane;
     return session;
 }
 

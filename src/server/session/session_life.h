@@ -37,7 +37,8 @@ struct session_call {
 };
 
 struct session_life {
-    struct hello hello; /* the session's thread's */
+    struct hello hello; /* the session's thread's, and constant once it serves */
+    bool is_main_lane;  /* the server, for struct server_client; constant */
 
     /* The main thread's. */
     struct watch *hang_up;

@@ -103,7 +103,8 @@ static bool has_long_work_of_others(const struct session *session)
  * case. */
 static void tell_client(const struct session *session)
 {
-    bool wanted = !session->streams->has_asked || has_long_work_of_others(session);
+    bool wanted = session->streams->may_ask &&
+                  (!session->streams->has_asked || has_long_work_of_others(session));
 
     if (wanted != session->streams->move_wanted)
         channel_server_want_move(session->channel, wanted);
@@ -137,10 +138,12 @@ void long_work_watch(struct server *server)
     server->streams->long_work_seen = has_any_long_work(server);
 }
 
-void long_work_greet(const struct session *session)
+void long_work_greet(const struct session *session, bool may_ask)
 {
-    session->streams->move_wanted = session->server->asks_for_lanes;
-    if (session->server->asks_for_lanes)
+    struct session_streams *streams = session->streams;
+
+    streams->may_ask = streams->move_wanted = may_ask && session->server->asks_for_lanes;
+    if (streams->may_ask)
         channel_server_want_move(session->channel, true);
 }
 

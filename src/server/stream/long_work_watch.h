@@ -10,8 +10,8 @@
 /* The watchdog's, ten times a second. In a server without --spare it does nothing. */
 void long_work_watch(struct server *server);
 
-/* A new client has got its channel. Before it is served. */
-void long_work_greet(const struct session *session);
+/* A new client has got its channel, and may ask for another lane or not. Before it is served. */
+void long_work_greet(const struct session *session, bool may_ask);
 
 /* On the thread of the session, which has no work: whether others have long work on a device that
  * it uses. Looks at the streams, and takes some hundredths of a second where they are busy. */

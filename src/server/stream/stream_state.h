@@ -54,6 +54,7 @@ struct session_streams {
 
     /* The watchdog's: long_work_watch.c. */
     uint64_t long_work_mask; /* bit i: long work on device i */
+    bool may_ask;            /* for another lane; set before the client is served */
     bool move_wanted;        /* as the client was told last */
 
     atomic_bool has_asked; /* for another lane */

@@ -64,7 +64,7 @@ static void watch(void **state)
 
 static void a_new_client_is_told_to_ask(void **state)
 {
-    long_work_greet(session_of(state));
+    long_work_greet(session_of(state), true);
     assert_true(is_told_to_ask(state));
     watch(state);
     assert_true(is_told_to_ask(state));
@@ -73,15 +73,24 @@ static void a_new_client_is_told_to_ask(void **state)
 static void nobody_is_told_where_there_is_no_spare_lane(void **state)
 {
     session_of(state)->server->asks_for_lanes = false;
-    long_work_greet(session_of(state));
+    long_work_greet(session_of(state), true);
     watch(state);
     assert_false(is_told_to_ask(state));
     assert_false(long_work_is_seen(session_of(state)->server));
 }
 
+static void nobody_is_told_in_another_lane_than_the_main_one(void **state)
+{
+    long_work_greet(session_of(state), false);
+    assert_false(is_told_to_ask(state));
+    watch(state);
+    assert_false(is_told_to_ask(state));
+    assert_true(long_work_is_seen(session_of(state)->server));
+}
+
 static void own_long_work_is_reported_and_not_avoided(void **state)
 {
-    long_work_greet(session_of(state));
+    long_work_greet(session_of(state), true);
     assert_true(long_work_is_in_the_way(session_of(state)));
     watch(state);
     assert_true(long_work_is_seen(session_of(state)->server));
@@ -131,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_new_client_is_told_to_ask),
         CASE(nobody_is_told_where_there_is_no_spare_lane),
+        CASE(nobody_is_told_in_another_lane_than_the_main_one),
         CASE(own_long_work_is_reported_and_not_avoided),
         CASE(long_work_is_news_once),
         CASE(work_that_is_done_is_not_in_the_way),
