@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See channel_groups.h. The declarations are ours. */
+/* See channel_groups.h. */
 #include "channel_groups.h"
 
 #include <errno.h>
@@ -11,11 +11,7 @@
 #include "cleanup.h"
 #include "clock.h"
 #include "log.h"
-
-#define IOCTL_MAGIC 'F' /* NV_IOCTL_MAGIC */
-#define ESC_RM_FREE 0x29
-#define ESC_RM_CONTROL 0x2a
-#define ESC_RM_ALLOC 0x2b
+#include "rm_call.h"
 
 #define CLASS_CHANNEL_GROUP 0xa06cu
 #define ENGINE_GRAPHICS 1u /* NV2080_ENGINE_TYPE_GRAPHICS: kernels run there */
@@ -28,24 +24,9 @@
 
 #define GROUPS_MAX 256u
 
-struct rm_alloc {
-    uint32_t client, parent, object, class;
-    uint64_t parameters;
-};
-
 /* NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS, as far as it matters here. */
 struct group_parameters {
     uint32_t error_object, error_memory, address_space, engine;
-};
-
-struct rm_free {
-    uint32_t client, parent, object;
-};
-
-struct rm_control {
-    uint32_t client, object, command, flags;
-    uint64_t parameters;
-    uint32_t size, status;
 };
 
 struct channel_group {
@@ -61,11 +42,6 @@ static struct channel_group groups[GROUPS_MAX];
 static unsigned count;
 static uint64_t wanted_us;
 static bool is_refused;
-
-static bool is_rm_call(unsigned long request, unsigned number)
-{
-    return ((request >> 8) & 0xff) == IOCTL_MAGIC && (request & 0xff) == number;
-}
 
 static void add_group(int fd, const struct rm_alloc *alloc)
 {
@@ -89,9 +65,9 @@ static void remove_group(const struct rm_free *released)
 
 void channel_groups_see(int fd, unsigned long request, const void *argument)
 {
-    if (is_rm_call(request, ESC_RM_ALLOC))
+    if (rm_call_is(request, RM_ALLOC))
         add_group(fd, argument);
-    else if (is_rm_call(request, ESC_RM_FREE))
+    else if (rm_call_is(request, RM_FREE))
         remove_group(argument);
 }
 
@@ -118,8 +94,7 @@ static long control_group(const struct channel_group *group, uint32_t command, u
                                  .command = command,
                                  .parameters = (uintptr_t)us,
                                  .size = sizeof(*us)};
-    const unsigned long request =
-        3ul << 30 | sizeof(control) << 16 | IOCTL_MAGIC << 8 | ESC_RM_CONTROL;
+    const unsigned long request = 3ul << 30 | sizeof(control) << 16 | RM_MAGIC << 8 | RM_CONTROL;
 
     if (syscall(SYS_ioctl, group->fd, request, &control) < 0)
         return -errno;

@@ -3,8 +3,7 @@
  * The channel groups of this process, and how long the GPU runs each before it switches to another
  * process: the time slice. NVIDIA's driver makes a group (class KEPLER_CHANNEL_GROUP_A) for each
  * context and engine. The driver does not publish the handles, so the server reads them from its
- * calls of ioctl(). Numbers and layouts are those of NVIDIA's open kernel modules (nvos.h,
- * ctrla06c.h).
+ * calls of ioctl() (rm_call.h, ctrla06c.h of NVIDIA's open kernel modules).
  *
  * The driver sets the slice of a group itself while it creates the context, and would overwrite an
  * earlier one. So channel_groups_apply() sets the slices some time after a group was created.
