@@ -11,7 +11,7 @@
 #define SEPARATORS ", "
 #define IS_READ (UINT32_C(1) << 31)
 
-_Static_assert(FEATURE_COUNT < 31, "a bit for each feature, and IS_READ");
+_Static_assert(FEATURE_COUNT <= 31, "a bit for each feature, and IS_READ");
 
 #define FEATURE_TEXT(name, text) text,
 static const char *const names[] = {FEATURES(FEATURE_TEXT)};

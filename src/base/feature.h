@@ -24,6 +24,7 @@
     X(FENCE_KERNEL, "fence-kernel")             \
     X(FENCE_COUNTER, "fence-counter")           \
     X(CONTEXT_HOLD, "context-hold")             \
+    X(FAULT_SHORTCUT, "fault-shortcut")         \
     X(FLOW_CONTROL, "flow-control")             \
     X(IDLE_POINT, "idle-point")                 \
     X(LOCK_CHUNKS, "lock-chunks")               \
