@@ -7,7 +7,8 @@
  * FUNNEL_OFF=timed-polling in the environment it sleeps until it is woken.
  *
  * While CPUs are short, each poll takes time from other programs. Then the thread first sleeps
- * through most of what such waits have taken, polls less often, and is woken later.
+ * through most of what such waits have taken, polls less often, and is woken later. A thread that
+ * spins behind that first sleep sees the end of most waits at once.
  *
  *     struct timed_poll poll = timed_poll_begin(scarcity);
  *     while (!ready(word))
@@ -23,7 +24,7 @@
 
 /* What the caller knows of a wait while CPUs are short. */
 struct timed_poll_scarcity {
-    bool cpus_are_short;
+    uint32_t spin_ns;  /* the longest spin; 0 = CPUs are not short */
     uint32_t expected; /* ns that the wait will take; 0 = not known */
 };
 
@@ -35,6 +36,9 @@ struct timed_poll {
     bool enabled;          /* false: sleeps until it is woken */
 };
 
+/* Whether the wait is best begun with a sleep, and not with a spin. */
+bool timed_poll_sleeps_first(struct timed_poll_scarcity scarcity);
+
 /* Also asks the kernel for punctual timers for this thread, until timed_poll_end(). A wait that is
  * shorter than expected ends up to a millisecond late. */
 struct timed_poll timed_poll_begin(struct timed_poll_scarcity scarcity);
@@ -43,6 +47,9 @@ struct timed_poll timed_poll_begin(struct timed_poll_scarcity scarcity);
  * longer than asked for mean, even where CPUs are not known to be short, more threads than CPUs.
  * Then all later answers are `longest`. */
 uint64_t timed_poll_next(struct timed_poll *poll, uint64_t longest);
+
+/* After the first sleep: the next ones of this process end earlier by what this one was late. */
+void timed_poll_note_lateness(const struct timed_poll *poll);
 
 /* Whether the thread has still to be woken: it does not poll, or has waited for long. */
 bool timed_poll_needs_wake(const struct timed_poll *poll);

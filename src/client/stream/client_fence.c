@@ -18,6 +18,7 @@
 #include "recovery_hook.h"
 #include "spin.h"
 #include "timed_poll.h"
+#include "wait_forecast.h"
 #include "wire_calls.h"
 
 /* The GPU wakes no thread, and the server's wake may come late: the word is read again at least
@@ -32,12 +33,12 @@
  * own waiting never sleeps unless it is asked to. */
 #define SPIN_NS (100 * UINT64_C(1000000))
 
-#define SLEEPS_KNOWN 4u
+/* Where a thread spins when the number is due, it spins so many times as long as otherwise. */
+#define DUE_SPINS 2
 
 struct fence_word {
-    _Atomic uint32_t issued;              /* atomic; written under the channel lock */
-    _Atomic uint32_t slept[SLEEPS_KNOWN]; /* ns that the last waits have slept; 0 = none yet */
-    _Atomic uint32_t sleeps;
+    _Atomic uint32_t issued;    /* atomic; written under the channel lock */
+    struct wait_forecast waits; /* while CPUs are short */
     int device;
     uint64_t context, primary; /* ids */
     bool used;
@@ -219,47 +220,9 @@ static CUresult sleep_in_turns(struct fence fence, uint64_t stream, struct timed
     }
 }
 
-/* The shortest of the last waits, so that long ones among them make no other one late. Hints of
- * all threads that wait for the word: relaxed. */
-static uint32_t expected_sleep(const struct fence_word *word)
+/* CUDA_ERROR_NOT_READY when the spin is over before the wait. */
+static inline CUresult spin_until(struct fence fence, enum fence_wait_mode mode, struct spin spin)
 {
-    uint32_t shortest = UINT32_MAX;
-
-    for (unsigned i = 0; i < SLEEPS_KNOWN; i++) {
-        uint32_t slept = atomic_load_explicit(&word->slept[i], memory_order_relaxed);
-        if (slept < shortest)
-            shortest = slept;
-    }
-    return shortest;
-}
-
-/* Partner: expected_sleep(). */
-static void note_sleep(struct fence_word *word, uint64_t ns)
-{
-    uint32_t place = atomic_fetch_add_explicit(&word->sleeps, 1, memory_order_relaxed);
-
-    atomic_store_explicit(&word->slept[place % SLEEPS_KNOWN],
-                          ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX, memory_order_relaxed);
-}
-
-static CUresult sleep_until(struct fence fence, uint64_t stream)
-{
-    struct fence_word *word = &fences.words[fence.word];
-    uint64_t began = clock_ns();
-    struct timed_poll poll = timed_poll_begin((struct timed_poll_scarcity){
-        channel_load(&client->channel).spin_ns != 0, expected_sleep(word)});
-
-    CUresult result = sleep_in_turns(fence, stream, &poll);
-    timed_poll_end(&poll);
-    note_sleep(word, clock_ns() - began);
-    return result;
-}
-
-static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
-{
-    if (stream && __builtin_expect(channel_hold_wanted(&client->channel), 0))
-        tell_of_wait(fence, stream);
-    struct spin spin = channel_spin_begin(&client->channel, SPIN_NS);
     uint64_t asked = 0;
 
     do {
@@ -269,7 +232,79 @@ static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_
         if (recovery_error() != CUDA_SUCCESS)
             return client_error();
     } while (mode == FENCE_SPIN && spin_more(&spin));
-    return sleep_until(fence, stream);
+    return CUDA_ERROR_NOT_READY;
+}
+
+static CUresult sleep_until(struct fence fence, uint64_t stream,
+                            struct timed_poll_scarcity scarcity)
+{
+    struct timed_poll poll = timed_poll_begin(scarcity);
+    CUresult result = sleep_in_turns(fence, stream, &poll);
+
+    timed_poll_end(&poll);
+    return result;
+}
+
+static CUresult spin_then_sleep(struct fence fence, uint64_t stream, enum fence_wait_mode mode,
+                                struct timed_poll_scarcity scarcity)
+{
+    CUresult result = spin_until(fence, mode, channel_spin_begin(&client->channel, SPIN_NS));
+
+    return result == CUDA_ERROR_NOT_READY ? sleep_until(fence, stream, scarcity) : result;
+}
+
+static void sleep_until_due(struct fence fence, struct timed_poll *poll)
+{
+    uint32_t value = read_word(fence.word);
+
+    if (fence_reached(value, fence.seq))
+        return;
+    sleep_once(fence, value, false, poll);
+    timed_poll_note_lateness(poll);
+}
+
+/* The thread spins when the number is due, and not before. */
+static CUresult sleep_then_spin(struct fence fence, uint64_t stream, enum fence_wait_mode mode,
+                                struct timed_poll_scarcity scarcity)
+{
+    struct timed_poll poll = timed_poll_begin(scarcity);
+
+    sleep_until_due(fence, &poll);
+    struct spin spin = channel_spin_begin(&client->channel, SPIN_NS);
+    spin.budget *= DUE_SPINS;
+    CUresult result = spin_until(fence, mode, spin);
+    if (result == CUDA_ERROR_NOT_READY)
+        result = sleep_in_turns(fence, stream, &poll);
+    timed_poll_end(&poll);
+    return result;
+}
+
+/* A training that yields its CPU does so at once, and for longer than most of its waits. */
+static __attribute__((noinline)) CUresult wait_while_short(struct fence fence, uint64_t stream,
+                                                           enum fence_wait_mode mode,
+                                                           struct channel_load load)
+{
+    struct wait_forecast *waits = &fences.words[fence.word].waits;
+    const struct timed_poll_scarcity scarcity = {load.spin_ns,
+                                                 load.yield_ns ? 0 : wait_forecast_ns(waits)};
+    const uint64_t began = clock_ns();
+    CUresult result = timed_poll_sleeps_first(scarcity)
+                          ? sleep_then_spin(fence, stream, mode, scarcity)
+                          : spin_then_sleep(fence, stream, mode, scarcity);
+
+    wait_forecast_note(waits, clock_ns() - began);
+    return result;
+}
+
+static CUresult wait_until(struct fence fence, uint64_t stream, enum fence_wait_mode mode)
+{
+    const struct channel_load load = channel_load(&client->channel);
+
+    if (stream && __builtin_expect(channel_hold_wanted(&client->channel), 0))
+        tell_of_wait(fence, stream);
+    if (load.spin_ns && !fence_passed(fence))
+        return wait_while_short(fence, stream, mode, load);
+    return spin_then_sleep(fence, stream, mode, (struct timed_poll_scarcity){0});
 }
 
 /* The thread writes the kernels' output before it reports their error. */

@@ -37,7 +37,7 @@ static void test_short_at_first(void **state)
     assert_int_equal(timed_poll_next(&poll, 7), 7);
 }
 
-/* The wait is so long, and longer where this thread does not get to run. */
+/* The interval is so long, and longer where this thread does not get to run. */
 static void check_next(struct timed_poll *poll, uint64_t length)
 {
     uint64_t next = timed_poll_next(poll, LONGEST), most = (clock_ns() - poll->began) / 16;
@@ -49,7 +49,7 @@ static struct timed_poll short_of_cpus(uint64_t waited, uint32_t expected)
 {
     struct timed_poll poll = after(waited);
 
-    poll.scarcity = (struct timed_poll_scarcity){true, expected};
+    poll.scarcity = (struct timed_poll_scarcity){2 * NS_PER_US, expected};
     return poll;
 }
 
@@ -57,6 +57,7 @@ static void check_first(uint32_t expected, uint64_t length)
 {
     struct timed_poll poll = short_of_cpus(0, expected);
 
+    assert_false(timed_poll_sleeps_first(poll.scarcity));
     check_next(&poll, length);
 }
 
@@ -69,11 +70,70 @@ static void test_most_of_an_expected_wait_while_cpus_are_short(void **state)
     check_first(60 * NS_PER_US, 30 * NS_PER_US);
     check_first(160 * NS_PER_US, 130 * NS_PER_US);
     check_first(800 * NS_PER_US, 750 * NS_PER_US);
-    check_first(UINT32_MAX, NS_PER_MS - NS_PER_MS / 16);
     check_next(&poll, 130 * NS_PER_US);
     check_next(&poll, 30 * NS_PER_US);
     plenty.scarcity.expected = 160 * NS_PER_US;
     check_next(&plenty, 30 * NS_PER_US);
+}
+
+static void test_a_forecast_is_believed_for_a_millisecond(void **state)
+{
+    struct timed_poll poll = timed_poll_begin((struct timed_poll_scarcity){1, UINT32_MAX});
+
+    assert_int_equal(timed_poll_next(&poll, LONGEST), NS_PER_MS - NS_PER_MS / 16);
+    timed_poll_end(&poll);
+}
+
+/* Spins of 10 us: half of that, and what sleeps are late, 100 us at most. */
+static uint64_t first_with_own_cpu(uint32_t expected)
+{
+    struct timed_poll poll = short_of_cpus(0, expected);
+
+    poll.scarcity.spin_ns = 10 * NS_PER_US;
+    assert_true(timed_poll_sleeps_first(poll.scarcity));
+    return timed_poll_next(&poll, LONGEST);
+}
+
+static void test_a_thread_with_its_own_cpu_wakes_when_the_end_is_due(void **state)
+{
+    struct timed_poll poll = short_of_cpus(0, 800 * NS_PER_US);
+
+    assert_in_range(first_with_own_cpu(800 * NS_PER_US), 695 * NS_PER_US, 795 * NS_PER_US);
+    poll.scarcity.spin_ns = 10 * NS_PER_US;
+    timed_poll_next(&poll, LONGEST);
+    check_next(&poll, 30 * NS_PER_US);
+}
+
+static void test_short_waits_begin_without_a_sleep(void **state)
+{
+    const struct timed_poll_scarcity soon = {10 * NS_PER_US, 10 * NS_PER_US},
+                                     unknown = {10 * NS_PER_US, 0}, plenty = {0, NS_PER_MS};
+
+    assert_false(timed_poll_sleeps_first(soon));
+    assert_false(timed_poll_sleeps_first(unknown));
+    assert_false(timed_poll_sleeps_first(plenty));
+}
+
+/* A sleep that began so long before it was to end. */
+static void note_lateness(uint64_t interval, uint64_t slept)
+{
+    const struct timed_poll poll = {.woken = clock_ns() - slept, .interval = interval};
+
+    timed_poll_note_lateness(&poll);
+}
+
+/* Times are far apart, since this thread may lose its CPU anywhere. */
+static void test_first_sleep_ends_earlier_where_sleeps_are_late(void **state)
+{
+    const uint32_t expected = 800 * NS_PER_US;
+
+    for (unsigned i = 0; i < 100; i++)
+        note_lateness(0, 60 * NS_PER_US);
+    uint64_t late = first_with_own_cpu(expected);
+    note_lateness(NS_PER_SEC, 0); /* was woken */
+    note_lateness(0, NS_PER_SEC); /* waited for a CPU */
+    assert_int_equal(first_with_own_cpu(expected), late);
+    assert_in_range(late, 695 * NS_PER_US, 740 * NS_PER_US);
 }
 
 /* A thread that has waited for its CPU polls on, and is woken only in a long wait. */
@@ -152,6 +212,10 @@ int main(void)
         cmocka_unit_test(test_short_at_first),
         cmocka_unit_test(test_a_part_of_the_wait),
         cmocka_unit_test(test_most_of_an_expected_wait_while_cpus_are_short),
+        cmocka_unit_test(test_a_forecast_is_believed_for_a_millisecond),
+        cmocka_unit_test(test_a_thread_with_its_own_cpu_wakes_when_the_end_is_due),
+        cmocka_unit_test(test_short_waits_begin_without_a_sleep),
+        cmocka_unit_test(test_first_sleep_ends_earlier_where_sleeps_are_late),
         cmocka_unit_test(test_polls_go_on_while_cpus_are_short),
         cmocka_unit_test(test_wake_is_needed_after_a_while),
         cmocka_unit_test(test_none_where_cpus_are_few),

@@ -183,6 +183,31 @@ static void test_wait_ends_while_cpus_are_short(void **state)
     check_wait(FENCE_SPIN, 0);
 }
 
+static void *arrive_soon(void *word)
+{
+    usleep(1000);
+    fixture.fences[*(uint32_t *)word] = fence_issued(*(uint32_t *)word);
+    return NULL;
+}
+
+/* Four waits are known then. */
+static void test_fifth_wait_begins_with_a_sleep_while_cpus_are_short(void **state)
+{
+    uint32_t word = fence_word_take(0, 1, 1);
+    pthread_t thread;
+
+    channel_server_put_load(fixture.server, (struct channel_load){.spin_ns = 10000});
+    for (unsigned i = 0; i < 6; i++) {
+        const struct fence fence = {word, fence_issue(word)};
+
+        assert_int_equal(pthread_create(&thread, NULL, arrive_soon, &word), 0);
+        assert_int_equal(fence_wait(fence, 0, FENCE_SPIN), CUDA_SUCCESS);
+        assert_true(fence_passed(fence));
+        pthread_join(thread, NULL);
+    }
+    channel_server_put_load(fixture.server, (struct channel_load){0});
+}
+
 /* Another thread may destroy the stream meanwhile; the server would refuse the command. */
 static void test_stream_that_is_gone_is_not_named(void **state)
 {
@@ -216,6 +241,7 @@ int main(void)
         FIXTURE_CASE(test_long_wait_asks_to_be_woken),
         FIXTURE_CASE(test_wait_is_told_where_the_server_wants_that),
         FIXTURE_CASE(test_wait_ends_while_cpus_are_short),
+        FIXTURE_CASE(test_fifth_wait_begins_with_a_sleep_while_cpus_are_short),
         FIXTURE_CASE(test_stream_that_is_gone_is_not_named),
         FIXTURE_CASE(test_wait_ends_with_the_servers_error),
     };
