@@ -136,6 +136,30 @@ static void the_pool_serves_where_threads_fill_all_cpus(void **state)
     assert_true(worker_pool_is_wanted(&fixture->server));
 }
 
+#define RESTING 15u
+
+/* With a thread of each of them there would be more than CPUs. */
+static void programs_that_rest_count_for_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct session *others[RESTING];
+
+    assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
+    for (uint32_t i = 0; i < RESTING; i++) {
+        const struct server_client who = {.identity.pid = 4711 + (int32_t)i};
+
+        others[i] = session_create(&fixture->server, &who, 2 + i);
+        list_append(&fixture->server.sessions, &others[i]->link);
+    }
+    launch(fixture);
+    assert_int_equal(spin_of(fixture), 0);
+    assert_false(worker_pool_is_wanted(&fixture->server));
+    for (unsigned i = 0; i < RESTING; i++) {
+        list_remove(&others[i]->link);
+        session_destroy(others[i]);
+    }
+}
+
 static void launch_alone(struct fixture *fixture, unsigned lone, unsigned all)
 {
     atomic_fetch_add(&fixture->session->launch->lone, lone);
@@ -262,6 +286,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(trainings_spin_where_there_are_cpus, setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(the_pool_serves_where_threads_fill_all_cpus, setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(programs_that_rest_count_for_nothing, setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(switched_off, setup, fixture_teardown),
     };
