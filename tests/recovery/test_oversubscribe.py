@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -238,7 +237,7 @@ class Oversubscribe(test_recovery.TestCase):
 
     def test_memory_while_a_checkpoint_is_written(self):
         """The copy on the device takes 30 MiB, and a program needs more than what is left."""
-        folder = self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
+        folder = self.new_directory("/dev/shm")
         self.limit("--quota", "room-seconds=0")
         for turn in range(2):
             probe, other = self.programs(2)

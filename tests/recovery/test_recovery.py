@@ -78,15 +78,19 @@ class TestCase(unittest.TestCase):
 
     def setUp(self):
         harness.limit_time(self)
-        folder = tempfile.TemporaryDirectory(prefix="fnl-", dir="/tmp")
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.new_directory("/tmp")
         self.addCleanup(self.keep_logs)
         self.environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=self.folder + "/pipe",
                                 CUDA_MPS_LOG_DIRECTORY=self.folder + "/log",
                                 FUNNEL_SOFT_DEVICES=self.devices, **self.more)
         self.funnel("start", "--device", DEVICE, *self.options)
         self.addCleanup(self.funnel, "stop", "--force")
+
+    def new_directory(self, parent):
+        """A name; the directory ends with the test."""
+        directory = tempfile.TemporaryDirectory(prefix="fnl-", dir=parent)
+        self.addCleanup(directory.cleanup)
+        return directory.name
 
     def funnel(self, *arguments):
         return subprocess.run([os.path.join(BUILD, "bin/funnel"), *arguments], env=self.environment,

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -58,7 +57,7 @@ class MovedMemory(test_recovery.TestCase):
         return answers[0]
 
     def directory(self):
-        return self.enterContext(tempfile.TemporaryDirectory(dir="/dev/shm"))
+        return self.new_directory("/dev/shm")
 
     def daemon_pid(self):
         return json.loads(self.funnel("status", "--json").stdout)["pid"]
