@@ -60,13 +60,15 @@ const struct quota_row quota_rows[QUOTA_COUNT] = {
     [QUOTA_SERVERS] = {"servers", QUOTA_NUMBER, 1, 4096, 32, "server processes"},
 };
 
+/* An eighth, so that one client leaves descriptors to others; a server with few gives a quarter. */
 static uint64_t default_ranges(void)
 {
-    uint64_t ranges = descriptor_limit() / 8;
+    uint64_t limit = descriptor_limit();
+    uint64_t ranges = limit / 4 < RANGES_MIN ? limit / 4 : RANGES_MIN;
 
-    if (ranges > RANGES_MAX)
-        return RANGES_MAX;
-    return ranges < RANGES_MIN ? RANGES_MIN : ranges;
+    if (limit / 8 > ranges)
+        ranges = limit / 8 < RANGES_MAX ? limit / 8 : RANGES_MAX;
+    return ranges < quota_rows[QUOTA_RANGES].least ? quota_rows[QUOTA_RANGES].least : ranges;
 }
 
 static uint64_t machine_memory(void)

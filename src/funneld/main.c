@@ -419,10 +419,12 @@ int main(int argc, char **argv)
         return status;
     if (inherited_read())
         return print_error("what the daemon before has left cannot be read", "");
+    if (check_descriptor_limit()) /* a quota depends on it */
+        return 1;
     daemon_init(&daemon);
     daemon.arguments = keep_arguments(argc, argv, options.config);
     take_name(argv[0]);
-    if (check_descriptor_limit() || configure(&daemon, &options))
+    if (configure(&daemon, &options))
         return 1;
     if (options.checks)
         return check_installation(&daemon, &options);

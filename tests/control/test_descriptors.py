@@ -66,6 +66,15 @@ class Descriptors(harness.TestCase):
         done = self.program()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_the_soft_limit_does_not_count(self):
+        """Shells have a low one, below a hard limit that servers raise it to."""
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        self.assertEqual(self.run_program(
+            "funneld", "-d", "--device", "soft",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))).returncode, 0)
+        ranges = min(65536, max(hard // 8, min(hard // 4, 1024)))
+        self.assertRegex(self.funnel("limits").stdout, rf"(?m)^ranges +client +{ranges} ")
+
     def test_a_program_with_few(self):
         self.start("--device", "soft")
         done = self.program(6)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "unit.h"
 
@@ -96,6 +97,30 @@ static void values_are_written_as_they_are_read(void **state)
     assert_string_equal(text, "0");
 }
 
+static uint64_t ranges_with(rlim_t descriptors)
+{
+    const struct rlimit limit = {.rlim_cur = descriptors, .rlim_max = descriptors};
+
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    quotas_init(&quotas);
+    return quotas.value[QUOTA_RANGES];
+}
+
+/* Falling limits, since none may be raised again. */
+static void ranges_leave_descriptors(void **state)
+{
+    struct rlimit limit;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_max >= 16384) {
+        assert_int_equal(ranges_with(16384), 2048);
+        assert_int_equal(ranges_with(8192), 1024);
+    }
+    assert_int_equal(ranges_with(4096), 1024);
+    assert_int_equal(ranges_with(1024), 256);
+    assert_int_equal(ranges_with(48), 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +130,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_wrong_changes_nothing, setup),
         cmocka_unit_test_setup(bounds_are_explained, setup),
         cmocka_unit_test_setup(values_are_written_as_they_are_read, setup),
+        cmocka_unit_test(ranges_leave_descriptors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
