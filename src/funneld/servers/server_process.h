@@ -47,6 +47,12 @@ struct start_waiter {
     void *context;
 };
 
+/* What a server was told last of its share of the time: struct server_set_timeslice. */
+struct told_slice {
+    uint64_t us;
+    bool beside_batch, batch_has_share;
+};
+
 struct server_process {
     struct list link;
     struct daemon *daemon;
@@ -77,9 +83,7 @@ struct server_process {
     struct list requests;         /* struct pending_request */
     struct list records;          /* struct client_record: the clients that it has got */
     struct known_programs served; /* whose code it has: spare_lane.h */
-    uint64_t timeslice_us;        /* timeslice.h: as it was told last */
-    bool told_beside_batch;       /* timeslice.h: with it */
-    bool told_batch_share;        /* timeslice.h: likewise */
+    struct told_slice told_slice; /* timeslice.h */
     bool held;                    /* timeslice.h: the GPU, nearly all of the time */
     unsigned unrested_beats;      /* timeslice.h: heartbeats */
     unsigned work_beats;          /* timeslice.h: for so many more the lane has work */

@@ -81,7 +81,7 @@ static void send_resume(struct server_process *server, enum server_message kind,
 static void choose_numbers(struct server_process *server)
 {
     server->last_request = (uint32_t)clock_ns();
-    server->timeslice_us = UINT64_MAX;
+    server->told_slice.us = UINT64_MAX;
 }
 
 static int resume(struct server_process *server)

@@ -101,23 +101,20 @@ static uint32_t percent_of(const struct server_process *server)
     return share < LEAST_PERCENT ? LEAST_PERCENT : share;
 }
 
-static void send_slice(struct server_process *server, uint64_t us, bool beside_batch,
-                       bool batch_has_share)
+static void send_slice(struct server_process *server, struct told_slice slice)
 {
+    const struct told_slice *told = &server->told_slice;
     struct server_set_timeslice message;
 
-    if (server->timeslice_us == us && server->told_beside_batch == beside_batch &&
-        server->told_batch_share == batch_has_share)
+    if (told->us == slice.us && told->beside_batch == slice.beside_batch &&
+        told->batch_has_share == slice.batch_has_share)
         return;
     server_message_init(&message, SERVER_SET_TIMESLICE, 0);
-    message.us = us;
-    message.beside_batch = beside_batch;
-    message.batch_has_share = batch_has_share;
-    if (connection_send(&server->connection, &message, sizeof(message), -1))
-        return;
-    server->timeslice_us = us;
-    server->told_beside_batch = beside_batch;
-    server->told_batch_share = batch_has_share;
+    message.us = slice.us;
+    message.beside_batch = slice.beside_batch;
+    message.batch_has_share = slice.batch_has_share;
+    if (!connection_send(&server->connection, &message, sizeof(message), -1))
+        server->told_slice = slice;
 }
 
 /* Of all servers that have time slices. */
@@ -196,7 +193,7 @@ static void send_batch_slice(struct server_process *lane, uint64_t us)
 {
     if (us > lane->daemon->batch_slice_us)
         log_share(lane);
-    send_slice(lane, us, false, false);
+    send_slice(lane, (struct told_slice){.us = us});
 }
 
 void timeslices_divide(struct daemon *daemon)
@@ -213,7 +210,9 @@ void timeslices_divide(struct daemon *daemon)
         if (lane_name_is_batch(server->name))
             send_batch_slice(server, batch);
         else
-            send_slice(server, slice_of_main(server, &shares), works, works && holds_gpu(server));
+            send_slice(server, (struct told_slice){.us = slice_of_main(server, &shares),
+                                                   .beside_batch = works,
+                                                   .batch_has_share = works && holds_gpu(server)});
     }
 }
 

@@ -49,6 +49,7 @@ struct session_life {
     uint64_t reported_work;     /* at the last report to the daemon; 0 = never */
     struct usage_mark reported; /* at the last report: early_report.h */
     struct usage_mark looked;   /* at the last look */
+    struct usage_mark used;     /* so far, as the look in hand has added it up */
     struct session_call call;
     uint32_t leave_request; /* session_leave.h: the daemon's order, to be answered */
 

@@ -26,7 +26,7 @@
 
 /* ---- signs ---- */
 
-static struct usage_mark mark_of(const struct server_usage *usage)
+struct usage_mark usage_mark_of(const struct server_usage *usage)
 {
     struct usage_mark mark = {.shared_ns = usage->shared_ns, .launches = usage->launches};
 
@@ -36,29 +36,27 @@ static struct usage_mark mark_of(const struct server_usage *usage)
 }
 
 /* False where that is too little to tell anything. */
-static bool used_since(const struct usage_mark *since, const struct server_usage *usage,
+static bool used_since(const struct usage_mark *since, const struct usage_mark *now,
                        struct usage_mark *ret_used)
 {
-    struct usage_mark now = mark_of(usage);
-
-    *ret_used = (struct usage_mark){.busy_ns = now.busy_ns - since->busy_ns,
-                                    .shared_ns = now.shared_ns - since->shared_ns,
-                                    .launches = now.launches - since->launches};
+    *ret_used = (struct usage_mark){.busy_ns = now->busy_ns - since->busy_ns,
+                                    .shared_ns = now->shared_ns - since->shared_ns,
+                                    .launches = now->launches - since->launches};
     return ret_used->busy_ns >= LANE_BUSY_NS;
 }
 
-bool usage_has_long_kernels(const struct usage_mark *since, const struct server_usage *usage)
+bool usage_has_long_kernels(const struct usage_mark *since, const struct usage_mark *now)
 {
     struct usage_mark used;
 
-    return used_since(since, usage, &used) && used.busy_ns >= LANE_LONG_NS * used.launches;
+    return used_since(since, now, &used) && used.busy_ns >= LANE_LONG_NS * used.launches;
 }
 
-bool usage_is_shared(const struct usage_mark *since, const struct server_usage *usage)
+bool usage_is_shared(const struct usage_mark *since, const struct usage_mark *now)
 {
     struct usage_mark used;
 
-    return used_since(since, usage, &used) &&
+    return used_since(since, now, &used) &&
            100 * used.shared_ns >= LANE_SHARED_PERCENT * used.busy_ns;
 }
 
@@ -66,15 +64,16 @@ struct signs {
     bool any_long, any_shared, begin; /* the last since the last look */
 };
 
-static void add_signs(const struct session *session, struct signs *signs)
+static void add_signs(struct session *session, struct signs *signs)
 {
-    const struct session_life *life = session->life;
+    struct session_life *life = session->life;
     struct server_usage usage;
 
     accounting_usage(session, &usage);
-    signs->any_long |= usage_has_long_kernels(&life->reported, &usage);
-    signs->any_shared |= usage_is_shared(&life->reported, &usage);
-    signs->begin |= usage_is_shared(&life->looked, &usage);
+    life->used = usage_mark_of(&usage);
+    signs->any_long |= usage_has_long_kernels(&life->reported, &life->used);
+    signs->any_shared |= usage_is_shared(&life->reported, &life->used);
+    signs->begin |= usage_is_shared(&life->looked, &life->used);
 }
 
 /* One client alone shares with no other, so these are two. */
@@ -100,15 +99,15 @@ bool report_pace_is_due(const struct report_pace *pace, uint64_t now, bool has_s
            pace->beats >= BEATS_BETWEEN_REPORTS;
 }
 
+/* By what add_signs() has just added up. */
 static void mark_all(struct server *server, bool reported)
 {
     list_for_each (struct session, session, &server->sessions, link) {
-        struct server_usage usage;
+        struct session_life *life = session->life;
 
-        accounting_usage(session, &usage);
-        session->life->looked = mark_of(&usage);
+        life->looked = life->used;
         if (reported)
-            session->life->reported = session->life->looked;
+            life->reported = life->used;
     }
 }
 

@@ -13,10 +13,13 @@
 #include "server_protocol.h"
 #include "usage_mark.h"
 
-/* What a client has used by `usage` since the mark. Less than LANE_BUSY_NS of kernels tells
+/* The sums of what a client has used. */
+struct usage_mark usage_mark_of(const struct server_usage *usage);
+
+/* What a client has used from one mark to the other. Less than LANE_BUSY_NS of kernels tells
  * nothing. */
-bool usage_has_long_kernels(const struct usage_mark *since, const struct server_usage *usage);
-bool usage_is_shared(const struct usage_mark *since, const struct server_usage *usage);
+bool usage_has_long_kernels(const struct usage_mark *since, const struct usage_mark *now);
+bool usage_is_shared(const struct usage_mark *since, const struct usage_mark *now);
 
 /* Whether a report is due. There are signs that a client waits, or they have just begun: they are
  * too few yet for the time since the last report. Arithmetic alone. */

@@ -12,27 +12,27 @@
 
 static const struct usage_mark since = {.busy_ns = NS_PER_SEC, .launches = 100};
 
-static struct server_usage usage_of(uint64_t busy_ms, uint64_t shared_ms, uint64_t launches)
+static struct usage_mark mark_of(uint64_t busy_ms, uint64_t shared_ms, uint64_t launches)
 {
     struct server_usage usage = {.shared_ns = shared_ms * NS_PER_MS, .launches = 100 + launches};
 
     usage.gpu_ns[0] = 400 * NS_PER_MS;
     usage.gpu_ns[1] = (600 + busy_ms) * NS_PER_MS;
-    return usage;
+    return usage_mark_of(&usage);
 }
 
 static bool has_long_kernels(uint64_t busy_ms, uint64_t launches)
 {
-    struct server_usage usage = usage_of(busy_ms, 0, launches);
+    struct usage_mark now = mark_of(busy_ms, 0, launches);
 
-    return usage_has_long_kernels(&since, &usage);
+    return usage_has_long_kernels(&since, &now);
 }
 
 static bool is_shared(uint64_t busy_ms, uint64_t shared_ms)
 {
-    struct server_usage usage = usage_of(busy_ms, shared_ms, 1);
+    struct usage_mark now = mark_of(busy_ms, shared_ms, 1);
 
-    return usage_is_shared(&since, &usage);
+    return usage_is_shared(&since, &now);
 }
 
 static void test_long_kernels(void **state)
