@@ -74,6 +74,8 @@ CUresult client_cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevic
         return CUDA_ERROR_INVALID_VALUE;
     if (!device)
         return CUDA_ERROR_INVALID_DEVICE;
+    if (!device_has_attribute(device, attrib))
+        return CUDA_ERROR_INVALID_VALUE;
     if (attrib == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         *pi = affinity_sm_count(device);
     else

@@ -90,6 +90,12 @@ int device_attribute(const struct device *device, CUdevice_attribute attribute)
     return attribute < DEVICE_ATTRIBUTES_MAX ? device->record->attributes[attribute] : 0;
 }
 
+bool device_has_attribute(const struct device *device, CUdevice_attribute attribute)
+{
+    return attribute > 0 && attribute < DEVICE_ATTRIBUTES_MAX &&
+           device->record->attributes_known[attribute];
+}
+
 unsigned device_compute_capability(const struct device *device)
 {
     return 10u * (unsigned)device_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +

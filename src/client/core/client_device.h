@@ -2,6 +2,7 @@
 /* The devices that this process sees, in its own order (CUDA_VISIBLE_DEVICES). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "attach.h"
@@ -35,6 +36,9 @@ void devices_exchange(uint32_t one, uint32_t other);
 
 /* The value of an attribute as programs are told it; 0 when the server does not know it. */
 int device_attribute(const struct device *device, CUdevice_attribute attribute);
+
+/* Whether the server's driver knows the attribute: it may be older than the list of them. */
+bool device_has_attribute(const struct device *device, CUdevice_attribute attribute);
 
 /* 90 = compute capability 9.0. */
 unsigned device_compute_capability(const struct device *device);
