@@ -21,13 +21,6 @@ struct session_load {
     bool hold_told;           /* likewise, of channel_server_want_hold() */
 };
 
-/* With which worker of the pool the session is: worker_pool.h. Workers are numbered from 1 on. */
-struct session_place {
-    atomic_uint worker; /* 0 = none; written by whoever serves the session */
-    atomic_uint next;   /* that shall have it, by the watchdog; 0 = it stays where it is */
-    uint64_t turns;     /* recent ones: the watchdog's */
-};
-
 /* The call of the client's thread at the main thread's last sample: stall.h. */
 struct session_call {
     const char *name; /* NULL = in none */
@@ -74,7 +67,6 @@ struct session_life {
 
     /* The watchdog's, under the server's lock. */
     struct session_load load;
-    struct session_place place;
     uint64_t stop_seen_ns; /* when it first saw that the session shall end; 0: not yet */
 };
 

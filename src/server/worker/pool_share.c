@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "clock.h"
+#include "pool_size.h"
 
 /* A worker counts as so many times faster or slower than the average at most: its sessions may
  * have had other commands than those of the other workers. */
@@ -63,13 +64,13 @@ static uint64_t bounded_speed(const struct pool_turns *turns, uint64_t average)
 }
 
 /* Who makes the most turns for each of its sessions with one more than it has. */
-static struct pool_room *best_for_one_more(struct pool_room *rooms, unsigned workers)
+static unsigned best_for_one_more(const uint64_t *speeds, unsigned workers, const unsigned *shares)
 {
-    struct pool_room *best = rooms;
+    unsigned best = 0;
 
-    for (struct pool_room *room = rooms; room < &rooms[workers]; room++) {
-        if (room->speed * (best->share + 1) > best->speed * (room->share + 1))
-            best = room;
+    for (unsigned i = 1; i < workers; i++) {
+        if (speeds[i] * (shares[best] + 1) > speeds[best] * (shares[i] + 1))
+            best = i;
     }
     return best;
 }
@@ -77,19 +78,19 @@ static struct pool_room *best_for_one_more(struct pool_room *rooms, unsigned wor
 /* Rounded down, the shares leave fewer sessions over than there are workers. With each of these the
  * session that is worst off is as well off as it can be. */
 void pool_share(const struct pool_turns *turns, unsigned workers, unsigned sessions,
-                struct pool_room *ret_rooms)
+                unsigned *ret_shares)
 {
-    uint64_t average = average_speed(turns, workers), sum = 0;
+    uint64_t average = average_speed(turns, workers), sum = 0, speeds[POOL_WORKERS_MAX];
     unsigned left = sessions;
 
     for (unsigned i = 0; i < workers; i++) {
-        ret_rooms[i].speed = bounded_speed(&turns[i], average);
-        sum += ret_rooms[i].speed;
+        speeds[i] = bounded_speed(&turns[i], average);
+        sum += speeds[i];
     }
     for (unsigned i = 0; i < workers; i++) {
-        ret_rooms[i].share = (unsigned)(ret_rooms[i].speed * sessions / sum);
-        left -= ret_rooms[i].share;
+        ret_shares[i] = (unsigned)(speeds[i] * sessions / sum);
+        left -= ret_shares[i];
     }
     for (; left; left--)
-        best_for_one_more(ret_rooms, workers)->share++;
+        ret_shares[best_for_one_more(speeds, workers, ret_shares)]++;
 }

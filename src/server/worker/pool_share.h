@@ -13,16 +13,10 @@ struct pool_turns {
     uint64_t busy_ns, turns; /* one turn: some commands of one session */
 };
 
-/* Of a worker. */
-struct pool_room {
-    uint64_t speed; /* turns a second of all of its sessions */
-    unsigned share; /* so many sessions it shall have */
-};
-
 /* Adds what came since the last count. The past counts less with each. */
 void pool_turns_add(struct pool_turns *turns, struct pool_turns more);
 
 /* Divides `sessions` among so many `workers`, at least 1, so that the one with the fewest turns
  * gets the most. A worker that was hardly busy counts as an average one. */
 void pool_share(const struct pool_turns *turns, unsigned workers, unsigned sessions,
-                struct pool_room *ret_rooms);
+                unsigned *ret_shares);

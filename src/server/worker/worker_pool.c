@@ -15,9 +15,8 @@
 #include "light_command.h"
 #include "list.h"
 #include "lock.h"
+#include "pool_share.h"
 #include "pool_size.h"
-#include "pool_state.h"
-#include "pool_watch.h"
 #include "run_message.h"
 #include "server_life.h"
 #include "session_life.h"
@@ -34,6 +33,10 @@
 
 /* Commands of one session in a row: as many as a launch batch has launches. */
 #define POOL_BURST 16u
+
+/* A worker keeps one part in so many above its share of the sessions, because a session that moves
+ * waits for its thread to wake. */
+#define TOLERATED_PART 16u
 
 /* A client that wakes on a worker's CPU would wait for some milliseconds, and fall behind others.
  */
@@ -57,6 +60,35 @@ struct pool_seat {
     _Atomic uint32_t left; /* 1: the session is its thread's again */
 };
 
+struct pool_worker {
+    pthread_t thread;
+    struct lock lock;
+    struct list arrivals;         /* struct pool_seat, under the lock */
+    _Atomic uint32_t arrived;     /* counts them; the worker sleeps on it */
+    struct list seats;            /* struct pool_seat: the worker's own */
+    atomic_uint seated;           /* how many sessions it has, those that arrive included */
+    atomic_uint share;            /* how many it shall have */
+    atomic_uint excess;           /* how many it gives back, for other workers */
+    _Atomic uint64_t all_ns;      /* of its rounds with sessions, so far: the worker counts */
+    _Atomic uint64_t busy_ns;     /* of those in which a command was there */
+    _Atomic uint64_t turns;       /* of sessions with a command there */
+    struct pool_time seen_time;   /* the watchdog's, of its last round */
+    uint64_t seen_turns;          /* likewise */
+    struct pool_turns recent;     /* likewise */
+    const struct device *current; /* whose context the thread is in */
+    const struct worker_pool *pool;
+};
+
+struct worker_pool {
+    atomic_bool wanted;
+    atomic_bool trains;
+    atomic_bool sleeps;
+    atomic_uint active; /* the first so many workers get sessions */
+    struct pool_size size;
+    unsigned count;
+    struct pool_worker workers[];
+};
+
 /* ---- the session's thread ---- */
 
 static bool is_wanted(const struct worker_pool *pool)
@@ -74,11 +106,15 @@ static bool is_exempt(const struct session *session)
     return atomic_load_explicit(&session->unpooled, memory_order_relaxed);
 }
 
-/* How many sessions it has above its share; below 0: how many it lacks. Partner: set_shares(). */
+static unsigned load_of(const struct pool_worker *worker)
+{
+    return atomic_load_explicit(&worker->seated, memory_order_relaxed);
+}
+
+/* How many sessions it has above its share; below 0: how many it lacks. Partner: share_out(). */
 static int surplus_of(const struct pool_worker *worker)
 {
-    return (int)pool_load_of(worker) -
-           (int)atomic_load_explicit(&worker->share, memory_order_relaxed);
+    return (int)load_of(worker) - (int)atomic_load_explicit(&worker->share, memory_order_relaxed);
 }
 
 static struct pool_worker *choose_worker(struct worker_pool *pool)
@@ -93,15 +129,8 @@ static struct pool_worker *choose_worker(struct worker_pool *pool)
     return least;
 }
 
-static struct session_place *place_of(const struct pool_seat *seat)
-{
-    return &seat->session->life->place;
-}
-
 static void arrive(struct pool_worker *worker, struct pool_seat *seat)
 {
-    atomic_store_explicit(&place_of(seat)->worker, worker->number, memory_order_relaxed);
-    atomic_store_explicit(&place_of(seat)->next, 0, memory_order_relaxed);
     atomic_fetch_add_explicit(&worker->seated, 1, memory_order_relaxed);
     lock_take(&worker->lock);
     list_append(&worker->arrivals, &seat->link);
@@ -138,20 +167,12 @@ bool worker_pool_serve(struct session *session, struct pool_result *ret_result)
 
 /* ---- a worker ---- */
 
-/* Its next owner finds all that the worker has written: arrive() has a lock, leave_seat() an
- * atomic. */
-static void give_away(struct pool_worker *worker, struct pool_seat *seat)
-{
-    list_remove(&seat->link);
-    atomic_fetch_sub_explicit(&worker->seated, 1, memory_order_relaxed);
-}
-
 /* The seat is gone as soon as its thread has seen this, and then the wake has no effect. Partner:
  * has_left(). */
 static void leave_seat(struct pool_worker *worker, struct pool_seat *seat)
 {
-    give_away(worker, seat);
-    atomic_store_explicit(&place_of(seat)->worker, 0, memory_order_relaxed);
+    list_remove(&seat->link);
+    atomic_fetch_sub_explicit(&worker->seated, 1, memory_order_relaxed);
     atomic_store_explicit(&seat->left, 1, memory_order_release);
     futex_wake(&seat->left, 1);
 }
@@ -215,8 +236,8 @@ static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
 static bool note_idle(const struct pool_worker *worker, struct pool_seat *seat, uint64_t now)
 {
     bool trains = atomic_load_explicit(&worker->pool->trains, memory_order_relaxed);
-    uint64_t most = (trains ? POOL_IDLE_OF_TRAININGS_NS : POOL_IDLE_NS) +
-                    pool_load_of(worker) * POOL_IDLE_EACH_NS;
+    uint64_t most =
+        (trains ? POOL_IDLE_OF_TRAININGS_NS : POOL_IDLE_NS) + load_of(worker) * POOL_IDLE_EACH_NS;
 
     if (!seat->idle_since)
         seat->idle_since = now;
@@ -224,15 +245,14 @@ static bool note_idle(const struct pool_worker *worker, struct pool_seat *seat, 
     return seat->result.is_idle;
 }
 
-/* Another worker shall have the session. Its thread sleeps on. Partner: move_to(). */
-static void follow_move(struct pool_worker *worker, struct pool_seat *seat)
+/* Partner: share_out(). */
+static bool takes_excess(struct pool_worker *worker)
 {
-    unsigned next = atomic_load_explicit(&place_of(seat)->next, memory_order_relaxed);
+    unsigned excess = atomic_load_explicit(&worker->excess, memory_order_relaxed);
 
-    if (!next)
-        return;
-    give_away(worker, seat);
-    arrive(&worker->pool->workers[next - 1], seat);
+    return excess &&
+           atomic_compare_exchange_strong_explicit(&worker->excess, &excess, excess - 1,
+                                                   memory_order_relaxed, memory_order_relaxed);
 }
 
 static bool is_ready(const struct session *session)
@@ -255,8 +275,8 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
         bool ready = is_ready(seat->session);
-        bool leaves =
-            !is_wanted(worker->pool) || is_exempt(seat->session) || needs_its_thread(seat->session);
+        bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
+                      needs_its_thread(seat->session) || takes_excess(worker);
 
         turns += ready;
         if (leaves)
@@ -265,8 +285,6 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
             leaves = ready ? serve_commands(worker, seat) : note_idle(worker, seat, now);
         if (leaves)
             leave_seat(worker, seat);
-        else
-            follow_move(worker, seat);
     }
     add_to(&worker->turns, turns);
     return turns > 0;
@@ -335,6 +353,67 @@ static void *run_worker(void *context)
 
 /* ---- the pool ---- */
 
+/* What the worker has done since the watchdog's last round. */
+static struct pool_time look_at(struct pool_worker *worker)
+{
+    struct pool_time now = {atomic_load_explicit(&worker->all_ns, memory_order_relaxed),
+                            atomic_load_explicit(&worker->busy_ns, memory_order_relaxed)};
+    struct pool_time since = {now.all - worker->seen_time.all, now.busy - worker->seen_time.busy};
+    uint64_t turns = atomic_load_explicit(&worker->turns, memory_order_relaxed);
+
+    pool_turns_add(&worker->recent, (struct pool_turns){since.busy, turns - worker->seen_turns});
+    worker->seen_time = now;
+    worker->seen_turns = turns;
+    return since;
+}
+
+static struct pool_time look_at_all(struct worker_pool *pool)
+{
+    struct pool_time sum = {0};
+
+    for (unsigned i = 0; i < pool->count; i++) {
+        struct pool_time since = look_at(&pool->workers[i]);
+
+        sum.all += since.all;
+        sum.busy += since.busy;
+    }
+    return sum;
+}
+
+/* What a worker has much above its share goes to another one. Partner: takes_excess(). */
+static void set_share(struct pool_worker *worker, unsigned share)
+{
+    unsigned load = load_of(worker), tolerated = share + share / TOLERATED_PART;
+
+    atomic_store_explicit(&worker->share, share, memory_order_relaxed);
+    atomic_store_explicit(&worker->excess, load > tolerated ? load - share : 0,
+                          memory_order_relaxed);
+}
+
+static void share_out(struct worker_pool *pool, unsigned active)
+{
+    struct pool_turns recent[POOL_WORKERS_MAX];
+    unsigned sessions = 0, shares[POOL_WORKERS_MAX] = {0};
+
+    for (unsigned i = 0; i < pool->count; i++) {
+        sessions += load_of(&pool->workers[i]);
+        recent[i] = pool->workers[i].recent;
+    }
+    pool_share(recent, active, sessions, shares);
+    for (unsigned i = 0; i < pool->count; i++)
+        set_share(&pool->workers[i], shares[i]);
+}
+
+static void adapt(struct worker_pool *pool, bool trains)
+{
+    struct pool_time since = look_at_all(pool);
+    unsigned active = pool_size_adapt(
+        &pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed), since, trains);
+
+    atomic_store_explicit(&pool->active, active, memory_order_relaxed);
+    share_out(pool, active);
+}
+
 static void set_wanted_locked(struct server *server, bool wanted)
 {
     atomic_store_explicit(&server->life->pool->wanted, wanted, memory_order_relaxed);
@@ -355,7 +434,7 @@ void worker_pool_update_locked(struct server *server, struct pool_demand demand)
     if (is_wanted(pool) != demand.wanted)
         set_wanted_locked(server, demand.wanted);
     if (demand.wanted)
-        pool_watch_update_locked(server, pool, demand.trains);
+        adapt(pool, demand.trains);
 }
 
 void worker_pool_exempt_locked(struct session *session, bool exempt)
@@ -377,7 +456,6 @@ unsigned worker_pool_active(const struct server *server)
 static int start_worker(struct worker_pool *pool, struct pool_worker *worker)
 {
     worker->pool = pool;
-    worker->number = 1 + (unsigned)(worker - pool->workers);
     list_init(&worker->arrivals);
     list_init(&worker->seats);
     return -pthread_create(&worker->thread, NULL, run_worker, worker);

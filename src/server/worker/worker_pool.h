@@ -11,15 +11,14 @@
  *     session's thread ── worker_pool_serve() ──> worker ── returns ──> session's thread
  *
  * and what one wrote the other sees. Members of a session that are the session thread's are the
- * worker's in between. A worker may also give it to another worker, without its thread:
- * worker_places.h.
+ * worker's in between.
  *
  * A worker gives a session back
  *   - with a command that it does not make itself,
  *   - when a stream of the session must wait for capacity, before the next command,
  *   - when the session is kicked, suspended, traced, given other limits, or to end,
  *   - when no command has come for some time: its thread then sleeps on the ring as usual,
- *   - when the session is exempt,
+ *   - when its worker has more sessions than its share, or the session is exempt,
  *   - when CPUs are not short any more.
  */
 #pragma once

@@ -24,13 +24,13 @@ static void work(struct worker *worker)
 static void share_out(struct worker *workers)
 {
     struct pool_turns recent[WORKERS];
-    struct pool_room rooms[WORKERS];
+    unsigned shares[WORKERS];
 
     for (unsigned i = 0; i < WORKERS; i++)
         recent[i] = workers[i].recent;
-    pool_share(recent, WORKERS, SESSIONS, rooms);
+    pool_share(recent, WORKERS, SESSIONS, shares);
     for (unsigned i = 0; i < WORKERS; i++)
-        workers[i].sessions = rooms[i].share;
+        workers[i].sessions = shares[i];
 }
 
 /* The turns of the session that gets the fewest, as a part of an equal share. */
@@ -83,12 +83,12 @@ static void workers_that_differ_little_have_as_many(void **state)
 {
     struct pool_turns recent[WORKERS] = {
         {LOOK_NS, 850}, {LOOK_NS, 900}, {LOOK_NS, 950}, {LOOK_NS, 1000}};
-    struct pool_room rooms[WORKERS];
+    unsigned shares[WORKERS];
 
     for (unsigned each = 1; each <= 4; each++) {
-        pool_share(recent, WORKERS, each * WORKERS, rooms);
+        pool_share(recent, WORKERS, each * WORKERS, shares);
         for (unsigned i = 0; i < WORKERS; i++)
-            assert_int_equal(rooms[i].share, each);
+            assert_int_equal(shares[i], each);
     }
 }
 
@@ -96,13 +96,13 @@ static void the_fastest_worker_has_the_session_that_is_left_over(void **state)
 {
     struct pool_turns recent[WORKERS] = {
         {LOOK_NS, 900}, {LOOK_NS, 1000}, {LOOK_NS, 950}, {LOOK_NS, 850}};
-    struct pool_room rooms[WORKERS];
+    unsigned shares[WORKERS];
 
-    pool_share(recent, WORKERS, 9, rooms);
-    assert_int_equal(rooms[0].share, 2);
-    assert_int_equal(rooms[1].share, 3);
-    assert_int_equal(rooms[2].share, 2);
-    assert_int_equal(rooms[3].share, 2);
+    pool_share(recent, WORKERS, 9, shares);
+    assert_int_equal(shares[0], 2);
+    assert_int_equal(shares[1], 3);
+    assert_int_equal(shares[2], 2);
+    assert_int_equal(shares[3], 2);
 }
 
 /* A worker that has less of its CPU from now on is noticed within a second, and not at once. */
@@ -163,11 +163,11 @@ static void no_worker_is_left_alone(void **state)
 static void all_sessions_are_shared_out(void **state)
 {
     struct pool_turns recent[3] = {{LOOK_NS, 7}, {LOOK_NS, 11}, {LOOK_NS, 13}};
-    struct pool_room rooms[3];
+    unsigned shares[3];
 
     for (unsigned sessions = 0; sessions < 300; sessions++) {
-        pool_share(recent, 3, sessions, rooms);
-        assert_int_equal(rooms[0].share + rooms[1].share + rooms[2].share, sessions);
+        pool_share(recent, 3, sessions, shares);
+        assert_int_equal(shares[0] + shares[1] + shares[2], sessions);
     }
 }
 

@@ -21,21 +21,16 @@
 
 #define LAUNCHES 3000u
 #define CLIENTS 3u
-#define WORKERS 2u
 
 /* What the driver has seen of one client. One thread at a time writes it. */
 struct seen {
     _Atomic uint64_t launches;
     bool out_of_order;
-    atomic_bool served_by[WORKERS];
     pthread_t session_thread;
     unsigned by_session_thread;
 };
 
 static struct seen seen[CLIENTS];
-
-/* In the order in which they came, and none of them is a session's thread. */
-static _Atomic pthread_t worker_threads[WORKERS];
 
 /* While it is closed, the driver does not return from a launch. */
 static atomic_bool gate_is_closed;
@@ -56,26 +51,6 @@ static void note_lead(uint64_t launches)
 /* A launch has one parameter: the client's number, and how many it has made before. */
 #define PARAMETER(client, number) ((uint64_t)(client) << 32 | (number))
 
-static void note_worker(struct seen *client, pthread_t thread)
-{
-    for (unsigned i = 0; i < WORKERS; i++) {
-        pthread_t none = 0;
-
-        if (atomic_compare_exchange_strong(&worker_threads[i], &none, thread) || none == thread) {
-            atomic_store(&client->served_by[i], true);
-            return;
-        }
-    }
-}
-
-static void note_thread(struct seen *client)
-{
-    if (pthread_equal(pthread_self(), client->session_thread))
-        client->by_session_thread++;
-    else
-        note_worker(client, pthread_self());
-}
-
 static CUresult note_launch(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
     uint64_t parameter;
@@ -84,7 +59,7 @@ static CUresult note_launch(const CUlaunchConfig *config, CUfunction f, void **p
     struct seen *client = &seen[parameter >> 32];
     uint64_t launches = atomic_load(&client->launches);
     client->out_of_order |= (uint32_t)parameter != launches;
-    note_thread(client);
+    client->by_session_thread += pthread_equal(pthread_self(), client->session_thread) != 0;
     while (atomic_load(&gate_is_closed))
         usleep(100);
     note_lead(launches + 1);
@@ -201,7 +176,6 @@ static int setup(void **state)
     assert_int_equal(fixture_setup(&fixture), 0);
     scene->fixture = fixture;
     memset(seen, 0, sizeof(seen));
-    memset(worker_threads, 0, sizeof(worker_threads));
     atomic_store(&events_elsewhere, 0);
     atomic_store(&largest_lead, 0);
     driver.cuLaunchKernelEx = note_launch;
@@ -209,7 +183,7 @@ static int setup(void **state)
     driver.cuGraphCreate = NULL; /* each launch by itself */
     for (unsigned i = 0; i < CLIENTS; i++)
         open_client(scene, i);
-    assert_int_equal(worker_pool_start(&scene->fixture->server, (struct pool_size){1, WORKERS}), 0);
+    assert_int_equal(worker_pool_start(&scene->fixture->server, (struct pool_size){1, 2}), 0);
     set_wanted(scene, true);
     for (unsigned i = 0; i < CLIENTS; i++)
         assert_int_equal(
@@ -433,35 +407,6 @@ static void sessions_move_between_workers(void **state)
     }
 }
 
-static bool have_all_workers_served_all(void)
-{
-    for (unsigned c = 0; c < CLIENTS; c++) {
-        for (unsigned i = 0; i < WORKERS; i++) {
-            if (!atomic_load(&seen[c].served_by[i]))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Three sessions have two workers, so that one worker has more turns for each of its own. */
-static void sessions_change_places(void **state)
-{
-    struct scene *scene = *state;
-    uint32_t made = 0;
-
-    for (; !have_all_workers_served_all(); made++) {
-        for (unsigned c = 0; c < CLIENTS; c++)
-            launch(&scene->clients[c], made);
-        set_wanted(scene, true);
-    }
-    for (unsigned c = 0; c < CLIENTS; c++) {
-        await_launches(&scene->clients[c], made);
-        end_session(&scene->clients[c]);
-        assert_false(seen[c].out_of_order);
-    }
-}
-
 /* The worker stands in the first launch until all sessions have come. */
 static void commands_are_made_by_workers_that_sleep(void **state)
 {
@@ -532,7 +477,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_pool_can_be_left_and_entered, setup, teardown),
         cmocka_unit_test_setup_teardown(an_exempt_session_is_served_by_its_thread, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
-        cmocka_unit_test_setup_teardown(sessions_change_places, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_with_long_queues_get_equal_shares, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(commands_are_made_by_workers_that_sleep, setup, teardown),
