@@ -310,6 +310,22 @@ static void await_word(struct offender *offender, uint32_t word)
     fail();
 }
 
+/* A refusal is read later than the order to stand still. From then on the client knows that nothing
+ * of it is in flight. */
+static void stands_still_with_a_refusal(void **state)
+{
+    struct offender offender = begin(*state);
+
+    write_word(&offender, LEAVE_REFUSED | OBSTACLE_CALL << LEAVE_OBSTACLE_SHIFT);
+    assert_int_equal(order_suspend(*state, SERVER_SUSPEND_LEAVE, PID), SUSPEND_OK);
+    send_move(*state, offender.id, true);
+    await_word(&offender, LEAVE_SETTLED);
+    assert_int_equal(order_suspend(*state, SERVER_SUSPEND_END, PID), SUSPEND_OK);
+    assert_true(is_served(&offender));
+    await_word(&offender, LEAVE_NONE);
+    leave(*state, &offender);
+}
+
 static uint64_t memory_on(struct daemon *daemon, uint32_t id, unsigned device)
 {
     struct server_status status;
@@ -566,12 +582,19 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(words_while_suspended),           CASE(dies_in_the_middle),
-        CASE(orders_that_overtake_each_other), CASE(inboxes_that_are_shut),
-        CASE(inboxes_that_are_robbed),         CASE(a_move_that_is_never_answered),
-        CASE(a_grant_that_is_not_taken),       CASE(moves_with_any_word),
-        CASE(moves_and_suspensions),           CASE(files_that_lie),
-        CASE(places_that_are_wrong),           CASE(memory_that_comes_twice),
+        CASE(words_while_suspended),
+        CASE(dies_in_the_middle),
+        CASE(orders_that_overtake_each_other),
+        CASE(inboxes_that_are_shut),
+        CASE(inboxes_that_are_robbed),
+        CASE(a_move_that_is_never_answered),
+        CASE(a_grant_that_is_not_taken),
+        CASE(moves_with_any_word),
+        CASE(stands_still_with_a_refusal),
+        CASE(moves_and_suspensions),
+        CASE(files_that_lie),
+        CASE(places_that_are_wrong),
+        CASE(memory_that_comes_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,13 +219,28 @@ static void await_change(struct session *session)
         futex_wait(&suspend->wanted, 1, CHECK_NS);
 }
 
+/* A client whose server ends meanwhile knows then that it had nothing in flight. In the middle of a
+ * command it has. The word may say first that the client asks for a move, or refuses one. */
+static void settle(struct session *session)
+{
+    static const uint32_t rests[] = {LEAVE_PENDING, LEAVE_NONE, LEAVE_WANTED};
+
+    if (program_suspend_of(session)->is_in_call)
+        return;
+    channel_server_make_exact(session->channel);
+    for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
+        if (channel_server_leave_change(session->channel, rests[i], LEAVE_SETTLED))
+            return;
+}
+
 static void await_resume(struct session *session)
 {
     session_set_at_rest(session, true);
-    do
+    do {
+        settle(session);
         await_change(session);
-    while (program_suspend_is_wanted(session) && !is_called(session) && !session->stop &&
-           !program_suspend_has_other_order(session) && !program_suspend_leaves_more(session));
+    } while (program_suspend_is_wanted(session) && !is_called(session) && !session->stop &&
+             !program_suspend_has_other_order(session) && !program_suspend_leaves_more(session));
     session_set_at_rest(session, false);
 }
 
@@ -332,23 +347,8 @@ static void leave_more(struct session *session)
     end_leaving(session);
 }
 
-/* A client whose server ends meanwhile knows then that it had nothing in flight. In the middle of a
- * command it has. */
-static void settle(struct session *session)
-{
-    static const uint32_t rests[] = {LEAVE_PENDING, LEAVE_NONE, LEAVE_WANTED};
-
-    if (program_suspend_of(session)->is_in_call)
-        return;
-    channel_server_make_exact(session->channel);
-    for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++)
-        if (channel_server_leave_change(session->channel, rests[i], LEAVE_SETTLED))
-            return;
-}
-
 static void stay_out(struct session *session)
 {
-    settle(session);
     for (;;) {
         await_resume(session);
         if (session->stop)
