@@ -47,7 +47,7 @@ struct error_budget {
 };
 
 struct session {
-    struct server *server;
+    struct server *server; /* constant from the start of the thread on, as the next three */
     struct server_identity identity; /* as the daemon sent it, or as --listen found out */
     uint32_t id;
     int socket;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of a server: arrival and departure of clients, and its end. The main thread's, except
- * where a comment says otherwise.
+ * where a comment says otherwise. Above `loop` all is constant once there are clients, or atomic.
  */
 #pragma once
 
