@@ -35,6 +35,7 @@ bool launch_rate_is_training(const struct launch_rate *rate)
 {
     const struct launch_counts *recent = &rate->recent;
 
-    return recent->launches > LAUNCHES_OF_FENCE * recent->fences &&
+    /* Of less than one launch something is never forgotten. */
+    return recent->launches >= SCALE && recent->launches > LAUNCHES_OF_FENCE * recent->fences &&
            recent->lone * LONE_PART > recent->launches;
 }

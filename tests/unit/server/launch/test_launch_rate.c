@@ -54,6 +54,17 @@ static void the_past_is_forgotten_slowly(void **state)
     assert_false(launch_rate_is_training(&rate));
 }
 
+/* Its copies may keep it busy. */
+static void who_launches_nothing_any_more_is_none(void **state)
+{
+    struct launch_rate rate = {.before = so_far};
+
+    note(&rate, (struct launch_counts){.launches = 550, .lone = 60});
+    for (unsigned looks = 0; looks < 1000; looks++)
+        note(&rate, (struct launch_counts){0});
+    assert_false(launch_rate_is_training(&rate));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -61,6 +72,7 @@ int main(void)
         cmocka_unit_test(who_waits_for_launches_is_none),
         cmocka_unit_test(who_queues_launches_is_none),
         cmocka_unit_test(the_past_is_forgotten_slowly),
+        cmocka_unit_test(who_launches_nothing_any_more_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
