@@ -2,7 +2,9 @@
 /*
  * Two holds may be in the stream at a time: one that ends, and one behind the next request. Their
  * events say which are over. A hold that the driver refuses in part ends the holds of the device,
- * as a fault does.
+ * as a fault does. A hold waits for the work before it, and that may never end. After STUCK_NS the
+ * next hold gets another stream, so no client keeps the holds of others away. Each stream of a
+ * client has one hold at a time, so it is the reason for one such stream at most.
  */
 #include "context_hold.h"
 
@@ -34,6 +36,9 @@
 /* Of a lasting hold. Calls of the driver that wait for all streams may wait for two of these. */
 #define LASTING_MOST_NS 2000000u
 
+/* Requests of critical programs are shorter. */
+#define STUCK_NS (NS_PER_SEC / 2)
+
 #define WORDS_SIZE 4096u
 #define HOLDS 2u
 
@@ -50,7 +55,8 @@ struct context_hold {
     struct hold_words *words;
     CUstream stream; /* created for the first hold */
     CUevent begins;
-    CUevent ends[HOLDS]; /* NULL: that hold has never begun */
+    CUevent ends[HOLDS];   /* NULL: that hold has never begun */
+    uint64_t asked[HOLDS]; /* when: clock_ns() */
     unsigned next;
     bool unavailable, logged;
     struct hold_budget budget;
@@ -207,6 +213,18 @@ static bool is_free(const struct context_hold *hold)
     return !before || driver.cuEventQuery(before) == CUDA_SUCCESS;
 }
 
+/* The driver frees stream and events when the work is done that they wait for. */
+static void leave_stuck(struct context_hold *hold, uint64_t now)
+{
+    if (is_free(hold) || now - hold->asked[hold->next] < STUCK_NS)
+        return;
+    driver.cuStreamDestroy_v2(steal_pointer(hold->stream));
+    driver.cuEventDestroy_v2(steal_pointer(hold->begins));
+    for (unsigned i = 0; i < HOLDS; i++)
+        if (hold->ends[i])
+            driver.cuEventDestroy_v2(steal_pointer(hold->ends[i]));
+}
+
 static void log_hold(struct context_hold *hold, const struct device *device, CUresult result)
 {
     if (result != CUDA_SUCCESS)
@@ -243,10 +261,14 @@ static void try_behind(struct context_hold *hold, const struct stream *stream)
     bool lasts = is_lasting(demand, kind_allowed(stream->session->server), now);
     if (lasts)
         lengthen(hold);
-    if (hold->unavailable || !is_free(hold) || (!lasts && !hold_budget_take(&hold->budget, now)))
+    if (hold->unavailable)
+        return;
+    leave_stuck(hold, now);
+    if (!is_free(hold) || (!lasts && !hold_budget_take(&hold->budget, now)))
         return;
     CUresult result = begin_behind(hold, stream, lasts);
 
+    hold->asked[hold->next] = now;
     hold->next = (hold->next + 1) % HOLDS;
     log_hold(hold, stream->device, result);
 }
@@ -277,7 +299,8 @@ void context_hold_behind(struct stream *stream)
 {
     uint32_t fence = fence_expected(stream);
 
-    if (!is_wanted(stream) || stream->launch->held == fence)
+    if (!is_wanted(stream) ||
+        (stream->launch->held && !fence_word_reached(stream, stream->launch->held)))
         return;
     stream->launch->held = fence;
     hold_behind(stream);

@@ -2,6 +2,8 @@
 /* Behind which fences a hold of the GPU begins, and what it consists of. */
 #include "context_hold.h"
 
+#include <unistd.h>
+
 #include "client_class.h"
 #include "fence.h"
 #include "hold_budget.h"
@@ -90,10 +92,12 @@ static int setup_critical(void **state)
 
 #define CRITICAL_CASE(name) cmocka_unit_test_setup_teardown(name, setup_critical, teardown)
 
+/* The requests before are done. */
 static const char *fence(struct scene *scene, uint32_t seq)
 {
     const struct wire_fnFence in = {.seq = seq};
 
+    atomic_store(scene->stream[0]->fence, seq - 1);
     assert_int_equal(serve_fnFence(scene->fixture->session, &in, scene->stream[0]), CUDA_SUCCESS);
     return fake_trace();
 }
@@ -109,7 +113,7 @@ static const char *waiting(struct scene *scene, uint32_t seq)
 
 static bool holds(const char *trace)
 {
-    return strstr(trace, "launch s3 f9 ") != NULL;
+    return strstr(trace, " f9 ") != NULL;
 }
 
 /* In a stream of the server's own: no stream of the client waits for one of its events. */
@@ -194,8 +198,22 @@ static void it_needs_a_request_that_is_not_done(void **state)
 {
     struct scene *scene = *state;
 
+    note_kernel(scene);
+    fence_expect(scene->stream[0], 1);
     atomic_store(scene->stream[0]->fence, 1);
-    assert_string_equal(fence(scene, 1), "");
+    assert_string_equal(waiting(scene, 1), "");
+}
+
+static void it_waits_for_the_one_before_it_in_the_stream(void **state)
+{
+    struct scene *scene = *state;
+
+    note_kernel(scene);
+    assert_true(holds(fence(scene, 1)));
+    fence_expect(scene->stream[0], 2);
+    assert_string_equal(waiting(scene, 2), "");
+    atomic_store(scene->stream[0]->fence, 1);
+    assert_true(holds(waiting(scene, 2)));
 }
 
 static void two_are_pending_at_most(void **state)
@@ -208,6 +226,22 @@ static void two_are_pending_at_most(void **state)
     assert_string_equal(fence(scene, 3), "");
     events_are = CUDA_SUCCESS;
     assert_true(holds(fence(scene, 4)));
+}
+
+/* Work that never ends keeps the first two, and no others. */
+static void one_that_is_stuck_is_left(void **state)
+{
+    struct scene *scene = *state;
+    const char *trace;
+    uint32_t seq = 3;
+
+    events_are = CUDA_ERROR_NOT_READY;
+    assert_true(holds(fence(scene, 1)));
+    assert_true(holds(fence(scene, 2)));
+    while (!holds(trace = fence(scene, seq++)))
+        usleep(10000);
+    assert_non_null(strstr(trace, "destroy s3; destroy e1; destroy e2; destroy e3; stream s4 0; "));
+    assert_true(holds(fence(scene, seq++)));
 }
 
 /* The client notices nothing. */
@@ -383,7 +417,9 @@ int main(void)
         CRITICAL_CASE(it_needs_a_critical_client),
         CRITICAL_CASE(it_needs_work_in_a_batch_lane),
         CRITICAL_CASE(it_needs_a_request_that_is_not_done),
+        CRITICAL_CASE(it_waits_for_the_one_before_it_in_the_stream),
         CRITICAL_CASE(two_are_pending_at_most),
+        CRITICAL_CASE(one_that_is_stuck_is_left),
         CRITICAL_CASE(none_begins_after_a_refusal),
         CRITICAL_CASE(a_device_without_the_kernel_has_none),
         CRITICAL_CASE(a_device_without_the_word_has_none),
