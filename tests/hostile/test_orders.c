@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "move_obstacle.h"
 #include "played_daemon.h"
@@ -385,6 +386,23 @@ static void moves_with_any_word(void **state)
 }
 
 /* A move is ordered while it is suspended, and the other way round. */
+/* Each is work of the daemon's, and the client answers for it by a word. */
+static void wishes_without_end(void **state)
+{
+    struct offender offender = begin(*state);
+    const struct wire_fnMove in = {.server = 12345};
+    uint64_t began = clock_ns(), passed, wishes = 0;
+
+    for (unsigned i = 0; i < 300; i++) {
+        wishes += wire_fnMove(&offender.peer.channel, &in) == CUDA_SUCCESS;
+        write_word(&offender, LEAVE_NONE);
+    }
+    passed = clock_ns() - began;
+    assert_true(wishes >= 16);
+    assert_true(wishes <= 16 + passed / (20 * NS_PER_MS));
+    leave(*state, &offender);
+}
+
 static void moves_and_suspensions(void **state)
 {
     for (unsigned i = 0; i < 20; i++) {
@@ -593,6 +611,7 @@ int main(void)
         CASE(stands_still_with_a_refusal),
         CASE(moves_and_suspensions),
         CASE(files_that_lie),
+        CASE(wishes_without_end),
         CASE(places_that_are_wrong),
         CASE(memory_that_comes_twice),
     };

@@ -29,6 +29,10 @@
 /* More than an honest client makes at once. */
 #define LEAVE_CHANGES_MAX 8u
 
+/* A client library asks no more often, and each wish is work of the daemon's. */
+#define WISH_PERIOD_NS (20 * NS_PER_MS)
+#define WISH_BURST 16u
+
 /* ---- the main thread ---- */
 
 static uint32_t refusal(enum move_obstacle obstacle)
@@ -180,9 +184,19 @@ void session_leave_watch(struct server *server)
 
 /* ---- the session thread ---- */
 
+static bool may_wish(struct session_life *life)
+{
+    uint64_t now = clock_ns(), from = life->wished_until > now ? life->wished_until : now;
+
+    if (from - now > (WISH_BURST - 1) * WISH_PERIOD_NS)
+        return false;
+    life->wished_until = from + WISH_PERIOD_NS;
+    return true;
+}
+
 bool session_leave_wish(struct session *session, uint32_t server)
 {
-    if (session->server->life->alone ||
+    if (session->server->life->alone || !may_wish(session->life) ||
         !channel_server_leave_change(session->channel, LEAVE_NONE, LEAVE_PENDING))
         return false;
     session->life->leave_server = server;

@@ -63,7 +63,8 @@ struct session_life {
     atomic_bool leaves_gently;   /* ... but not at any price */
     atomic_bool leaves;          /* it may, and is about to hang up */
     atomic_bool leave_wished;    /* it asks for an order, and the daemon does not know yet */
-    atomic_uint leave_server;    /* ... to that server; 0 = to one without long kernels */
+    uint64_t wished_until;    /* session thread: clock_ns() at which its wishes are earned again */
+    atomic_uint leave_server; /* ... to that server; 0 = to one without long kernels */
 
     /* The watchdog's, under the server's lock. */
     struct session_load load;
