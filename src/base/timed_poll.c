@@ -9,6 +9,7 @@
 #include "feature.h"
 
 #define SHORTEST_NS (30 * NS_PER_US)
+#define SHORTEST_WITH_OWN_CPU_NS (10 * NS_PER_US)
 #define PART_OF_WAIT 128
 #define PART_WHILE_SHORT 16
 #define OVERLOAD_NS NS_PER_MS    /* a thread that has a CPU to run on is never this late */
@@ -51,11 +52,17 @@ static uint64_t longer_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static bool has_own_cpu(const struct timed_poll_scarcity *scarcity)
+{
+    return scarcity->spin_ns >= OWN_CPU_SPIN_NS;
+}
+
 static uint64_t interval_after(const struct timed_poll *poll, uint64_t waited)
 {
     uint64_t part = poll->scarcity.spin_ns ? PART_WHILE_SHORT : PART_OF_WAIT;
 
-    return longer_of(waited / part, SHORTEST_NS);
+    return longer_of(waited / part,
+                     has_own_cpu(&poll->scarcity) ? SHORTEST_WITH_OWN_CPU_NS : SHORTEST_NS);
 }
 
 /* How long before the expected end the first sleep ends: half a spin, and what sleeps are late.
@@ -63,7 +70,7 @@ static uint64_t interval_after(const struct timed_poll *poll, uint64_t waited)
  * another share of the CPUs. */
 static uint64_t earlier_by(const struct timed_poll_scarcity *scarcity)
 {
-    if (scarcity->spin_ns >= OWN_CPU_SPIN_NS)
+    if (has_own_cpu(scarcity))
         return scarcity->spin_ns / 2 + atomic_load_explicit(&lateness_ns, memory_order_relaxed);
     return longer_of(scarcity->expected / PART_WHILE_SHORT, SHORTEST_NS);
 }
@@ -75,7 +82,7 @@ static bool is_worth_a_long_sleep(const struct timed_poll_scarcity *scarcity)
 
 bool timed_poll_sleeps_first(struct timed_poll_scarcity scarcity)
 {
-    return scarcity.spin_ns >= OWN_CPU_SPIN_NS && is_worth_a_long_sleep(&scarcity);
+    return has_own_cpu(&scarcity) && is_worth_a_long_sleep(&scarcity);
 }
 
 static uint64_t first_interval(const struct timed_poll_scarcity *scarcity)

@@ -7,8 +7,9 @@
  * FUNNEL_OFF=timed-polling in the environment it sleeps until it is woken.
  *
  * While CPUs are short, each poll takes time from other programs. Then the thread first sleeps
- * through most of what such waits have taken, polls less often, and is woken later. A thread that
- * spins behind that first sleep sees the end of most waits at once.
+ * through most of what such waits have taken, polls less often, and is woken later. Where each
+ * program has a CPU, a thread spins behind that first sleep, and sees the end of most waits at
+ * once.
  *
  *     struct timed_poll poll = timed_poll_begin(scarcity);
  *     while (!ready(word))

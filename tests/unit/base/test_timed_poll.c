@@ -101,7 +101,7 @@ static void test_a_thread_with_its_own_cpu_wakes_when_the_end_is_due(void **stat
     assert_in_range(first_with_own_cpu(800 * NS_PER_US), 695 * NS_PER_US, 795 * NS_PER_US);
     poll.scarcity.spin_ns = 10 * NS_PER_US;
     timed_poll_next(&poll, LONGEST);
-    check_next(&poll, 30 * NS_PER_US);
+    check_next(&poll, 10 * NS_PER_US);
 }
 
 static void test_short_waits_begin_without_a_sleep(void **state)
