@@ -95,6 +95,11 @@ bool channel_server_has_command(const struct channel_server *server)
     return ring_has_message(&server->ring);
 }
 
+void channel_server_prefetch(const struct channel_server *server)
+{
+    ring_prefetch(&server->ring);
+}
+
 void channel_server_kick(struct channel_server *server)
 {
     ring_kick(&server->ring);

@@ -28,6 +28,9 @@ void channel_server_wait(struct channel_server *server, uint64_t timeout_ns);
 /* Whether there seems to be a command. Two loads. */
 bool channel_server_has_command(const struct channel_server *server);
 
+/* Prepares for the next channel_server_has_command() and channel_server_next(): ring_prefetch(). */
+void channel_server_prefetch(const struct channel_server *server);
+
 /* From any thread: ends the current or next channel_server_wait(). */
 void channel_server_kick(struct channel_server *server);
 

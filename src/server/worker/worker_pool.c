@@ -268,6 +268,14 @@ static void add_to(_Atomic uint64_t *counter, uint64_t more)
     atomic_store_explicit(counter, so_far + more, memory_order_relaxed);
 }
 
+/* The command of the next session comes from its client's CPU meanwhile. */
+static void prefetch_behind(const struct pool_worker *worker, const struct pool_seat *seat)
+{
+    if (seat->link.next != &worker->seats)
+        channel_server_prefetch(
+            container_of(seat->link.next, struct pool_seat, link)->session->channel);
+}
+
 /* One round. Whether there was something to do. */
 static bool serve_all(struct pool_worker *worker, uint64_t now)
 {
@@ -275,6 +283,7 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
         bool ready = is_ready(seat->session);
+        prefetch_behind(worker, seat);
         bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
                       needs_its_thread(seat->session) || takes_excess(worker);
 
