@@ -179,6 +179,15 @@ bool status_row_is_client(const struct server_status_row *row, pid_t number)
     return row->identity.pid ? row->identity.pid == number : row->id == (uint32_t)number;
 }
 
+/* While a program moves, two servers have it. The one that it has left may not know that yet, and
+ * an order there would be lost. */
+static bool is_later(const struct server_status_row *row, const struct server_status_row *before)
+{
+    if (row->state != before->state)
+        return row->state == SERVER_CLIENT_ACTIVE;
+    return (int32_t)(row->id - before->id) > 0;
+}
+
 bool status_query_find(const struct status_query *query, pid_t wanted,
                        const struct status_report **ret_report,
                        const struct server_status_row **ret_row)
@@ -189,12 +198,15 @@ bool status_query_find(const struct status_query *query, pid_t wanted,
         for (unsigned j = 0; j < query->reports[i].client_count; j++) {
             const struct server_status_row *row = &query->reports[i].clients[j];
 
-            if (!status_row_is_client(row, wanted) ||
-                (found && row->identity.pid && row->identity.pid == (*ret_row)->identity.pid))
+            if (!status_row_is_client(row, wanted))
+                continue;
+            bool again =
+                found && row->identity.pid && row->identity.pid == (*ret_row)->identity.pid;
+            found += !again;
+            if (again && (*ret_report == &query->reports[i] || !is_later(row, *ret_row)))
                 continue;
             *ret_report = &query->reports[i];
             *ret_row = row;
-            found++;
         }
     return found == 1;
 }

@@ -32,7 +32,8 @@ struct status_query {
 bool status_row_is_client(const struct server_status_row *row, pid_t number);
 
 /* The client that is meant, with its server: false unless it is exactly one. A process may have
- * several connections, which count as one. */
+ * several connections, which count as one: the first of its server. While it moves, that is the
+ * server to which it has come. */
 bool status_query_find(const struct status_query *query, pid_t wanted,
                        const struct status_report **ret_report,
                        const struct server_status_row **ret_row);

@@ -191,6 +191,35 @@ static void test_which_client(void **state)
     assert_false(status_row_is_client(&far, 4711));
 }
 
+/* Of the two servers that have a program, the one that is meant. */
+static long place_of(struct server_status_row one, struct server_status_row other)
+{
+    struct status_report reports[] = {{.clients = &one, .client_count = 1},
+                                      {.clients = &other, .client_count = 1}};
+    const struct status_query query = {.reports = reports, .report_count = 2};
+    const struct status_report *report;
+    const struct server_status_row *row;
+
+    one.identity.pid = other.identity.pid = 4711;
+    assert_true(status_query_find(&query, 4711, &report, &row));
+    assert_ptr_equal(row, report->clients);
+    return report - reports;
+}
+
+static void test_a_program_that_moves(void **state)
+{
+    const struct server_status_row came = {.id = 2, .state = SERVER_CLIENT_ACTIVE};
+    const struct server_status_row left = {.id = 1, .state = SERVER_CLIENT_ACTIVE};
+    const struct server_status_row ends = {.id = 1, .state = SERVER_CLIENT_INACTIVE};
+    const struct server_status_row comes = {.id = 2, .state = SERVER_CLIENT_INACTIVE};
+
+    assert_int_equal(place_of(left, came), 1);
+    assert_int_equal(place_of(came, left), 0);
+    assert_int_equal(place_of(ends, came), 1);
+    assert_int_equal(place_of(left, comes), 0);
+    assert_int_equal(place_of(comes, left), 1);
+}
+
 int main(void)
 {
 #define WITH_SERVERS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -204,6 +233,7 @@ int main(void)
         WITH_SERVERS(test_a_server_whose_heartbeats_stop),
         WITH_SERVERS(test_late_and_unknown_answers),
         cmocka_unit_test(test_which_client),
+        cmocka_unit_test(test_a_program_that_moves),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
