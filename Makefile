@@ -10,6 +10,7 @@
 #   make experiments  n-body, LeNet and stopped programs, natively, under MPS and through Funnel
 #   make test-runtimes  the API programs, built with each CUDA toolkit that is found
 #   make asan tsan  the tests under sanitizers      make format     apply .clang-format
+#   make soak       clients come and go for SECONDS (600), and nothing that they had may stay
 #   make races      chaos and hostile sequences over the pool of workers, under ThreadSanitizer
 #
 BUILD ?= build
@@ -76,10 +77,13 @@ races: build-tsan/build.ninja
 	@ninja -C build-tsan --quiet races
 	@tests/stress/races.py --build build-tsan --seconds $(or $(SECONDS),300)
 
+soak: all
+	@tests/stress/soak.py --build $(BUILD) --seconds $(or $(SECONDS),600)
+
 format:
 	@tools/format
 
 clean:
 	@rm -rf build build-asan build-tsan build-fuzz build-deb build-fleet
 
-.PHONY: all test test-gpu test-fleet test-runtimes demo bench install uninstall deb asan tsan races format clean
+.PHONY: all test test-gpu test-fleet test-runtimes demo bench install uninstall deb asan tsan races soak format clean
