@@ -4,12 +4,31 @@ goes on where it can."""
 import os
 import resource
 import subprocess
+import sys
 
 import harness
 import wire
 from harness import wait_until
 
 REMEDY = "ulimit -Hn, LimitNOFILE="
+
+
+# Opens all files that it may, allocates more than there is in a granule, and uses that.
+WITHOUT_ANY = r"""
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+context, memory = ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+files = []
+try:
+    while True:
+        files.append(open("/dev/null"))
+except OSError:
+    print(cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64 << 20)),
+          cuda.cuMemsetD8_v2(memory, 1, ctypes.c_size_t(64 << 20)), cuda.cuCtxSynchronize())
+"""
 
 
 def limited(most):
@@ -82,6 +101,13 @@ class Descriptors(harness.TestCase):
         self.assertIn("its limit of open files (ulimit -n) is 6", self.client_log())
         done = self.program(16)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_a_program_that_has_none(self):
+        """It gets memory as natively, without the descriptors by which that would outlive the server."""
+        self.start("--device", "soft")
+        done = self.funnel("run", "-q", "--device", "soft", "--", sys.executable, "-c", WITHOUT_ANY,
+                           preexec_fn=limited(64))
+        self.assertEqual((done.returncode, done.stdout), (0, "0 0 0\n"), done.stderr + self.client_log())
 
     def test_a_server_that_is_full(self):
         """What it has goes on, and the next program attaches when some have left."""
