@@ -102,6 +102,7 @@ static bool attach_again_once(struct attempt *attempt)
                                                : "the server's shared memory could not be mapped");
     attempt_close_descriptors(attempt);
     fd_close(&attempt->socket);
+    attempt_explain(attempt, outcome);
     return outcome == ATTACHED;
 }
 

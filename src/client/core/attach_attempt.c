@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "clock.h"
+#include "descriptor_limit.h"
 #include "fd.h"
 #include "shm.h"
 #include "sock.h"
@@ -177,4 +178,17 @@ bool attempt_pause(const struct attempt *attempt, size_t tries)
         return false;
     pause_ms(pauses_ms[tries]);
     return true;
+}
+
+/* The kernel closes descriptors that a message brings to a process without room for them, so that
+ * the message looks wrong. */
+void attempt_explain(struct attempt *attempt, enum attach_outcome outcome)
+{
+    if (outcome != ATTACH_REFUSED || !descriptors_are_short(ATTACH_FDS + 1))
+        return;
+    attempt->lost = false;
+    text_format(attempt->why, attempt->why_size,
+                "the program has too few descriptors left: its limit of open files (ulimit -n) is "
+                "%llu, and libcuda needs %u more; raise it",
+                (unsigned long long)descriptor_limit(), ATTACH_FDS + 1);
 }

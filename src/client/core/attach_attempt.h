@@ -46,3 +46,7 @@ int attempt_read_devices(const struct attempt *attempt, struct device_record **r
 
 /* After attempt number `tries`: pauses before the next one. False when the attempt counts. */
 bool attempt_pause(const struct attempt *attempt, size_t tries);
+
+/* Behind an attempt, with its descriptors closed: whether the program had too few is the reason,
+ * and then it counts. */
+void attempt_explain(struct attempt *attempt, enum attach_outcome outcome);

@@ -16,7 +16,6 @@
 #include "attach_attempt.h"
 #include "attach_socket.h"
 #include "daemon_trust.h"
-#include "descriptor_limit.h"
 #include "environment.h"
 #include "fd.h"
 #include "job.h"
@@ -226,20 +225,6 @@ static void discard(struct client *made)
     free(made);
 }
 
-/* Whatever failed: the kernel closes descriptors that a message brings to a process without room
- * for them, so that the message looks wrong. */
-static enum attach_outcome explain_failure(struct attempt *attempt, enum attach_outcome outcome)
-{
-    if (outcome == ATTACH_NO_DAEMON || !descriptors_are_short(ATTACH_FDS + 1))
-        return outcome;
-    attempt->lost = false;
-    text_format(attempt->why, attempt->why_size,
-                "the program has too few descriptors left: its limit of open files (ulimit -n) is "
-                "%llu, and libcuda needs %u beside its own; raise it",
-                (unsigned long long)descriptor_limit(), ATTACH_FDS + 1);
-    return outcome;
-}
-
 static enum attach_outcome try_attach(struct attempt *attempt, struct client **ret_client)
 {
     struct client *made = calloc(1, sizeof(*made));
@@ -260,7 +245,8 @@ static enum attach_outcome try_attach(struct attempt *attempt, struct client **r
     }
     fd_close(&attempt->socket);
     discard(made);
-    return explain_failure(attempt, outcome);
+    attempt_explain(attempt, outcome);
+    return outcome;
 }
 
 /* To a daemon from directory number `*directory` on, which is the next one afterwards. */

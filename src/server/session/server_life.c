@@ -25,9 +25,10 @@
 #include "sock.h"
 #include "text.h"
 
-/* For its attach and its first work: its socket and process, its window, a region, a table,
- * granules, a log of the driver's. */
-#define CLIENT_DESCRIPTORS 12u
+/* What a client takes besides its socket and its process: two of its window, its region and its
+ * table during the attach. With some for its first work. */
+#define ATTACH_DESCRIPTORS 4u
+#define WORK_DESCRIPTORS 8u
 
 static void add_session(struct server *server, struct session *session)
 {
@@ -199,7 +200,8 @@ static bool are_descriptors_short(const struct server *server, int socket)
 
     list_for_each (struct session, session, &server->sessions, link)
         attaching += session->phase == SESSION_ATTACHING;
-    return (uint64_t)socket + attaching * (uint64_t)CLIENT_DESCRIPTORS > descriptor_limit();
+    return (uint64_t)socket + attaching * (uint64_t)ATTACH_DESCRIPTORS + WORK_DESCRIPTORS >
+           descriptor_limit();
 }
 
 /* Why this client cannot be taken, or NULL. */
