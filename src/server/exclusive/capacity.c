@@ -10,34 +10,46 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Two blocks are full then, and a client takes one to six slots for each of its streams. */
-#define RESERVED 96u
-#define UNCOUNTED 16u
-#define LOW (RESERVED / 2)
+/* A client takes one to six slots for each of its streams. Two blocks have the least reserve.
+ * Twelve have the largest, and a block takes 24 MiB. */
+#define RESERVE_LEAST 96
+#define RESERVE_MOST 512
+#define UNCOUNTED 16
 
 struct capacity {
-    atomic_int small; /* slots for what takes one */
+    atomic_int small; /* slots that are left for what takes one */
+    atomic_int used;  /* slots that such things have */
     atomic_int large; /* slots that large graphs had */
 };
 
-/* Returns how many could be created at once. */
-static unsigned fill_blocks(void)
+/* How many slots had better be left: streams of clients get their graphs later. */
+static int reserve_of(const struct capacity *capacity)
 {
-    CUstream streams[RESERVED + UNCOUNTED];
-    unsigned count = 0;
+    int wanted = 2 * atomic_load_explicit(&capacity->used, memory_order_relaxed);
 
-    while (count < RESERVED + UNCOUNTED &&
+    if (wanted < RESERVE_LEAST)
+        return RESERVE_LEAST;
+    return wanted < RESERVE_MOST ? wanted : RESERVE_MOST;
+}
+
+/* Returns how many could be created at once, at most `slots`. */
+static int fill_blocks(int slots)
+{
+    CUstream streams[RESERVE_MOST + UNCOUNTED];
+    int count = 0;
+
+    while (count < slots + UNCOUNTED &&
            driver.cuStreamCreateWithPriority(&streams[count], CU_STREAM_NON_BLOCKING, 0) ==
                CUDA_SUCCESS)
         count++;
-    for (unsigned i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         driver.cuStreamDestroy_v2(streams[i]);
     return count > UNCOUNTED ? count - UNCOUNTED : 0;
 }
 
 void capacity_prepare(void)
 {
-    fill_blocks();
+    fill_blocks(RESERVE_LEAST);
 }
 
 struct capacity *capacity_create(void)
@@ -45,7 +57,7 @@ struct capacity *capacity_create(void)
     struct capacity *capacity = calloc(1, sizeof(*capacity));
 
     if (capacity)
-        atomic_init(&capacity->small, RESERVED);
+        atomic_init(&capacity->small, RESERVE_LEAST);
     return capacity;
 }
 
@@ -59,27 +71,39 @@ static atomic_int *slots_left(const struct device *device, unsigned slots)
     return slots > CAPACITY_STREAM ? &device->capacity->large : &device->capacity->small;
 }
 
+static void note_use(const struct device *device, unsigned slots, int more)
+{
+    if (slots == CAPACITY_STREAM)
+        atomic_fetch_add_explicit(&device->capacity->used, more, memory_order_relaxed);
+}
+
 /* Numbers that order nothing: relaxed, here and below. */
 bool capacity_take(const struct device *device, unsigned slots)
 {
     atomic_int *left = slots_left(device, slots);
     int there = atomic_load_explicit(left, memory_order_relaxed);
 
-    while (there >= (int)slots)
+    while (there >= (int)slots) {
         if (atomic_compare_exchange_weak_explicit(left, &there, there - (int)slots,
-                                                  memory_order_relaxed, memory_order_relaxed))
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+            note_use(device, slots, 1);
             return true;
+        }
+    }
     return false;
 }
 
 void capacity_give(const struct device *device, unsigned slots)
 {
+    note_use(device, slots, -1);
     atomic_fetch_add_explicit(slots_left(device, slots), (int)slots, memory_order_relaxed);
 }
 
 bool capacity_is_low(const struct device *device)
 {
-    return atomic_load_explicit(&device->capacity->small, memory_order_relaxed) < (int)LOW;
+    const struct capacity *capacity = device->capacity;
+
+    return atomic_load_explicit(&capacity->small, memory_order_relaxed) < reserve_of(capacity) / 2;
 }
 
 /* What others take meanwhile is subtracted as ever. */
@@ -87,7 +111,7 @@ void capacity_refill(const struct device *device)
 {
     atomic_int *small = &device->capacity->small;
     int before = atomic_load_explicit(small, memory_order_relaxed);
-    int more = (int)fill_blocks() - before;
+    int more = fill_blocks(reserve_of(device->capacity)) - before;
 
     if (more > 0)
         atomic_fetch_add_explicit(small, more, memory_order_relaxed);
@@ -105,6 +129,8 @@ void capacity_end(struct session *session, const struct device *device, struct c
                   CUresult result)
 {
     if (use->grows) {
+        if (result == CUDA_SUCCESS)
+            note_use(device, use->slots, 1);
         if (use->slots == CAPACITY_STREAM)
             capacity_refill(device);
         exclusive_end(session, device, &use->call);
