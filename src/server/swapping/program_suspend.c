@@ -496,7 +496,8 @@ static void enter_suspended(struct session *session)
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
 
     suspend->order = ++session->server->swapping->orders;
-    suspend->for_others = false;
+    suspend->for_others = suspend->to_file = false;
+    suspend_file_close(&suspend->file);
     suspend->evict = swap_returns(session);
     suspend->kind = suspend->followed = SERVER_SUSPEND_LEAVE;
     suspend->out = true;
