@@ -4,6 +4,7 @@ order. It is replaced itself, and is in no list of servers."""
 import os
 import re
 import signal
+import unittest
 
 import harness
 from harness import Client, alive, wait_until, waits
@@ -159,6 +160,7 @@ class OfSlowDriver(TestCase):
         self.assertEqual(self.starts(), 3)
 
 
+@unittest.skipIf(os.geteuid() != 0, "only root serves all users")
 class OfOneServerForAll(TestCase):
     options = ("--multiuser-server",)
 

@@ -131,9 +131,9 @@ class System(Scene):
     def test_monitors_find_theirs(self):
         text = self.scene("""
             $B/bin/funnel enable --system --nvml
-            ldconfig -p | grep -m1 libnvidia-ml.so.1
+            /sbin/ldconfig -p | grep -m1 libnvidia-ml.so.1
             $B/bin/funnel disable --system
-            ! ldconfig -p | grep "libnvidia-ml.so.1.*$B"
+            ! /sbin/ldconfig -p | grep "libnvidia-ml.so.1.*$B"
         """)
         self.assertIn(f"=> {BUILD}/lib/funnel/nvml/libnvidia-ml.so.1", text)
 

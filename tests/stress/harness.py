@@ -63,6 +63,14 @@ def read_link(path):
         return None
 
 
+def files_of(process):
+    """What its descriptors lead to. Those of a server are root's to see; others find none."""
+    try:
+        return [file for file in map(read_link, (process / "fd").iterdir()) if file]
+    except PermissionError:
+        return []
+
+
 class Funnel:
     def __init__(self, build, device, folder):
         self.build = pathlib.Path(build).resolve()
@@ -119,7 +127,7 @@ class Funnel:
         """What the server holds of the system, of its clients and of the device."""
         process = pathlib.Path("/proc", str(self.server_pid()))
         status = self.status()
-        files = [file for file in map(read_link, (process / "fd").iterdir()) if file]
+        files = files_of(process)
         windows = [file for file in files if file.startswith(WINDOW_FILES)]
         return {
             "clients": len(status["clients"]),
@@ -143,9 +151,9 @@ class Funnel:
 
     def await_trimmed(self):
         """Some seconds after the last client all but a few windows give back what they pinned."""
-        files = pathlib.Path("/proc", str(self.server_pid()), "fd")
+        process = pathlib.Path("/proc", str(self.server_pid()))
         began = time.monotonic()
-        while (kept := [read_link(file) or "" for file in files.iterdir()]):
+        while (kept := files_of(process)):
             windows = sum(file.startswith(WINDOW_FILES[0]) for file in kept)
             if windows <= WINDOWS_WARM:
                 return
