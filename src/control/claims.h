@@ -18,6 +18,9 @@
 /* As many as eight servers have clients. */
 #define CLAIMS_MAX 4096u
 
+/* Of one process at a time. It needs one, or two while it moves. */
+#define CLAIMS_OF_PROCESS 16u
+
 enum claim_state {
     CLAIM_FREE = 0,
     CLAIM_BUSY = 1, /* a server writes it, or reads whether it is stale */

@@ -143,12 +143,48 @@ static struct claim *take_free(struct claims *claims)
     return NULL;
 }
 
+static bool is_of_process(const struct claim *claim, int32_t pid)
+{
+    return is_set(claim) && atomic_load_explicit(&claim->pid, memory_order_relaxed) == pid;
+}
+
+static struct claim *find_of_process(struct claims *claims, int32_t pid, unsigned *ret_count)
+{
+    struct claim *first = NULL;
+
+    *ret_count = 0;
+    for (unsigned i = 0; i < CLAIMS_MAX; i++) {
+        if (!is_of_process(&claims->claim[i], pid))
+            continue;
+        first = first ? first : &claims->claim[i];
+        ++*ret_count;
+    }
+    return first;
+}
+
+/* A process can leave claims behind while it lives: it gets the grant of a move, and never arrives.
+ * So beyond some it loses one of its own, and not the place of another process. */
+static struct claim *take_of_process(struct claims *claims, int32_t pid)
+{
+    unsigned count;
+    struct claim *claim = pid > 0 ? find_of_process(claims, pid, &count) : NULL;
+
+    if (!claim || count < CLAIMS_OF_PROCESS || !take_place(claim, CLAIM_SET))
+        return NULL;
+    if (atomic_load_explicit(&claim->pid, memory_order_relaxed) == pid)
+        return claim;
+    set_state(claim, CLAIM_SET);
+    return NULL;
+}
+
 void window_claim_set(struct claims *claims, const uint8_t token[HELLO_TOKEN_SIZE], uint64_t base,
                       int32_t pid)
 {
     if (!claims || is_empty(token) || find_claim(claims, token, base))
         return;
-    struct claim *claim = take_free(claims);
+    struct claim *claim = take_of_process(claims, pid);
+    if (!claim)
+        claim = take_free(claims);
     if (!claim)
         return;
     atomic_store_explicit(&claim->pid, pid, memory_order_relaxed);

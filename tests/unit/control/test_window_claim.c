@@ -79,7 +79,7 @@ static void test_no_table(void **state)
 static void fill_table(struct claims *claims)
 {
     for (unsigned i = 0; i < CLAIMS_MAX; i++) {
-        claims->claim[i].pid = getpid();
+        claims->claim[i].pid = getppid();
         claims->claim[i].base = BASE;
         claims->claim[i].token[1] = 1;
         atomic_store(&claims->claim[i].state, CLAIM_SET);
@@ -110,6 +110,26 @@ static void test_a_living_client_is_found_at_any_time(void **state)
         assert_true(window_claim_is_proven(claims, own, BASE));
     pthread_join(searcher, NULL);
     assert_false(window_claim_is_proven(claims, other, 2 * BASE));
+    shm_unmap(claims, sizeof(*claims));
+}
+
+/* One that leaves claims behind again and again, beside another one that has its own. */
+static void test_a_process_has_so_many(void **state)
+{
+    struct claims *claims = make_table();
+    unsigned count = 0;
+
+    window_claim_set(claims, other, BASE, getppid());
+    for (uint8_t i = 1; i <= 2 * CLAIMS_OF_PROCESS; i++) {
+        const uint8_t token[HELLO_TOKEN_SIZE] = {i};
+
+        window_claim_set(claims, token, i * BASE, getpid());
+        assert_true(window_claim_is_proven(claims, token, i * BASE));
+    }
+    for (unsigned i = 0; i < CLAIMS_MAX; i++)
+        count += claims->claim[i].state == CLAIM_SET;
+    assert_int_equal(count, 1 + CLAIMS_OF_PROCESS);
+    assert_true(window_claim_is_proven(claims, other, BASE));
     shm_unmap(claims, sizeof(*claims));
 }
 
@@ -170,6 +190,7 @@ int main(void)
         cmocka_unit_test(test_next_table),
         cmocka_unit_test(test_no_table),
         cmocka_unit_test(test_a_living_client_is_found_at_any_time),
+        cmocka_unit_test(test_a_process_has_so_many),
         cmocka_unit_test(test_a_drop_takes_its_own_claim_only),
     };
 
