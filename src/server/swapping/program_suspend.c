@@ -10,12 +10,12 @@
 #include "fd.h"
 #include "futex.h"
 #include "log.h"
-#include "server_dispatch.h"
 #include "session_idle.h"
 #include "session_leave.h"
 #include "session_life.h"
 #include "stream.h"
 #include "suspend.h"
+#include "suspend_arrival.h"
 #include "suspend_move.h"
 #include "suspend_result.h"
 #include "swap.h"
@@ -96,11 +96,6 @@ bool program_suspend_leaves_more(const struct session *session)
     const struct program_suspend *suspend = program_suspend_of(session);
 
     return suspend->more || (!suspend->evict && program_suspend_has_resident_memory(session));
-}
-
-bool program_suspend_is_arriving(const struct session *session)
-{
-    return session->life->hello.window_base && !program_suspend_of(session)->has_arrived;
 }
 
 uint32_t program_suspend_state(const struct session *session)
@@ -451,7 +446,7 @@ void program_suspend_follow(struct session *session)
         return;
     }
     /* A client that has moved has its memory in another server. */
-    if (program_suspend_is_arriving(session) || session->stop)
+    if (suspend_arrival_is_awaited(session) || session->stop)
         return;
     if (!program_suspend_is_wanted(session) || adopt_newest(session))
         drop_precopy(session);
@@ -485,36 +480,6 @@ void program_suspend_follow_in_call(struct session *session)
     suspend->is_in_call = true;
     program_suspend_follow(session);
     suspend->is_in_call = false;
-}
-
-/* ---- a client that comes from another server ---- */
-
-/* In place of an order that has come meanwhile. */
-static void enter_suspended(struct session *session)
-{
-    struct program_suspend *suspend = program_suspend_of(session);
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&session->server->lock);
-
-    suspend->order = ++session->server->swapping->orders;
-    suspend->for_others = suspend->to_file = false;
-    suspend_file_close(&suspend->file);
-    suspend->evict = swap_returns(session);
-    suspend->kind = suspend->followed = SERVER_SUSPEND_LEAVE;
-    suspend->out = true;
-    suspend->wanted = 1;
-}
-
-CUresult serve_fnGranulesAdopted(struct session *session, const struct wire_fnGranulesAdopted *in)
-{
-    if (swap_bytes_in_all(session)) {
-        enter_suspended(session);
-        session_log(session, " comes %s: %llu MiB are in a file",
-                    program_suspend_of(session)->evict ? "back" : "suspended",
-                    (unsigned long long)(swap_bytes_in_all(session) >> 20));
-    }
-    program_suspend_of(session)->has_arrived = true;
-    atomic_fetch_or(&session->limits.changed, CHANGED_SUSPEND);
-    return CUDA_SUCCESS;
 }
 
 /* ---- of a session ---- */

@@ -93,9 +93,5 @@ bool program_suspend_has_other_order(const struct session *session);
 bool program_suspend_has_resident_memory(const struct session *session);
 bool program_suspend_leaves_more(const struct session *session);
 
-/* Any thread: whether its memory comes from another server, and is not all here yet. An order waits
- * until then. */
-bool program_suspend_is_arriving(const struct session *session);
-
 /* Any thread: 0, 1 when the client is suspended, 2 when it is locked. */
 uint32_t program_suspend_state(const struct session *session);

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "quota.h"
 #include "session_life.h"
+#include "suspend_arrival.h"
 #include "suspend_order.h"
 #include "swap.h"
 #include "swapping.h"
@@ -92,7 +93,7 @@ static bool may_leave_now(const struct session *session, const struct room_wait 
     const struct session_eviction *eviction = &session->swapping->eviction;
     unsigned class = wait->session->limits.class;
 
-    if (program_suspend_is_arriving(session))
+    if (suspend_arrival_is_awaited(session))
         return false;
     if (class == CLASS_BATCH && session->limits.class != CLASS_BATCH && !is_idle(session) &&
         !is_away(session))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A client that comes suspended from another server, and an order that came before its memory. */
-#include "program_suspend.h"
+#include "suspend_arrival.h"
 
 #include <fcntl.h>
 #include <unistd.h>
