@@ -430,16 +430,19 @@ static CUresult do_part(void)
     return result;
 }
 
-/* A few descriptors are left, and they have the highest numbers. */
+/* Eight descriptors are left, whose numbers have gaps: a thread may just have closed one. */
 static CUresult do_scarce(void)
 {
-    int next = dup(STDIN_FILENO);
+    int left[8];
     struct rlimit limit;
 
-    close(next);
-    if (next < 8 || getrlimit(RLIMIT_NOFILE, &limit))
+    for (unsigned i = 0; i < 8; i++)
+        left[i] = dup(STDIN_FILENO);
+    for (unsigned i = 0; i < 8; i++)
+        close(left[i]);
+    if (left[7] < 0 || getrlimit(RLIMIT_NOFILE, &limit))
         return CUDA_ERROR_UNKNOWN;
-    limit.rlim_cur = (rlim_t)next + 8;
+    limit.rlim_cur = (rlim_t)left[7] + 1;
     return setrlimit(RLIMIT_NOFILE, &limit) ? CUDA_ERROR_UNKNOWN : CUDA_SUCCESS;
 }
 
