@@ -10,46 +10,34 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A client takes one to six slots for each of its streams. Two blocks have the least reserve.
- * Twelve have the largest, and a block takes 24 MiB. */
-#define RESERVE_LEAST 96
-#define RESERVE_MOST 512
-#define UNCOUNTED 16
+/* Two blocks are full then, and a client takes one to six slots for each of its streams. */
+#define RESERVED 96u
+#define UNCOUNTED 16u
+#define LOW (RESERVED / 2)
 
 struct capacity {
-    atomic_int small; /* slots that are left for what takes one */
-    atomic_int used;  /* slots that such things have */
+    atomic_int small; /* slots for what takes one */
     atomic_int large; /* slots that large graphs had */
 };
 
-/* How many slots had better be left: streams of clients get their graphs later. */
-static int reserve_of(const struct capacity *capacity)
+/* Returns how many could be created at once. */
+static unsigned fill_blocks(void)
 {
-    int wanted = 2 * atomic_load_explicit(&capacity->used, memory_order_relaxed);
+    CUstream streams[RESERVED + UNCOUNTED];
+    unsigned count = 0;
 
-    if (wanted < RESERVE_LEAST)
-        return RESERVE_LEAST;
-    return wanted < RESERVE_MOST ? wanted : RESERVE_MOST;
-}
-
-/* Returns how many could be created at once, at most `slots`. */
-static int fill_blocks(int slots)
-{
-    CUstream streams[RESERVE_MOST + UNCOUNTED];
-    int count = 0;
-
-    while (count < slots + UNCOUNTED &&
+    while (count < RESERVED + UNCOUNTED &&
            driver.cuStreamCreateWithPriority(&streams[count], CU_STREAM_NON_BLOCKING, 0) ==
                CUDA_SUCCESS)
         count++;
-    for (int i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++)
         driver.cuStreamDestroy_v2(streams[i]);
     return count > UNCOUNTED ? count - UNCOUNTED : 0;
 }
 
 void capacity_prepare(void)
 {
-    fill_blocks(RESERVE_LEAST);
+    fill_blocks();
 }
 
 struct capacity *capacity_create(void)
@@ -57,7 +45,7 @@ struct capacity *capacity_create(void)
     struct capacity *capacity = calloc(1, sizeof(*capacity));
 
     if (capacity)
-        atomic_init(&capacity->small, RESERVE_LEAST);
+        atomic_init(&capacity->small, RESERVED);
     return capacity;
 }
 
@@ -71,39 +59,27 @@ static atomic_int *slots_left(const struct device *device, unsigned slots)
     return slots > CAPACITY_STREAM ? &device->capacity->large : &device->capacity->small;
 }
 
-static void note_use(const struct device *device, unsigned slots, int more)
-{
-    if (slots == CAPACITY_STREAM)
-        atomic_fetch_add_explicit(&device->capacity->used, more, memory_order_relaxed);
-}
-
 /* Numbers that order nothing: relaxed, here and below. */
 bool capacity_take(const struct device *device, unsigned slots)
 {
     atomic_int *left = slots_left(device, slots);
     int there = atomic_load_explicit(left, memory_order_relaxed);
 
-    while (there >= (int)slots) {
+    while (there >= (int)slots)
         if (atomic_compare_exchange_weak_explicit(left, &there, there - (int)slots,
-                                                  memory_order_relaxed, memory_order_relaxed)) {
-            note_use(device, slots, 1);
+                                                  memory_order_relaxed, memory_order_relaxed))
             return true;
-        }
-    }
     return false;
 }
 
 void capacity_give(const struct device *device, unsigned slots)
 {
-    note_use(device, slots, -1);
     atomic_fetch_add_explicit(slots_left(device, slots), (int)slots, memory_order_relaxed);
 }
 
 bool capacity_is_low(const struct device *device)
 {
-    const struct capacity *capacity = device->capacity;
-
-    return atomic_load_explicit(&capacity->small, memory_order_relaxed) < reserve_of(capacity) / 2;
+    return atomic_load_explicit(&device->capacity->small, memory_order_relaxed) < (int)LOW;
 }
 
 /* What others take meanwhile is subtracted as ever. */
@@ -111,7 +87,7 @@ void capacity_refill(const struct device *device)
 {
     atomic_int *small = &device->capacity->small;
     int before = atomic_load_explicit(small, memory_order_relaxed);
-    int more = fill_blocks(reserve_of(device->capacity)) - before;
+    int more = (int)fill_blocks() - before;
 
     if (more > 0)
         atomic_fetch_add_explicit(small, more, memory_order_relaxed);
@@ -129,8 +105,6 @@ void capacity_end(struct session *session, const struct device *device, struct c
                   CUresult result)
 {
     if (use->grows) {
-        if (result == CUDA_SUCCESS)
-            note_use(device, use->slots, 1);
         if (use->slots == CAPACITY_STREAM)
             capacity_refill(device);
         exclusive_end(session, device, &use->call);

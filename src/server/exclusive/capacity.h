@@ -7,8 +7,7 @@
  * kernel or a stream waits for one of them.
  *
  * So the server takes blocks in advance, by streams that it creates and destroys. It does so before
- * there are clients, and later whenever no client is at work (upkeep.c). It keeps room for twice of
- * what there is, since each stream of a client gets graphs later. What does not fit into the
+ * there are clients, and later whenever no client is at work (upkeep.c). What does not fit into the
  * capacity that is left is created at an idle point (exclusive.h).
  */
 #pragma once

@@ -92,37 +92,6 @@ static void more_is_taken_when_all_is_used(void **state)
     assert_true((unsigned)streams_most >= count_left(device));
 }
 
-/* Many clients get room for their graphs as well, and it stays when they have left. */
-static void the_reserve_grows_with_its_use(void **state)
-{
-    struct fixture *fixture = *state;
-    const struct device *device = device_of(fixture);
-
-    use_up(device);
-    capacity_refill(device);
-    unsigned first = count_left(device);
-    capacity_refill(device);
-    unsigned second = count_left(device);
-    assert_true(second > first);
-    for (unsigned i = 0; i < first + second; i++)
-        capacity_give(device, CAPACITY_STREAM);
-    assert_int_equal(count_left(device), first + second);
-}
-
-/* Otherwise all clients would be suspended in vain, again and again. */
-static void the_largest_reserve_is_never_low(void **state)
-{
-    struct fixture *fixture = *state;
-    const struct device *device = device_of(fixture);
-
-    for (unsigned round = 0; round < 10; round++) {
-        use_up(device);
-        capacity_refill(device);
-        assert_false(capacity_is_low(device));
-    }
-    assert_true(streams_most < streams_fit);
-}
-
 static void a_full_device_gives_none(void **state)
 {
     struct fixture *fixture = *state;
@@ -156,9 +125,8 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(what_fits_is_created_at_once),     CASE(what_failed_takes_nothing),
-        CASE(more_is_taken_when_all_is_used),   CASE(the_reserve_grows_with_its_use),
-        CASE(the_largest_reserve_is_never_low), CASE(a_full_device_gives_none),
+        CASE(what_fits_is_created_at_once),   CASE(what_failed_takes_nothing),
+        CASE(more_is_taken_when_all_is_used), CASE(a_full_device_gives_none),
         CASE(large_graphs_have_their_own),
     };
 
