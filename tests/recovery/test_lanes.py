@@ -89,7 +89,7 @@ class Lanes(TestCase):
     def test_a_normal_program_moves_to_the_lane_of_a_name(self):
         self.share("batch", "normal")
         self.assertIn("moves to the lane batch, because it has a name of cuIpc from there", self.log("control"))
-        self.assertIn("has moved to the server", self.log("control"))
+        wait_until(lambda: "has moved to the server" in self.log("control"), "the word of the server that it left")
 
 
 class MoveTestCase(TestCase):
