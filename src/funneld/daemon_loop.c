@@ -168,8 +168,8 @@ static void announce(struct daemon *daemon)
     journal("CUDA MPS Control binary version: %d", MPS_BINARY_VERSION);
     journal("Funnel %s, servers use the device: %s", FUNNEL_VERSION, daemon->device);
     if (descriptor_limit() < DESCRIPTORS_PLENTY)
-        journal("The limit of open files is %llu: a program takes ten of its server's or more, and "
-                "one for each allocation of much memory. If that is too low, %s",
+        journal("The limit of open files is %llu: a program takes four of its server's, and "
+                "two for each larger allocation. If that is too low, %s",
                 (unsigned long long)descriptor_limit(), DESCRIPTORS_REMEDY);
 }
 
