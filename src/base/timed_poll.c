@@ -85,6 +85,11 @@ bool timed_poll_sleeps_first(struct timed_poll_scarcity scarcity)
     return has_own_cpu(&scarcity) && is_worth_a_long_sleep(&scarcity);
 }
 
+bool timed_poll_counts(struct timed_poll_scarcity scarcity, uint64_t took)
+{
+    return has_own_cpu(&scarcity) || took > scarcity.spin_ns;
+}
+
 static uint64_t first_interval(const struct timed_poll_scarcity *scarcity)
 {
     return is_worth_a_long_sleep(scarcity) ? scarcity->expected - earlier_by(scarcity)

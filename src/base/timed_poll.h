@@ -40,6 +40,10 @@ struct timed_poll {
 /* Whether the wait is best begun with a sleep, and not with a spin. */
 bool timed_poll_sleeps_first(struct timed_poll_scarcity scarcity);
 
+/* Whether a wait that took so long says how long others will take. Where programs share CPUs, a
+ * thread uses that only behind its spin, so waits that end in the spin do not count. */
+bool timed_poll_counts(struct timed_poll_scarcity scarcity, uint64_t took);
+
 /* Also asks the kernel for punctual timers for this thread, until timed_poll_end(). A wait that is
  * shorter than expected ends up to a millisecond late. */
 struct timed_poll timed_poll_begin(struct timed_poll_scarcity scarcity);

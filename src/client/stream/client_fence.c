@@ -292,7 +292,9 @@ static __attribute__((noinline)) CUresult wait_while_short(struct fence fence, u
                           ? sleep_then_spin(fence, stream, mode, scarcity)
                           : spin_then_sleep(fence, stream, mode, scarcity);
 
-    wait_forecast_note(waits, clock_ns() - began);
+    uint64_t took = clock_ns() - began;
+    if (timed_poll_counts(scarcity, took))
+        wait_forecast_note(waits, took);
     return result;
 }
 

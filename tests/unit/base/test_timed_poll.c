@@ -114,6 +114,15 @@ static void test_short_waits_begin_without_a_sleep(void **state)
     assert_false(timed_poll_sleeps_first(plenty));
 }
 
+static void test_waits_that_end_in_a_spin_count_only_with_an_own_cpu(void **state)
+{
+    const struct timed_poll_scarcity own = {10 * NS_PER_US, 0}, shared = {2 * NS_PER_US, 0};
+
+    assert_true(timed_poll_counts(own, NS_PER_US));
+    assert_false(timed_poll_counts(shared, NS_PER_US));
+    assert_true(timed_poll_counts(shared, 3 * NS_PER_US));
+}
+
 /* A sleep that began so long before it was to end. */
 static void note_lateness(uint64_t interval, uint64_t slept)
 {
@@ -214,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_most_of_an_expected_wait_while_cpus_are_short),
         cmocka_unit_test(test_a_forecast_is_believed_for_a_millisecond),
         cmocka_unit_test(test_a_thread_with_its_own_cpu_wakes_when_the_end_is_due),
+        cmocka_unit_test(test_waits_that_end_in_a_spin_count_only_with_an_own_cpu),
         cmocka_unit_test(test_short_waits_begin_without_a_sleep),
         cmocka_unit_test(test_first_sleep_ends_earlier_where_sleeps_are_late),
         cmocka_unit_test(test_polls_go_on_while_cpus_are_short),
