@@ -9,7 +9,7 @@
 #include "feature.h"
 
 #define SHORTEST_NS (30 * NS_PER_US)
-#define SHORTEST_WITH_OWN_CPU_NS (10 * NS_PER_US)
+#define SHORTEST_BEHIND_SPIN_NS (10 * NS_PER_US)
 #define PART_OF_WAIT 128
 #define PART_WHILE_SHORT 16
 #define OVERLOAD_NS NS_PER_MS    /* a thread that has a CPU to run on is never this late */
@@ -21,8 +21,11 @@
 /* A thread that may spin for so long shares its CPU with no other program. */
 #define OWN_CPU_SPIN_NS (5 * NS_PER_US)
 
+/* Trainings wait for longer, and for various times. */
+#define WORTH_SPINNING_NS (200 * NS_PER_US)
+
 /* A sleep that is so late has waited for a CPU, and tells nothing of timers. */
-#define LATENESS_MAX_NS (100 * NS_PER_US)
+#define LATENESS_MAX_NS (50 * NS_PER_US)
 #define LATENESS_WEIGHT 8
 
 static _Atomic uint32_t lateness_ns = 8 * NS_PER_US; /* on average; a hint: relaxed */
@@ -52,9 +55,9 @@ static uint64_t longer_of(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static bool has_own_cpu(const struct timed_poll_scarcity *scarcity)
+static bool spins_when_due(const struct timed_poll_scarcity *scarcity)
 {
-    return scarcity->spin_ns >= OWN_CPU_SPIN_NS;
+    return scarcity->spin_ns >= OWN_CPU_SPIN_NS && scarcity->expected <= WORTH_SPINNING_NS;
 }
 
 static uint64_t interval_after(const struct timed_poll *poll, uint64_t waited)
@@ -62,7 +65,7 @@ static uint64_t interval_after(const struct timed_poll *poll, uint64_t waited)
     uint64_t part = poll->scarcity.spin_ns ? PART_WHILE_SHORT : PART_OF_WAIT;
 
     return longer_of(waited / part,
-                     has_own_cpu(&poll->scarcity) ? SHORTEST_WITH_OWN_CPU_NS : SHORTEST_NS);
+                     spins_when_due(&poll->scarcity) ? SHORTEST_BEHIND_SPIN_NS : SHORTEST_NS);
 }
 
 /* How long before the expected end the first sleep ends: half a spin, and what sleeps are late.
@@ -70,7 +73,7 @@ static uint64_t interval_after(const struct timed_poll *poll, uint64_t waited)
  * another share of the CPUs. */
 static uint64_t earlier_by(const struct timed_poll_scarcity *scarcity)
 {
-    if (has_own_cpu(scarcity))
+    if (spins_when_due(scarcity))
         return scarcity->spin_ns / 2 + atomic_load_explicit(&lateness_ns, memory_order_relaxed);
     return longer_of(scarcity->expected / PART_WHILE_SHORT, SHORTEST_NS);
 }
@@ -82,12 +85,12 @@ static bool is_worth_a_long_sleep(const struct timed_poll_scarcity *scarcity)
 
 bool timed_poll_sleeps_first(struct timed_poll_scarcity scarcity)
 {
-    return has_own_cpu(&scarcity) && is_worth_a_long_sleep(&scarcity);
+    return spins_when_due(&scarcity) && is_worth_a_long_sleep(&scarcity);
 }
 
 bool timed_poll_counts(struct timed_poll_scarcity scarcity, uint64_t took)
 {
-    return has_own_cpu(&scarcity) || took > scarcity.spin_ns;
+    return spins_when_due(&scarcity) || took > scarcity.spin_ns;
 }
 
 static uint64_t first_interval(const struct timed_poll_scarcity *scarcity)

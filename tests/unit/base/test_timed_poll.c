@@ -84,7 +84,7 @@ static void test_a_forecast_is_believed_for_a_millisecond(void **state)
     timed_poll_end(&poll);
 }
 
-/* Spins of 10 us: half of that, and what sleeps are late, 100 us at most. */
+/* Spins of 10 us: half of that, and what sleeps are late, 50 us at most. */
 static uint64_t first_with_own_cpu(uint32_t expected)
 {
     struct timed_poll poll = short_of_cpus(0, expected);
@@ -96,19 +96,22 @@ static uint64_t first_with_own_cpu(uint32_t expected)
 
 static void test_a_thread_with_its_own_cpu_wakes_when_the_end_is_due(void **state)
 {
-    struct timed_poll poll = short_of_cpus(0, 800 * NS_PER_US);
+    struct timed_poll poll = short_of_cpus(0, 150 * NS_PER_US);
 
-    assert_in_range(first_with_own_cpu(800 * NS_PER_US), 695 * NS_PER_US, 795 * NS_PER_US);
+    assert_in_range(first_with_own_cpu(200 * NS_PER_US), 145 * NS_PER_US, 195 * NS_PER_US);
     poll.scarcity.spin_ns = 10 * NS_PER_US;
     timed_poll_next(&poll, LONGEST);
     check_next(&poll, 10 * NS_PER_US);
 }
 
-static void test_short_waits_begin_without_a_sleep(void **state)
+static void test_other_waits_begin_without_a_sleep(void **state)
 {
     const struct timed_poll_scarcity soon = {10 * NS_PER_US, 10 * NS_PER_US},
-                                     unknown = {10 * NS_PER_US, 0}, plenty = {0, NS_PER_MS};
+                                     unknown = {10 * NS_PER_US, 0},
+                                     late = {10 * NS_PER_US, 201 * NS_PER_US},
+                                     plenty = {0, NS_PER_MS};
 
+    assert_false(timed_poll_sleeps_first(late));
     assert_false(timed_poll_sleeps_first(soon));
     assert_false(timed_poll_sleeps_first(unknown));
     assert_false(timed_poll_sleeps_first(plenty));
@@ -134,15 +137,15 @@ static void note_lateness(uint64_t interval, uint64_t slept)
 /* Times are far apart, since this thread may lose its CPU anywhere. */
 static void test_first_sleep_ends_earlier_where_sleeps_are_late(void **state)
 {
-    const uint32_t expected = 800 * NS_PER_US;
+    const uint32_t expected = 200 * NS_PER_US;
 
     for (unsigned i = 0; i < 100; i++)
-        note_lateness(0, 60 * NS_PER_US);
+        note_lateness(0, 30 * NS_PER_US);
     uint64_t late = first_with_own_cpu(expected);
     note_lateness(NS_PER_SEC, 0); /* was woken */
     note_lateness(0, NS_PER_SEC); /* waited for a CPU */
     assert_int_equal(first_with_own_cpu(expected), late);
-    assert_in_range(late, 695 * NS_PER_US, 740 * NS_PER_US);
+    assert_in_range(late, 145 * NS_PER_US, 166 * NS_PER_US);
 }
 
 /* A thread that has waited for its CPU polls on, and is woken only in a long wait. */
@@ -224,7 +227,7 @@ int main(void)
         cmocka_unit_test(test_a_forecast_is_believed_for_a_millisecond),
         cmocka_unit_test(test_a_thread_with_its_own_cpu_wakes_when_the_end_is_due),
         cmocka_unit_test(test_waits_that_end_in_a_spin_count_only_with_an_own_cpu),
-        cmocka_unit_test(test_short_waits_begin_without_a_sleep),
+        cmocka_unit_test(test_other_waits_begin_without_a_sleep),
         cmocka_unit_test(test_first_sleep_ends_earlier_where_sleeps_are_late),
         cmocka_unit_test(test_polls_go_on_while_cpus_are_short),
         cmocka_unit_test(test_wake_is_needed_after_a_while),
