@@ -125,6 +125,7 @@ class MetricsTest(ServedTest):
         self.assertRegex(text, r'funnel_gpu_info{.*modelName="Test GPU",pci_bus_id="0000:01:00.0",'
                                rf'Hostname="{socket.gethostname()}"}} 1\n')
 
+    @waits
     def test_utilization_of_a_shared_gpu(self):
         """Two servers whose clients want 90 and 90 of 132 multiprocessors get them all, half each."""
         self.environment["FUNNEL_FAKE_SMS"] = "90"

@@ -51,6 +51,7 @@ class Automatic(test_lanes.TestCase):
         client.close()
         return after
 
+    @waits
     def test_the_others_gain(self):
         offender, _ = self.begin()
         self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: self.LONG})

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import harness
-from harness import wait_until
+from harness import wait_until, waits
 from terminal import Terminal
 
 
@@ -227,6 +227,7 @@ class Top(harness.TestCase):
             self.assertRegex(row[:end], r"\S$", row)
             self.assertEqual(row[end], " ", row)
 
+    @waits
     def test_widths(self):
         for columns in (80, 120, 200):
             terminal = self.open_colored(columns, "C.UTF-8")
