@@ -12,6 +12,16 @@ from test_lanes import BATCH_US
 from test_lanes import TestCase as LaneTestCase
 
 
+def await_new_program_in(case, lane):
+    """Programs start until the daemon knows of the long kernel: it counts by its own clock."""
+    numbers = itertools.count()
+
+    def one_starts_there():
+        case.enter(command=b"python3\0new%d.py\0" % next(numbers))
+        return case.placed()[-1] == ("normal", lane)
+    wait_until(one_starts_there, f"a program in the lane {lane}")
+
+
 class SpareLane(LaneTestCase):
     """New programs beside long kernels in the main lane."""
     lane = "spare"
@@ -32,8 +42,7 @@ class SpareLane(LaneTestCase):
 
     def test_a_new_program_starts_there(self):
         self.begin()
-        self.enter(command=b"python3\0new.py\0")
-        self.assertEqual(self.placed()[-1], ("normal", self.lane))
+        await_new_program_in(self, self.lane)
 
     def test_a_process_of_a_job_starts_in_the_main_lane(self):
         self.begin()
@@ -77,12 +86,7 @@ class WarmLane(LaneTestCase):
 
     def test_a_new_program_starts_there(self):
         standby = self.begin(long=1)
-        numbers = itertools.count()
-
-        def one_starts_there():
-            self.enter(command=b"python3\0new%d.py\0" % next(numbers))
-            return self.placed()[-1] == ("normal", "spare")
-        wait_until(one_starts_there, "a program in the spare lane")
+        await_new_program_in(self, "spare")
         self.assertEqual(self.lanes()[self.user + ":spare"], standby)
         self.assertIn(f"Server {standby}, which has stood by", self.control_log())
         self.standby(standby)
