@@ -53,6 +53,13 @@ def wait_until(condition, what="something"):
         time.sleep(max(0.01, time.monotonic() - start))
 
 
+def become_user(uid):
+    """For a child process of root: it is that user from here on, and in its group alone."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
 def alive(pid):
     try:
         with open(f"/proc/{pid}/stat") as status:

@@ -29,9 +29,7 @@ class ClientOfUser:
     @staticmethod
     def stay(path, uid, hello, writing):
         if uid != os.getuid():
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            harness.become_user(uid)
         client = harness.Client(path, **hello)
         os.write(writing, json.dumps(client.welcome()).encode())
         os.close(writing)

@@ -188,9 +188,7 @@ class Liars(harness.TestCase):
     def come_and_go(self, uid):
         child = os.fork()
         if child == 0:
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            harness.become_user(uid)
             client = harness.Client(self.socket_path)
             os._exit(client.welcome()[0] != 0)
         self.assertEqual(os.waitpid(child, 0)[1], 0)

@@ -35,9 +35,7 @@ def serve(path, answers, ready, uid=None):
     """In a child: listens at the path, as that user, and answers every request in the same way; None
     closes the connection. What it is asked goes to a file beside the socket."""
     if uid is not None:
-        os.setgroups([])
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        harness.become_user(uid)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(path)

@@ -413,9 +413,7 @@ class Users(harness.TestCase):
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            harness.become_user(uid)
             client = harness.Client(self.socket_path)
             os.write(writing, repr(client.welcome()).encode())
             signal.pause()

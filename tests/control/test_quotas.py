@@ -139,8 +139,7 @@ class Users(Started):
         child = os.fork()
         if child == 0:
             try:
-                os.setresgid(uid, uid, uid)
-                os.setresuid(uid, uid, uid)
+                harness.become_user(uid)
                 peers = [self.say_hello() for _ in range(count)]
                 socket.send_fds(theirs, [b"x"], [peer.fileno() for peer in peers])
             finally:
@@ -219,8 +218,7 @@ class Users(Started):
     def ask_ahead(self, uid):
         child = os.fork()
         if child == 0:
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            harness.become_user(uid)
             front_end = harness.Client(self.socket_path, kind=wire.HELLO_AHEAD)
             os._exit(front_end.welcome()[0])
         self.assertEqual(os.waitpid(child, 0)[1], 0)

@@ -35,9 +35,7 @@ def steal(pid):
 
 def attack(children, report):
     """Tries every child of the daemon, without a pause, until it is ended."""
-    os.setgroups([])
-    os.setresgid(USER, USER, USER)
-    os.setresuid(USER, USER, USER)
+    harness.become_user(USER)
     while True:
         with open(children) as file:
             for pid in file.read().split():

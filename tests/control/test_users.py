@@ -19,9 +19,7 @@ class Users(harness.TestCase):
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            os.setgroups([])
-            os.setresgid(uid, uid, uid)
-            os.setresuid(uid, uid, uid)
+            harness.become_user(uid)
             try:
                 result = function()
             except Exception as error:  # the parent compares
