@@ -30,28 +30,40 @@ static void free_migration(struct migration *migration)
     free(migration);
 }
 
-static void refuse_migration(struct migration *migration, const char *why)
+static void end_migration(struct migration *migration, int status)
 {
     struct console *console = migration->console;
 
-    console_print(console, "Client %d %s", (int)migration->client, why);
     free_migration(migration);
-    console_done(console, COMMAND_FAILED);
+    if (console)
+        console_done(console, status);
 }
 
-/* The move goes on. */
+/* The front end goes on, and so does the move. */
+static void stop_waiting(struct migration *migration, int status)
+{
+    struct console *console = migration->console;
+
+    migration->console = NULL;
+    console_done(console, status);
+}
+
+static void refuse_migration(struct migration *migration, const char *why)
+{
+    console_print(migration->console, "Client %d %s", (int)migration->client, why);
+    end_migration(migration, COMMAND_FAILED);
+}
+
 static void on_timeout(evutil_socket_t fd, short what, void *context)
 {
     struct migration *migration = context;
-    struct console *console = migration->console;
 
-    console_print(console,
+    console_print(migration->console,
                   "Client %d has not moved to device %s yet: it has had no idle point at a CUDA "
                   "call, or its memory is being copied. The move goes on; control.log says when "
                   "it has ended",
                   (int)migration->client, migration->device);
-    migration->console = NULL;
-    console_done(console, COMMAND_OK);
+    stop_waiting(migration, COMMAND_OK);
 }
 
 static void on_moved(void *context, int result)
@@ -65,9 +77,7 @@ static void on_moved(void *context, int result)
     else if (console)
         console_print(console, "Client %d does not move to device %s: %s", (int)migration->client,
                       migration->device, lane_move_text(result));
-    free_migration(migration);
-    if (console)
-        console_done(console, result == LANE_MOVED ? COMMAND_OK : COMMAND_FAILED);
+    end_migration(migration, result == LANE_MOVED ? COMMAND_OK : COMMAND_FAILED);
 }
 
 static bool find_device(const struct status_report *report, const char *name, uint32_t *ret_device)
@@ -110,21 +120,18 @@ static void on_taken_back(void *context, int result)
     else if (console)
         console_print(console, "Client %d stays on device %s: its move is withdrawn",
                       (int)migration->client, migration->device);
-    free_migration(migration);
-    if (console)
-        console_done(console, result == LANE_MOVED ? COMMAND_FAILED : COMMAND_OK);
+    end_migration(migration, result == LANE_MOVED ? COMMAND_FAILED : COMMAND_OK);
 }
 
 /* Copies of its memory take their time. */
 static void on_copies(evutil_socket_t fd, short what, void *context)
 {
     struct migration *migration = context;
-    struct console *console = migration->console;
 
-    console_print(console, "Client %d is on its way already; control.log says when it has moved",
+    console_print(migration->console,
+                  "Client %d is on its way already; control.log says when it has moved",
                   (int)migration->client);
-    migration->console = NULL;
-    console_done(console, COMMAND_FAILED);
+    stop_waiting(migration, COMMAND_FAILED);
 }
 
 /* An order to another device, or lane, may not have been followed yet. */

@@ -152,18 +152,23 @@ static void tell_result(lane_move_done *done, void *context, int result)
         done(context, result);
 }
 
-static void end_move(struct lane_move *move, int result)
+static void free_and_tell(struct lane_move *move, int result)
 {
     lane_move_done *done = move->done;
     void *context = move->context;
 
+    free_move(move);
+    tell_result(done, context, result);
+}
+
+static void end_move(struct lane_move *move, int result)
+{
     log_result(move, result);
     if (move->is_awaited && !move->asked)
         refuse_client(move);
     if (!keeps_choice(move, result))
         restore_choice(move);
-    free_move(move);
-    tell_result(done, context, result);
+    free_and_tell(move, result);
 }
 
 static int result_of(int status)
@@ -194,16 +199,12 @@ static bool postpone(struct lane_move *move, int status)
     return true;
 }
 
-/* Who has withdrawn it hears what has become of it. */
+/* The caller that has withdrawn it hears what has become of it. */
 static void end_withdrawn(struct lane_move *move, int result)
 {
-    lane_move_done *done = move->done;
-    void *context = move->context;
-
     if (result == LANE_MOVED)
         log_result(move, result);
-    free_move(move);
-    tell_result(done, context, result);
+    free_and_tell(move, result);
 }
 
 static void on_answer(void *context, int status, const struct server_status_end *totals)

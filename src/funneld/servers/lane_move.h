@@ -76,8 +76,8 @@ bool lane_move_comes_next(const struct client_record *record);
 /* The program has asked for an order, and gets none. */
 void lane_move_refuse(const struct client_record *record);
 
-/* The program is to stay where it is: withdraws an order that has not ended. Whoever takes one back
- * hears LANE_MOVED where the program was on its way already, and else LANE_MOVE_WITHDRAWN. */
+/* The program is to stay where it is: withdraws an order that has not ended. The caller that takes
+ * one back hears LANE_MOVED where the program was on its way, and else LANE_MOVE_WITHDRAWN. */
 void lane_move_withdraw(const struct client_record *record);
 void lane_move_take_back(const struct client_record *record, lane_move_done *done, void *context);
 
