@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "accept_reserve.h"
 #include "clock.h"
 #include "daemon_link.h"
 #include "fd.h"
@@ -24,13 +25,14 @@
 struct next_daemon {
     uid_t daemon_uid;
     struct watch *connection;
+    int reserve; /* for the connection of a daemon: accept_reserve.h */
     int timer_fd;
     struct watch *timer;
     uint64_t wait_ns;
     uint64_t idle_since; /* clock_ns(); 0 = the server has clients, or a daemon */
 };
 
-static struct next_daemon next = {.timer_fd = -1};
+static struct next_daemon next = {.reserve = -1, .timer_fd = -1};
 
 static bool is_listening(int fd)
 {
@@ -50,44 +52,11 @@ static uint64_t wait_from_environment(void)
            NS_PER_SEC;
 }
 
-/* ---- without a daemon ---- */
-
 static void set_timer(int seconds)
 {
     const struct itimerspec period = {.it_interval.tv_sec = seconds, .it_value.tv_sec = seconds};
 
-    next.idle_since = 0;
     timerfd_settime(next.timer_fd, 0, &period, NULL);
-}
-
-static void on_second(void *context, int timer_fd)
-{
-    struct server *server = context;
-    uint64_t count, now = clock_ns();
-
-    if (read(timer_fd, &count, sizeof(count)) != (ssize_t)sizeof(count) || !server->life->alone)
-        return;
-    if (!list_empty(&server->sessions))
-        next.idle_since = 0;
-    else if (!next.idle_since)
-        next.idle_since = now;
-    if (next.idle_since && now - next.idle_since >= next.wait_ns) {
-        log_line("No other daemon has come");
-        server_leave(server, false);
-    }
-}
-
-void next_daemon_await(struct server *server)
-{
-    server->life->alone = true;
-    if (!next.connection) {
-        server_leave(server, false);
-        return;
-    }
-    log_line("The server waits for the next daemon, and ends %llu s after its last client if none "
-             "comes",
-             (unsigned long long)(next.wait_ns / NS_PER_SEC));
-    set_timer(1);
 }
 
 /* ---- the next one ---- */
@@ -108,13 +77,8 @@ static int check_user(int fd)
 }
 
 /* Threads that send just now must not meet a descriptor of anything else, so the number stays. */
-static void on_connection(void *context, int listen_fd)
+static void listen_to(struct server *server, int fd)
 {
-    struct server *server = context;
-    _cleanup_fd_ int fd = -1;
-
-    if (sock_accept(listen_fd, &fd) || check_user(fd))
-        return;
     /* What the dead daemon has sent is still there. */
     daemon_link_drain(server);
     if (!server->life->alone)
@@ -123,9 +87,79 @@ static void on_connection(void *context, int listen_fd)
         log_line("The next daemon cannot be listened to: %s", strerror(errno));
     else {
         server->life->alone = false;
-        set_timer(0);
         log_line("Another daemon has connected");
     }
+}
+
+/* Whether there was a connection. */
+static bool accept_next(struct server *server)
+{
+    _cleanup_fd_ int fd = -1;
+    int error = sock_accept(SERVER_RETURN_FD, &fd);
+
+    if (accept_is_short(error))
+        error = accept_by_reserve(&next.reserve, SERVER_RETURN_FD, &fd);
+    if (!error && !check_user(fd))
+        listen_to(server, fd);
+    if (next.reserve < 0)
+        set_timer(1);
+    return !error;
+}
+
+/* The socket tells of each connection once, so that one which nothing can accept does not keep the
+ * thread busy. It is tried again each second. */
+static void on_connection(void *context, int listen_fd)
+{
+    (void)listen_fd;
+    while (accept_next(context))
+        ;
+}
+
+/* ---- without a daemon ---- */
+
+static void end_if_forgotten(struct server *server)
+{
+    uint64_t now = clock_ns();
+
+    if (!list_empty(&server->sessions))
+        next.idle_since = 0;
+    else if (!next.idle_since)
+        next.idle_since = now;
+    if (next.idle_since && now - next.idle_since >= next.wait_ns) {
+        log_line("No other daemon has come");
+        server_leave(server, false);
+    }
+}
+
+/* The first messages of a daemon bring a descriptor, so the reserve is left to them for a while. */
+static void on_second(void *context, int timer_fd)
+{
+    struct server *server = context;
+    uint64_t count;
+
+    if (read(timer_fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+        return;
+    on_connection(server, SERVER_RETURN_FD);
+    if (next.reserve < 0)
+        next.reserve = accept_reserve_open();
+    if (server->life->alone)
+        end_if_forgotten(server);
+    else if (next.reserve >= 0)
+        set_timer(0);
+}
+
+void next_daemon_await(struct server *server)
+{
+    server->life->alone = true;
+    if (!next.connection) {
+        server_leave(server, false);
+        return;
+    }
+    log_line("The server waits for the next daemon, and ends %llu s after its last client if none "
+             "comes",
+             (unsigned long long)(next.wait_ns / NS_PER_SEC));
+    next.idle_since = 0;
+    set_timer(1);
 }
 
 int next_daemon_watch(struct server *server, uid_t daemon_uid)
@@ -140,7 +174,8 @@ int next_daemon_watch(struct server *server, uid_t daemon_uid)
     fd_set_cloexec(SERVER_RETURN_FD);
     next.timer = loop_watch_readable(server->life->loop, next.timer_fd, on_second, server);
     next.connection =
-        loop_watch_readable(server->life->loop, SERVER_RETURN_FD, on_connection, server);
+        loop_watch_changes(server->life->loop, SERVER_RETURN_FD, on_connection, server);
+    next.reserve = accept_reserve_open();
     server->life->keeps_gone = next.connection != NULL;
     return next.timer && next.connection ? 0 : -ENOMEM;
 }

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemon, server and program that may open few files (RLIMIT_NOFILE): each says so, with the remedy, and
 goes on where it can."""
+import itertools
 import os
 import resource
+import signal
 import subprocess
 import sys
 
 import harness
 import wire
-from harness import wait_until
+from harness import alive, wait_until
 
 REMEDY = "ulimit -Hn, LimitNOFILE="
 
@@ -145,6 +147,34 @@ class Descriptors(harness.TestCase):
         log = harness.texts_of(os.path.join(self.log, "server.log"))
         self.assertIn("came without its descriptor", log)
         self.assertNotIn("has closed its connection", log)
+
+    def kill_daemon(self):
+        daemon = self.daemon_pid()
+        os.kill(daemon, signal.SIGKILL)
+        wait_until(lambda: not alive(daemon), "the end of the daemon")
+
+    def take_all_descriptors(self, process):
+        """No new one gets a number, unless an old one is given up for it."""
+        taken = {int(name) for name in os.listdir(f"/proc/{process}/fd")}
+        free = next(number for number in itertools.count() if number not in taken)
+        usual = resource.prlimit(process, resource.RLIMIT_NOFILE)
+        resource.prlimit(process, resource.RLIMIT_NOFILE, (free, usual[1]))
+
+    def test_the_next_daemon_of_a_server_that_has_none(self):
+        """The server keeps one for its connection."""
+        self.start("--device", "soft")
+        program, attached = self.witness()
+        self.assertTrue(attached)
+        server, = self.servers()
+        self.take_all_descriptors(server)
+        for _ in range(2):
+            self.kill_daemon()
+            self.start("--device", "soft")
+            wait_until(lambda: "is taken over, with 1 clients" in self.control_log(), "its answer")
+            os.unlink(os.path.join(self.log, "control.log"))
+        self.assertEqual(self.servers(), [server])
+        program.stdin.close()
+        self.assertEqual(program.wait(harness.TIMEOUT), 0)
 
     def test_a_daemon_that_is_full(self):
         self.assertEqual(self.start_limited(64).returncode, 0)

@@ -3,9 +3,9 @@
 #include "accept_shortage.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
+#include "accept_reserve.h"
 #include "clock.h"
 #include "descriptor_limit.h"
 #include "fd.h"
@@ -22,17 +22,12 @@
 
 void accept_shortage_init(struct daemon *daemon)
 {
-    daemon->kept_fd = open("/", O_PATH | O_CLOEXEC);
+    daemon->kept_fd = accept_reserve_open();
 }
 
 void accept_shortage_fini(struct daemon *daemon)
 {
     fd_close(&daemon->kept_fd);
-}
-
-bool accept_shortage_is(int error)
-{
-    return error == -EMFILE || error == -ENFILE || error == -ENOMEM;
 }
 
 static void begin(struct daemon *daemon, int error)
@@ -77,21 +72,19 @@ static bool refuse_next(struct daemon *daemon, int listen_fd)
 {
     _cleanup_fd_ int fd = -1;
 
-    fd_close(&daemon->kept_fd);
-    bool accepted = !sock_accept(listen_fd, &fd);
-    if (accepted)
-        refuse(fd);
+    if (accept_by_reserve(&daemon->kept_fd, listen_fd, &fd))
+        return false;
+    refuse(fd);
     fd_close(&fd);
     accept_shortage_init(daemon);
-    return accepted;
+    return true;
 }
 
 bool accept_shortage_refuse(struct daemon *daemon, int listen_fd, int error)
 {
     if (!daemon->short_since)
         begin(daemon, error);
-    if (daemon->kept_fd >= 0 && clock_ns() - daemon->short_since >= PATIENCE_NS &&
-        refuse_next(daemon, listen_fd))
+    if (clock_ns() - daemon->short_since >= PATIENCE_NS && refuse_next(daemon, listen_fd))
         return true;
     pause_accepting(daemon);
     return false;

@@ -12,11 +12,8 @@
 void accept_shortage_init(struct daemon *daemon);
 void accept_shortage_fini(struct daemon *daemon);
 
-/* After sock_accept(): whether the error is a shortage. */
-bool accept_shortage_is(int error);
-
-/* Goes on after a shortage: refuses the next connection and returns true; or stops accepting for
- * some time. */
+/* Goes on after accept_is_short(): refuses the next connection and returns true; or stops accepting
+ * for some time. */
 bool accept_shortage_refuse(struct daemon *daemon, int listen_fd, int error);
 
 /* There are descriptors: a connection was accepted, or none waits. */

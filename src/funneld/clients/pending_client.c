@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "accept_reserve.h"
 #include "accept_shortage.h"
 #include "console.h"
 #include "fd.h"
@@ -215,9 +216,9 @@ void pending_client_accept(struct daemon *daemon, int listen_fd, struct mps_name
         int fd = -1;
         int error = sock_accept(listen_fd, &fd);
 
-        if (accept_shortage_is(error) && accept_shortage_refuse(daemon, listen_fd, error))
+        if (accept_is_short(error) && accept_shortage_refuse(daemon, listen_fd, error))
             continue;
-        if (!accept_shortage_is(error))
+        if (!accept_is_short(error))
             accept_shortage_end(daemon);
         if (error)
             return;
