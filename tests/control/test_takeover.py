@@ -193,6 +193,13 @@ class Files(TestCase):
         self.forge(lambda file: file.truncate(0))
         self.check_refused("what stands there is not whole")
 
+    def test_which_process(self):
+        def change(file):
+            file.seek(40)
+            file.write(b"x")
+        self.forge(change)
+        self.check_refused("its file does not say which process it is")
+
     def test_another_release(self):
         def change(file):
             for page in (1, 5):

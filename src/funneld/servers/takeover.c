@@ -166,7 +166,11 @@ void takeover_enter_claims(const struct server_process *server)
 /* The server's last report says how much it has used. */
 static void give_up(struct server_process *server, int error)
 {
-    if (error == -ESRCH)
+    if (error == -ENODATA)
+        journal("A server of %s cannot be taken over: its file does not say which process it is. "
+                "It has not begun, or it ends after its %u programs",
+                server->name, server->handed_over);
+    else if (error == -ESRCH)
         journal("Server %d of %s has ended while no daemon ran, with %u clients", (int)server->pid,
                 server->name, server->handed_over);
     else
@@ -195,7 +199,8 @@ static void take_over(struct server_process *server, const char *release)
     int error = server_file_read_process(&server->file, &process);
 
     server->pid = process.pid;
-    error = find_process(server, &process);
+    if (!error)
+        error = find_process(server, &process);
     if (!error)
         error = resume(server);
     if (error) {
