@@ -3,13 +3,16 @@
 """Holds the tree to docs/design/folders.md: tests/architecture.py [BUILD].
 
 The table of folders there is what the code is checked against, so the two cannot drift apart.
-With a build folder, the libraries that each final program links are checked too.
+With a build folder, the libraries that each final program links are checked too. The sentences of
+the documents keep to the rule of tests/prose.py.
 """
 
 import pathlib
 import re
 import subprocess
 import sys
+
+import prose
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/design/folders.md"
@@ -178,6 +181,7 @@ def main():
     errors += [*name_errors(), *file_errors()]
     for path in PAGES:
         errors += page_errors(path.relative_to(ROOT), path.read_text())
+    errors += prose.all_errors(prose.documents())
     if len(sys.argv) > 1:
         build = pathlib.Path(sys.argv[1])
         errors += [*link_errors(table, build), *export_errors(build)]

@@ -10,10 +10,10 @@ HEAD = """\
 
 All {total} entry points that NVIDIA's `libcuda.so.1` 13.0 exports are there. What the columns say:
 
-* **client**: `local` is answered in the client; `async` goes into the ring and returns at once;
-  `sync` is a round trip to the server; `manual` is some of these, as the case may be; `unsupported`
-  returns the error in brackets ({default} if there is none) and leaves one
-  line in the log. `docs/differences.md` says who may ask for them, and why not.
+* **client**: `local` is answered in the client. `async` goes into the ring and returns at once; `sync` is a round trip
+  to the server; `manual` is some of these, as the case may be. `unsupported` returns the error in brackets
+  ({default} if there is none) and leaves one line in the log. `docs/differences.md` says who may ask
+  for them, and why not.
 * **soft**: the software GPU carries it. **driver**: the server calls it.
 * `+ptsz` or `+ptds`: also exported for programs compiled with a default stream for each thread.
 

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Finds sentences of the documents that are too long to be read once: tests/prose.py [FILE ...].
+
+CONTRIBUTING.md has the rule: at most 25 words, and one "which". Code, links, numbers and names of
+symbols are not words. Blocks of code are passed over. In a cell of a table a semicolon ends a
+sentence, too."""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MOST_WORDS = 25
+MOST_WHICH = 1
+
+# What a reader takes in at once; each becomes one character, so that it ends no sentence.
+NOT_PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|\*+|<[^<>]{1,60}>")
+END = r"[.!?]['\")*\0]*\s+"
+END_IN_CELL = r"[.!?;]['\")*\0]*\s+"
+# No capital letter or underscore but at the beginning, no digit: not cuInit, FUNNEL_OFF or 1.3x.
+WORD = re.compile(r"\W*[A-Za-z][a-z]*(?:[-'/][A-Za-z]?[a-z]*)*\W*")
+BEGINS_ITEM = re.compile(r"^\s*(?:[*-]|\d+\.) ")
+
+
+def is_code(lines):
+    """For each line, whether it is in a block of code: between fences, or indented behind an empty line."""
+    fenced = indented = False
+    before = ""
+    for line in lines:
+        fence = line.lstrip().startswith("```")
+        begins = not before.strip() and not BEGINS_ITEM.match(line)
+        indented = line.startswith("    ") and (indented or begins) or indented and not line.strip()
+        yield fence or fenced or indented
+        fenced ^= fence
+        before = line
+
+
+def paragraphs(text):
+    """The line on which each begins, its text, and whether it is a cell of a table."""
+    begin, inside = 0, []
+    lines = [*text.splitlines(), ""]
+    for number, (line, code) in enumerate(zip(lines, is_code(lines)), 1):
+        table = line.lstrip().startswith("|")
+        other = code or table or not line.strip() or line.startswith(("#", "<!--"))
+        if inside and (other or BEGINS_ITEM.match(line)):
+            yield begin, "\n".join(inside), False
+            inside = []
+        if table and not code:
+            yield from ((number, cell, True) for cell in line.split("|"))
+        if not other:
+            begin = begin if inside else number
+            inside.append(BEGINS_ITEM.sub("", line))
+
+
+def sentences(paragraph, in_cell):
+    plain = NOT_PROSE.sub("\0", paragraph)
+    return re.split(END_IN_CELL if in_cell else END, plain)
+
+
+def is_hard(sentence):
+    words = [word for word in sentence.split() if WORD.fullmatch(word)]
+    asks = sum(word.lower().strip(".,;:()") == "which" for word in words)
+    return len(words) > MOST_WORDS or asks > MOST_WHICH
+
+
+def errors(name, text):
+    for line, paragraph, in_cell in paragraphs(text):
+        for sentence in sentences(paragraph, in_cell):
+            if is_hard(sentence):
+                begin = " ".join(sentence.replace("\0", "").split())[:60]
+                yield (f"{name}:{line}: more than {MOST_WORDS} words, or a second \"which\", in the "
+                       f"sentence that begins \"{begin}\"")
+
+
+def documents():
+    """All pages of the tree, but for what builds have copied."""
+    pages = (str(path.relative_to(ROOT)) for path in ROOT.rglob("*.md"))
+    return sorted(page for page in pages if not page.startswith("build"))
+
+
+def all_errors(names):
+    return [error for name in names for error in errors(name, (ROOT / name).read_text())]
+
+
+if __name__ == "__main__":
+    found = all_errors(sys.argv[1:] or documents())
+    print("\n".join(found) or "All sentences are short enough.")
+    sys.exit(1 if found else 0)
