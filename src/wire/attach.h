@@ -57,7 +57,6 @@ enum attach_fd {
 /* Success: where everything is. window = [base, base + device_span + host_span). */
 struct attach_offer {
     struct welcome welcome; /* status 0 */
-    uint64_t client_id;     /* by which logs and views name the client */
     uint64_t window_base;   /* the first address of the window */
     uint64_t device_span;   /* of all devices, side by side from window_base */
     uint64_t device_stride; /* device i owns [window_base + i * device_stride, + device_stride) */

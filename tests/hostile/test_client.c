@@ -99,7 +99,6 @@ static struct attach_offer honest_offer(void)
     const uint64_t gpu = WINDOW + STRIDE;
 
     return (struct attach_offer){.welcome = {.magic = WELCOME_MAGIC},
-                                 .client_id = 1,
                                  .window_base = WINDOW,
                                  .device_span = STRIDE,
                                  .device_stride = STRIDE,

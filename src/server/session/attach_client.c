@@ -127,7 +127,6 @@ static struct attach_offer describe_offer(const struct session *session,
 
     return (struct attach_offer){
         .welcome = {.magic = WELCOME_MAGIC},
-        .client_id = session->id,
         .window_base = window->base,
         .device_span = devices->count * devices->stride,
         .device_stride = devices->stride,
