@@ -118,9 +118,7 @@ static void parse_performance_directives(struct parser *parser, struct ptx_funct
             parse_dimensions(parser, function->required_threads);
         } else if (lexer_accept_directive(lexer, "reqnctapercluster")) {
             parse_dimensions(parser, function->required_cluster);
-        } else if (lexer_accept_directive(lexer, "noreturn")) {
-            function->is_noreturn = true;
-        } else {
+        } else if (!lexer_accept_directive(lexer, "noreturn")) {
             unsigned i = 0;
             while (i < sizeof(hints) / sizeof(hints[0]) && !lexer_is_directive(lexer, hints[i]))
                 i++;

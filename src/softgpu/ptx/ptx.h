@@ -154,7 +154,6 @@ struct ptx_function {
     uint32_t index;
     bool is_entry;
     bool has_body;
-    bool is_noreturn;
     struct ptx_symbol **params;
     uint32_t param_count;
     struct ptx_symbol **returns;

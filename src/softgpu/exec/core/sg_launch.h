@@ -28,13 +28,12 @@ struct sg_kernel_info {
     uint32_t required_block[3];     /* .reqntid; zeros: any */
     uint32_t registers;             /* estimate: most values alive at once */
     uint32_t static_shared;
-    uint32_t local;       /* bytes a thread, without calls */
-    uint32_t const_size;  /* the module's .const variables */
-    uint32_t ptx_version; /* 90 for .version 9.0 */
-    uint32_t target;      /* 80 for .target sm_80 */
-    uint32_t cluster[3];  /* .reqnctapercluster; zeros: none */
-    bool prints;          /* it calls vprintf, or a function that does */
-    bool allocates;       /* the same of malloc */
+    uint32_t local;      /* bytes a thread, without calls */
+    uint32_t const_size; /* the module's .const variables */
+    uint32_t target;     /* 80 for .target sm_80 */
+    uint32_t cluster[3]; /* .reqnctapercluster; zeros: none */
+    bool prints;         /* it calls vprintf, or a function that does */
+    bool allocates;      /* the same of malloc */
 };
 
 #define SG_MAX_SMS 256

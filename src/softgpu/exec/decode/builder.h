@@ -38,8 +38,7 @@ struct builder {
     uint32_t constant_capacity;
     uint32_t *constant_slots; /* a hash table: index of a constant and one, or 0 */
     uint32_t slot_count;
-    bool *checked; /* by function: known to be fine; NULL when the code is wanted */
-    uint32_t special_capacity;
+    bool *checked;          /* by function: known to be fine; NULL when the code is wanted */
     struct layout *layouts; /* by function */
     uint32_t *shared; /* by module variable: offset in shared memory, NO_OPERAND when not used */
     const struct ptx_function **order; /* callees before their callers */

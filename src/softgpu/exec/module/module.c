@@ -137,7 +137,6 @@ static bool describe_kernel(const struct sg_module *module, const struct ptx_fun
         .static_shared = program->static_shared,
         .local = program->local_size,
         .const_size = const_size(module),
-        .ptx_version = module->ptx->version,
         .target = module->ptx->target,
         .prints = program_runs(program, run_printf),
         .allocates = program_runs(program, run_malloc),
