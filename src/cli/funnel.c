@@ -23,6 +23,47 @@ static const struct subcommand *find_subcommand(const char *name)
     return NULL;
 }
 
+/* How many letters of the longer word are left without those that the two begin and end with. */
+static size_t difference(const char *a, const char *b)
+{
+    size_t length = strlen(a) > strlen(b) ? strlen(a) : strlen(b);
+    size_t begin = 0, end = 0;
+
+    while (a[begin] && a[begin] == b[begin])
+        begin++;
+    while (end < strlen(a) - begin && end < strlen(b) - begin &&
+           a[strlen(a) - 1 - end] == b[strlen(b) - 1 - end])
+        end++;
+    return length - begin - end;
+}
+
+/* The command that a mistyped name is nearest to, with the same first letter. At most two letters
+ * beside each other are too many, missing, wrong or have changed places. NULL = none is so near. */
+static const char *similar_name(const char *name)
+{
+    const char *best = NULL;
+    size_t least = 3;
+
+    for (size_t i = 0; i < TABLE_COUNT; i++)
+        for (const struct subcommand *row = tables[i]; row->name; row++)
+            if (*name == *row->name && difference(name, row->name) < least) {
+                best = row->name;
+                least = difference(name, row->name);
+            }
+    return best;
+}
+
+static int refuse_name(const char *name)
+{
+    const char *similar = similar_name(name);
+
+    fprintf(stderr, "funnel: there is no command \"%s\"; ", name);
+    if (similar)
+        fprintf(stderr, "is it \"%s\"? ", similar);
+    fputs("funnel help lists them\n", stderr);
+    return 2;
+}
+
 static void print_help(FILE *out)
 {
     fputs("Usage: funnel COMMAND [OPTION...]\n\n"
@@ -41,10 +82,8 @@ static int help_on(const char *name)
 {
     const struct subcommand *row = find_subcommand(name);
 
-    if (!row) {
-        fprintf(stderr, "funnel: there is no command \"%s\"; funnel help lists them\n", name);
-        return 2;
-    }
+    if (!row)
+        return refuse_name(name);
     fputs(row->help, stdout);
     return 0;
 }
@@ -61,6 +100,7 @@ static bool wants_help(int argc, char **argv)
 static int dispatch(int argc, char **argv)
 {
     cli_current = find_subcommand(argv[0]);
+    cli_words = argv;
     if (!cli_current)
         return help_on(argv[0]);
     if (wants_help(argc, argv))

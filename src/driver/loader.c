@@ -211,6 +211,13 @@ static int load_soft(char *why, size_t why_size)
     return error ? error : load_path(path, why, why_size);
 }
 
+static void add_remedy(char *why, size_t why_size)
+{
+    size_t length = strlen(why);
+
+    text_copy(why + length, why_size - length, "; --device soft needs no driver of NVIDIA's");
+}
+
 int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, size_t why_size)
 {
     int error = -ENOENT;
@@ -220,6 +227,8 @@ int driver_load(enum driver_kind wanted, enum driver_kind *ret_kind, char *why, 
         if (!error)
             *ret_kind = DRIVER_CUDA;
     }
+    if (error == -ENOENT && wanted == DRIVER_CUDA)
+        add_remedy(why, why_size);
     if (error && wanted == DRIVER_AUTO)
         log_line("No NVIDIA driver, using the software GPU (%s)", why);
     if (error && wanted != DRIVER_CUDA) {

@@ -88,6 +88,20 @@ class Operator(Started):
         # The words of earlier releases are still understood.
         self.assertEqual(self.mps("limit -group batch -sm 50\n"), [])
 
+    def test_mistyped_words(self):
+        for words, told in ((["strat"], 'is it "start"?'), (["suspnd", "1"], 'is it "suspend"?'),
+                            (["xyz"], 'no command "xyz"; funnel help'),
+                            (["run", "--devise", "soft", "true"], "unknown option --devise"),
+                            (["run", "--device"], "--device: its value is missing"),
+                            (["run", "--quiet=3", "true"], "--quiet=3: this option takes no value"),
+                            (["top", "-n"], "unknown option -n, or its value is missing"),
+                            (["servers", "--sort", "pid"], "only funnel ps has options"),
+                            (["disable", "--nvml"], "--nvml is for funnel enable")):
+            with self.subTest(words=words):
+                done = self.funnel(*words)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(told, done.stderr)
+
     def test_a_limit_is_lifted(self):
         self.assertEqual(self.funnel("limit", "--group", "batch", "--sm", "25").returncode, 0)
         self.attach(group=b"batch")

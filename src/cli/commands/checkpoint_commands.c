@@ -168,7 +168,7 @@ static int take_option(int option, struct choice *choice)
         return 0;
     }
     if (option != 's' && option != 'd')
-        return cli_usage("unknown option, or its value is missing");
+        return cli_wrong_option();
     if (choice->state != CHECKPOINT_RUNNING)
         return cli_usage("either --stop or --detach");
     choice->state = option == 's' ? CHECKPOINT_SUSPENDED : CHECKPOINT_DETACHED;

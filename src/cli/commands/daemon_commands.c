@@ -92,7 +92,7 @@ static int parse_start(int argc, char **argv, struct daemon_options *options)
         else if (option == 'M')
             options->metrics = optarg;
         else
-            return cli_usage("unknown option");
+            return cli_wrong_option();
     }
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);
@@ -170,7 +170,7 @@ static int parse_stop(int argc, char **argv, struct stop_options *options)
         else if (option == 't')
             options->seconds = optarg;
         else
-            return cli_usage("unknown option");
+            return cli_wrong_option();
     }
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);
@@ -302,7 +302,7 @@ static int parse_log(int argc, char **argv, struct log_options *options)
         else if (option == 'n')
             options->lines = optarg;
         else if (option != 'c')
-            return cli_usage("unknown option");
+            return cli_wrong_option();
     }
     if (text_to_u64(options->lines, &number))
         return cli_usage("-n takes a number of lines, not %s", options->lines);

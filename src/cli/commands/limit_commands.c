@@ -53,8 +53,7 @@ static int run_limit(int argc, char **argv)
     int option, which = 0, status = 0;
 
     while (!status && (option = getopt_long(argc, argv, "", known, &which)) != -1)
-        status = option == 'o' ? append(line, known[which].name, optarg)
-                               : cli_usage("unknown option, or its value is missing");
+        status = option == 'o' ? append(line, known[which].name, optarg) : cli_wrong_option();
     if (status)
         return status;
     if (optind < argc)

@@ -343,7 +343,7 @@ static int parse_run(int argc, char **argv, struct run_options *options)
 
     while ((option = getopt_long(argc, argv, "+qv", known, NULL)) != -1)
         if (!take_option(option, options))
-            return cli_usage("unknown option, or its value is missing");
+            return cli_wrong_option();
     if (optind == argc)
         return cli_usage("which program?");
     return check_options(options);

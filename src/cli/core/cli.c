@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 const struct subcommand *cli_current;
+char **cli_words;
 
 static void say(const char *format, va_list arguments)
 {
@@ -39,6 +41,20 @@ int cli_usage(const char *format, ...)
     va_end(arguments);
     fprintf(stderr, "Try: funnel %s --help\n", cli_current ? cli_current->name : "");
     return 2;
+}
+
+int cli_wrong_option(void)
+{
+    const char *word = cli_words[optind - 1];
+    bool is_long = !strncmp(word, "--", 2);
+
+    if (is_long && !optopt)
+        return cli_usage("unknown option %s", word);
+    if (is_long && strchr(word, '='))
+        return cli_usage("%s: this option takes no value", word);
+    if (is_long && !cli_words[optind])
+        return cli_usage("%s: its value is missing", word);
+    return cli_usage("unknown option -%c, or its value is missing", optopt);
 }
 
 bool cli_is_device(const char *name)

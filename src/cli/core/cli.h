@@ -32,14 +32,18 @@ extern const struct subcommand divert_subcommands[];     /* divert */
 extern const struct subcommand enable_subcommands[];     /* enable, disable */
 extern const struct subcommand view_subcommands[];       /* status, ps, servers, clients, devices */
 
-/* The one that runs now; usage errors name it. */
+/* The one that runs now, and its words as main() got them; usage errors name them. */
 extern const struct subcommand *cli_current;
+extern char **cli_words;
 
 /* "funnel start: message" on standard error; returns 1. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for an error in the command line, with a pointer to the help; returns 2. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same for the word that getopt_long() has just refused. */
+int cli_wrong_option(void);
 
 bool cli_is_device(const char *name);
 

@@ -145,7 +145,7 @@ static int run_cdi(int argc, char **argv)
         if (option == 'o')
             output = optarg;
         else
-            status = option == 's' ? parse_shares(optarg, &cdi) : cli_usage("unknown option");
+            status = option == 's' ? parse_shares(optarg, &cdi) : cli_wrong_option();
     }
     if (!status && optind < argc)
         status = cli_usage("it takes no argument");

@@ -291,7 +291,7 @@ static int parse_divert(int argc, char **argv, struct divert_options *options)
         else if (option == 'r')
             return cli_usage("--root: %s: %s", optarg, strerror(errno));
         else
-            return cli_usage("unknown option, or its value is missing");
+            return cli_wrong_option();
     }
     if (optind < argc)
         return cli_usage("it takes no argument");

@@ -231,8 +231,10 @@ static int parse_options(int argc, char **argv, bool disables, struct enable_opt
 
     *ret_options = (struct enable_options){.system = geteuid() == 0};
     while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        if (option == '?' || (option == 'n' && disables))
-            return cli_usage("unknown option");
+        if (option == '?')
+            return cli_wrong_option();
+        if (option == 'n' && disables)
+            return cli_usage("--nvml is for funnel enable; this undoes all of it");
         if (option == 'n')
             ret_options->nvml = true;
         else

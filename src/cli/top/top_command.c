@@ -149,7 +149,7 @@ static int parse_option(int option, struct run *run)
     case 't':
         return parse_grouping(optarg, &run->options.choice.grouping);
     default:
-        return cli_usage("unknown option, or its value is missing");
+        return cli_wrong_option();
     }
 }
 

@@ -42,7 +42,7 @@ static int parse_trace(int argc, char **argv, struct trace_options *options)
         if (option == 'S')
             options->summary = true;
         if (option == '?')
-            return cli_usage("unknown option, or its value is missing");
+            return cli_wrong_option();
     }
     if (optind < argc)
         return cli_usage("unexpected argument: %s", argv[optind]);

@@ -41,7 +41,7 @@ static int parse_usage_option(int option, struct usage_report *report, enum usag
         *format = option == 'c' ? FORMAT_CSV : FORMAT_JSON;
         return 0;
     default:
-        return cli_usage("unknown option, or its value is missing");
+        return cli_wrong_option();
     }
 }
 

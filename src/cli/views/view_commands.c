@@ -67,8 +67,10 @@ static int parse_view(int argc, char **argv, bool of_clients, struct view_option
     while (!status && (option = getopt_long(argc, argv, "", known, NULL)) != -1) {
         if (option == 'j')
             options->json = true;
-        else if (option == '?' || !of_clients)
-            return cli_usage("unknown option");
+        else if (option == '?')
+            return cli_wrong_option();
+        else if (!of_clients)
+            return cli_usage("only funnel ps has options besides --json");
         else
             status = parse_client_option(option, options);
     }
