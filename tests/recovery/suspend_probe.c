@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cuda_abi.h"
 #include "cuda_prototypes.h"
 
 #define BLOCKS 24
+#define DESCRIPTORS 1024
 #define STREAMS 3
 #define LARGEST (3u << 20)
 #define THREADS 128u
@@ -502,6 +504,17 @@ static CUresult share(uint64_t unused, unsigned also_unused)
     return cuIpcGetMemHandle(&handle, held.device);
 }
 
+/* CUDA_ERROR_NOT_READY while descriptors of device memory wait in sockets of this process. */
+static CUresult look_for_lent(uint64_t unused, unsigned also_unused)
+{
+    char byte;
+
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        if (recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 1)
+            return CUDA_ERROR_NOT_READY;
+    return CUDA_SUCCESS;
+}
+
 static const struct {
     const char *word;
     CUresult (*act)(uint64_t first, unsigned second);
@@ -509,7 +522,8 @@ static const struct {
             {"check", check_held},   {"share", share},      {"array", hold_array},
             {"handle", hold_handle}, {"rush", rush},        {"finish", check_held_after},
             {"places", hold_places}, {"parts", hold_parts}, {"seen", check_places},
-            {"change", change_held}, {"count", count_up},   {"rest", rest}};
+            {"change", change_held}, {"count", count_up},   {"rest", rest},
+            {"lent", look_for_lent}};
 
 static CUresult act_on(const char *word, uint64_t first, unsigned second)
 {

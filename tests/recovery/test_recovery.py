@@ -158,6 +158,13 @@ class TestCase(unittest.TestCase):
         os.kill(server, signal.SIGKILL)
         wait_until(lambda: harness.has_ended(server), "the end of the server")
 
+    def kill_daemon(self):
+        with open(self.folder + "/pipe/nvidia-cuda-mps-control.pid") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+
+    def next_daemon(self):
+        wait_until(lambda: self.funnel("start", "--device", DEVICE).returncode == 0, "a daemon")
+
     def stop(self, server):
         """Some of its threads may run on for a while after the signal, and read a call."""
         os.kill(server, signal.SIGSTOP)
@@ -210,13 +217,6 @@ class Recovery(TestCase):
             for probe in idle:
                 self.assertEqual(probe.ask("look"), FINE, probe.said())
                 self.assertEqual(probe.ask("round"), FINE)
-
-    def kill_daemon(self):
-        with open(self.folder + "/pipe/nvidia-cuda-mps-control.pid") as file:
-            os.kill(int(file.read()), signal.SIGKILL)
-
-    def next_daemon(self):
-        wait_until(lambda: self.funnel("start", "--device", DEVICE).returncode == 0, "a daemon")
 
     def known_probes(self, count):
         """The daemon has heard of their windows."""
@@ -528,6 +528,29 @@ class Recovery(TestCase):
         self.funnel("stop", "--force")
         self.assertEqual(probe.ask("round"), GONE)
         self.assertEqual(probe.ask("look"), GONE)
+
+
+class SmallerDevice(TestCase):
+    devices = "1:sms=24,mem=256M"
+
+    def test_not_everything_can_be_made_again(self):
+        """The program hears of it. It is no client any more, and keeps no memory from others."""
+        if DEVICE != "soft":
+            self.skipTest("the next device has less memory")
+        failing, neighbor = self.suspend_probe(), self.suspend_probe()
+        for word in ("parts 128 3", "hold 40 7", "places 3"):
+            self.assertEqual((word, failing.ask(word)), (word, FINE))
+        self.assertEqual((neighbor.ask("hold 4 7"), failing.ask("lent")), (FINE, "CUDA_ERROR_NOT_READY"))
+        self.kill_daemon()
+        self.kill_server()
+        self.environment["FUNNEL_SOFT_DEVICES"] = "1:sms=24,mem=64M"
+        self.next_daemon()
+        self.assertEqual(failing.ask("check"), GONE)
+        self.assertIn("not everything could be made again", failing.said())
+        wait_until(lambda: self.row(failing) is None, "its end as a client")
+        self.assertIn("not found", self.funnel("evict", str(failing.process.pid)).stderr)
+        self.assertEqual((failing.ask("check"), failing.ask("lent")), (GONE, FINE))
+        self.assertEqual((neighbor.ask("check"), neighbor.ask("work 1 10")), (FINE, FINE))
 
 
 class TwoDevices(TestCase):

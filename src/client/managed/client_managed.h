@@ -13,3 +13,6 @@
 
 /* Whether it can be: the client has descriptors of all of it. No other thread is inside. */
 bool managed_is_whole(void);
+
+/* The client gives up its memory on devices. No other thread is inside. */
+void managed_give_up(void);

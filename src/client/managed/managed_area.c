@@ -376,6 +376,11 @@ bool managed_is_whole(void)
     return exchange_is_whole();
 }
 
+void managed_give_up(void)
+{
+    exchange_give_up();
+}
+
 CUresult area_replay(void)
 {
     CUresult result = heap_for_each_granule(&memory.views, replay_view);

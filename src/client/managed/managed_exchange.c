@@ -118,6 +118,12 @@ bool exchange_is_whole(void)
     return true;
 }
 
+void exchange_give_up(void)
+{
+    for (size_t i = 0; i < exchange.chunks.count; i++)
+        granule_give_up(((const struct chunk *)exchange.chunks.sorted[i].value)->fd);
+}
+
 /* ---- moving; all with the lock ---- */
 
 static uint64_t now_ns(void)

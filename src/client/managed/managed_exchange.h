@@ -28,6 +28,9 @@ void exchange_look(uint64_t address, struct exchange_chunk *ret_chunk, int *ret_
 /* Whether the client has a descriptor of each chunk. No other thread is inside. */
 bool exchange_is_whole(void);
 
+/* Gives up the memory of all chunks. No other thread is inside. */
+void exchange_give_up(void);
+
 /* A kernel with these parameters is about to be launched. The pointers among them tell which memory
  * it uses. One load while no chunk is out. */
 void exchange_use(const void *params, size_t size);

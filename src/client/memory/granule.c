@@ -235,6 +235,26 @@ bool granules_are_whole(void)
     return whole;
 }
 
+void granule_give_up(int fd)
+{
+    _cleanup_fd_ int memory = -1;
+
+    if (fd >= 0)
+        revocable_take_last(fd, &memory);
+}
+
+static CUresult give_up_one(const struct heap *heap, uint64_t address, uint64_t size, int fd)
+{
+    granule_give_up(fd);
+    return CUDA_SUCCESS;
+}
+
+void granules_give_up(void)
+{
+    for (int i = 0; i < client->device_count; i++)
+        heap_for_each_granule(memory_device_heap(&client->devices[i]), give_up_one);
+}
+
 CUresult granule_replay_all(void)
 {
     CUresult result = heap_for_each_granule(memory_host_heap(), host_granule_replay);

@@ -47,6 +47,12 @@ void granules_take_copies(bool copies);
  * has gone with its server. No other thread is inside. */
 bool granules_are_whole(void);
 
+/* The client gives up memory that its server cannot use any more: takes what keeps it out of an
+ * inbox, which may be -1, or out of the inboxes of the heaps of all devices. No other thread is
+ * inside. */
+void granule_give_up(int fd);
+void granules_give_up(void);
+
 /* The inbox of a new server takes the place of the last one's, which is empty now. It is of a
  * granule, or of memory of cuMemCreate by its handle. */
 CUresult granule_receive_inbox(uint64_t address, int fd);

@@ -93,6 +93,19 @@ bool vmm_is_whole(void)
     return is_whole;
 }
 
+static void give_up_physical(void *context, uint64_t handle, void *object)
+{
+    const struct physical *physical = object;
+
+    if (handle_type(handle) == WIRE_ALLOCATION && physical->is_made && physical->size)
+        granule_give_up(physical->fd);
+}
+
+void vmm_give_up(void)
+{
+    handles_for_each(&client->handles, give_up_physical, NULL);
+}
+
 /* ---- mappings ---- */
 
 static CUresult replay_access(const struct mapping *mapping, int ordinal)

@@ -15,6 +15,9 @@ struct physical;
 bool vmm_physical_can_move(const struct physical *physical);
 bool vmm_is_whole(void);
 
+/* Gives up the memory that the client was lent. With the library closed. */
+void vmm_give_up(void);
+
 /* With the library closed: makes all of it again where it was, or CUDA_ERROR_MAP_FAILED if another
  * client has got these addresses meanwhile. */
 CUresult vmm_replay(void);

@@ -8,9 +8,11 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "attach_again.h"
+#include "attach_socket.h"
 #include "client_call.h"
 #include "client_log.h"
 #include "clock.h"
@@ -156,6 +158,17 @@ void recovery_end_move(void)
     call_open();
 }
 
+/* A program may have put something else in the place of the descriptors. */
+void recovery_give_up(CUresult error)
+{
+    channel_give_up(&client->channel, error);
+    recovery.hopeless = true;
+    if (!attach_is_whole())
+        return;
+    shutdown(client->socket, SHUT_RDWR);
+    replay_give_up_memory();
+}
+
 static CUresult try_to_move(CUresult error)
 {
     bool gone = error == CUDA_ERROR_MPS_RPC_FAILURE && !channel_sticky_error(&client->channel);
@@ -169,7 +182,7 @@ static CUresult try_to_move(CUresult error)
     recovery_begin_move();
     error = move_if_allowed(&snapshot);
     if (error != CUDA_SUCCESS)
-        channel_give_up(&client->channel, error);
+        recovery_give_up(error);
     recovery_end_move();
     return error;
 }

@@ -146,8 +146,7 @@ static void leave_with(struct recovery_snapshot *snapshot, const struct replay_v
         return;
     }
     client_log_to_file(snapshot->error, "not everything could be made again with another server");
-    channel_give_up(&client->channel, snapshot->error);
-    recovery.hopeless = true;
+    recovery_give_up(snapshot->error);
 }
 
 static void leave_granted(struct recovery_snapshot *snapshot)

@@ -62,5 +62,9 @@ bool recovery_attach(const struct recovery_snapshot *snapshot);
 CUresult recovery_settle(const struct recovery_snapshot *snapshot,
                          const struct replay_variables *variables);
 
+/* The client cannot go on, and each call reports `error`: it leaves the server that it may have
+ * come to, and keeps no memory of devices from others. By the mover. */
+void recovery_give_up(CUresult error);
+
 /* Moves the client if its server was found to have ended, without the lock. */
 void recovery_follow_end(void);

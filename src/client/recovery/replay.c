@@ -76,6 +76,13 @@ bool replay_has_memory(void)
     return granules_are_whole() && managed_is_whole();
 }
 
+void replay_give_up_memory(void)
+{
+    granules_give_up();
+    vmm_give_up();
+    managed_give_up();
+}
+
 /* A suspended client stays so: what follows waits in the server until it is resumed. */
 static void end_memory(void)
 {

@@ -13,6 +13,9 @@
 /* Whether the client has all descriptors that show its memory to another server. */
 bool replay_has_memory(void);
 
+/* The client has no use for that memory any more, which its descriptors keep from others. */
+void replay_give_up_memory(void);
+
 /* Memory, which another server does not have yet. */
 CUresult replay_memory(void);
 
