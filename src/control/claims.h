@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "hello.h"
+#include "joint_ledger.h"
 
 /* Where a server finds the descriptor of the table. */
 #define SERVER_CLAIMS_FD 5
@@ -38,4 +39,5 @@ struct claim {
 
 struct claims {
     struct claim claim[CLAIMS_MAX];
+    struct joint_ledger joint;
 };

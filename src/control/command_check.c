@@ -60,6 +60,7 @@ static void check_limit(struct command_limit *limit)
     MAKE_PRINTABLE(limit->name);
     MAKE_PRINTABLE(limit->space);
     MAKE_PRINTABLE(limit->device);
+    MAKE_PRINTABLE(limit->joint_device);
     if (limit->scope > COMMAND_SCOPE_GROUP)
         limit->scope = COMMAND_SCOPE_DAEMON;
 }

@@ -51,7 +51,8 @@ COMMAND(lspart, ANY_USER, "", "devices and their partitions")
 COMMAND(
     limit, OPERATORS,
     "[--client CLIENT] [--user UID] [--group GROUP] [--sm QUOTA] [--sms SMS] "
-    "[--memory CEILING] [--device DEVICE] [--priority PRIORITY] [--class CLASS] "
+    "[--memory CEILING] [--joint-memory JOINT] [--device DEVICE] [--priority PRIORITY] [--class "
+    "CLASS] "
     "[--oversubscribe OVERSUBSCRIBED] [--quota CHANGES]",
     "change limits of running clients; of a user or a group also those of later ones; or quotas "
     "of all")

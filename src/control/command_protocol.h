@@ -125,6 +125,9 @@ struct command_limit {
     uint64_t memory;             /* 0 = no limit */
     char device[64];             /* "" = each */
     uint32_t sets_oversubscribe, oversubscribe;
+    uint64_t joint;        /* bytes that all have together; 0 = no limit */
+    char joint_device[64]; /* "" = each */
+    uint32_t sets_joint, reserved;
 };
 
 /* A quota that is in force. */

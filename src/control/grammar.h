@@ -22,7 +22,7 @@
  *     LENT           true or false          MOST      1 .. 4096
  *     CLASS          critical, normal or batch
  *     ISOLATION      none, class, user, group, new or program
- *     OVERSUBSCRIBED true or false
+ *     OVERSUBSCRIBED true or false      JOINT     MEMORY or none
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */

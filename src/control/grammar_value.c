@@ -200,6 +200,12 @@ static int take_ceiling(const struct grammar_value *kind, const char *word,
     return strcmp(word, "none") ? parse_memory(word, values) : 0;
 }
 
+static int take_joint(const struct grammar_value *kind, const char *word,
+                      struct grammar_values *values)
+{
+    return strcmp(word, "none") ? grammar_memory(word, &values->joint) : 0;
+}
+
 /* A directory in the form in which it is compared with those of processes. */
 static bool is_cgroup(const char *path)
 {
@@ -322,6 +328,8 @@ static const struct grammar_value kinds[] = {
     [GRAMMAR_SMS] = {"SMS", "a number of multiprocessors", NUMBER(sms, 1, 1u << 16)},
     [GRAMMAR_CEILING] = {"CEILING", "an integer followed by M or G, such as 512M, or none",
                          take_ceiling, 0, 0, 0},
+    [GRAMMAR_JOINT] = {"JOINT", "an integer followed by M or G, such as 512M, or none", take_joint,
+                       0, 0, 0},
     [GRAMMAR_VERB] = {"VERB", "a word, and a shorter one", TEXT(take_text, verb)},
     [GRAMMAR_OBJECT] = {"OBJECT", "a word, and a shorter one", TEXT(take_text, object)},
     [GRAMMAR_NAME] = {"NAME", A_NAME, TEXT(take_name, name)},

@@ -26,6 +26,7 @@ struct grammar_values {
     uint32_t priority;
     uint32_t seconds;
     uint64_t memory;
+    uint64_t joint; /* JOINT */
     char device[GRAMMAR_DEVICE_MAX];
     char memory_text[24]; /* "2G", as it is shown again */
     uint32_t sms;
@@ -98,6 +99,7 @@ enum grammar_kind {
     GRAMMAR_MOST,
     GRAMMAR_ISOLATION,
     GRAMMAR_OVERSUBSCRIBED,
+    GRAMMAR_JOINT,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -28,13 +28,23 @@ static void describe_share(const struct server_limits *limits, char *text, size_
 
 static void append_memory(char *text, const char *what, uint64_t limit, unsigned device)
 {
-    char part[64];
+    char part[96];
 
     if (!limit)
         return;
     text_format(part, sizeof(part), ", %s %llu MiB of device %u", what,
                 (unsigned long long)(limit >> 20), device);
     append_text(text, LIMITS_TEXT_MAX, part);
+}
+
+static void append_joint(char *text, const struct server_limits *limits, unsigned device_count)
+{
+    static const char *const whose[] = {[JOINT_USER] = "with all of its user at most",
+                                        [JOINT_GROUP] = "with all of its group at most"};
+
+    for (unsigned i = 0; i < JOINT_LIMITS; i++)
+        for (unsigned d = 0; d < device_count && d < SERVER_MAX_DEVICES; d++)
+            append_memory(text, whose[i], limits->joint[i].memory[d], d);
 }
 
 void limits_describe(const struct server_limits *limits, unsigned device_count,
@@ -53,6 +63,7 @@ void limits_describe(const struct server_limits *limits, unsigned device_count,
         append_memory(ret_text, "at most", limits->memory_limit[i], i);
         append_memory(ret_text, "a soft limit of", limits->memory_soft[i], i);
     }
+    append_joint(ret_text, limits, device_count);
     if (limits->may_borrow)
         append_text(ret_text, LIMITS_TEXT_MAX, ", may borrow SMs of others that rest");
     if (limits->oversubscribe)

@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 14
+#define SERVER_PROTOCOL_VERSION 15
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -110,6 +110,19 @@ struct server_identity {
     char space[SERVER_NAME_MAX]; /* the namespace of MPS v3 that it came in by, for people */
 };
 
+/* Device memory that clients may have together (joint_ledger.h): those with the same key. */
+struct joint_limit {
+    uint64_t key;                        /* 0 = there is no such limit */
+    uint64_t memory[SERVER_MAX_DEVICES]; /* bytes a device; 0 = no limit */
+};
+
+/* Those of a client. */
+enum joint_limits {
+    JOINT_USER,  /* all clients of its user */
+    JOINT_GROUP, /* those of its user in its group */
+    JOINT_LIMITS,
+};
+
 /* The limits in force for a client: the daemon has already combined defaults and hello. */
 struct server_limits {
     uint32_t sm_centipercent;                  /* 1..10000; 10000 = no limit */
@@ -131,6 +144,7 @@ struct server_limits {
     uint64_t memory_soft[SERVER_MAX_DEVICES];
     uint32_t oversubscribe; /* 1 = its memory may leave the devices for that of others that do so */
     uint32_t reserved;
+    struct joint_limit joint[JOINT_LIMITS];
 };
 
 /* ---- daemon to server ---- */

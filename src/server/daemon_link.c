@@ -6,6 +6,7 @@
 
 #include "accounting.h"
 #include "channel_groups.h"
+#include "claims.h"
 #include "cleanup.h"
 #include "clock.h"
 #include "code_cache.h"
@@ -14,6 +15,7 @@
 #include "descriptor_limit.h"
 #include "fault.h"
 #include "fd.h"
+#include "joint_memory.h"
 #include "limits_text.h"
 #include "log.h"
 #include "memory.h"
@@ -149,6 +151,7 @@ static void set_limits(struct server *server, const struct server_set_limits *or
 
     order_for_each (order, session, server) {
         session_limits_set(&session->limits, &order->limits);
+        joint_memory_follow(session);
         session_kick(session);
         limits = session_limits_get(&session->limits);
         limits_describe(&limits, server->devices.count, text);
@@ -186,6 +189,7 @@ static void take_claims(struct server *server, int fd)
         return;
     window_claims_copy(claims, server->life->claims);
     server->life->claims = claims;
+    joint_memory_use(server, &claims->joint);
     list_for_each (struct session, session, &server->sessions, link) {
         if (session->life->attached && session->window)
             window_claim_set(claims, session->life->hello.token, session->window->base,

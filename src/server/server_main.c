@@ -28,6 +28,7 @@
 #include "fault.h"
 #include "feature.h"
 #include "image_reader.h"
+#include "joint_memory.h"
 #include "log.h"
 #include "memory.h"
 #include "next_daemon.h"
@@ -313,6 +314,8 @@ static int start_serving(struct server *server, const struct options *options, c
 
     server->life->claims = window_claims_open(SERVER_CLAIMS_FD);
     windows_set_claims(server_windows(server), is_claimed, server);
+    if (!error && server->life->claims)
+        joint_memory_use(server, &server->life->claims->joint);
     overdue_watch(server);
     if (!error)
         error = server_life_start(server);

@@ -38,6 +38,7 @@ KINDS = {
     "BOOLEAN": ("false", ["", "yes", "1", LONG]),
     "SHOWN": ("true", ["", "yes", "1", LONG]),
     "LENT": ("true", ["", "yes", "1", LONG]),
+    "JOINT": ("1G", ["", "1", "1K", "G", "-1G", "1T", LONG]),
     "OVERSUBSCRIBED": ("true", ["", "yes", "1", LONG]),
     "MOST": ("1", NUMBER + ["0", "4097"]),
     "PARTITION": ("large", ["a-b", "a/b", "../x", "x" * 65]),

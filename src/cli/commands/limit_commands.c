@@ -41,13 +41,19 @@ static int append(char *line, const char *name, const char *value)
 
 static int run_limit(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"client", required_argument, NULL, 'o'}, {"user", required_argument, NULL, 'o'},
-        {"group", required_argument, NULL, 'o'},  {"sm", required_argument, NULL, 'o'},
-        {"sms", required_argument, NULL, 'o'},    {"memory", required_argument, NULL, 'o'},
-        {"device", required_argument, NULL, 'o'}, {"priority", required_argument, NULL, 'o'},
-        {"class", required_argument, NULL, 'o'},  {"oversubscribe", required_argument, NULL, 'o'},
-        {"quota", required_argument, NULL, 'o'},  {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"client", required_argument, NULL, 'o'},
+                                          {"user", required_argument, NULL, 'o'},
+                                          {"group", required_argument, NULL, 'o'},
+                                          {"sm", required_argument, NULL, 'o'},
+                                          {"sms", required_argument, NULL, 'o'},
+                                          {"memory", required_argument, NULL, 'o'},
+                                          {"device", required_argument, NULL, 'o'},
+                                          {"priority", required_argument, NULL, 'o'},
+                                          {"class", required_argument, NULL, 'o'},
+                                          {"oversubscribe", required_argument, NULL, 'o'},
+                                          {"quota", required_argument, NULL, 'o'},
+                                          {"joint-memory", required_argument, NULL, 'o'},
+                                          {NULL, 0, NULL, 0}};
     char line[DAEMON_LINE_MAX] = "limit";
     _cleanup_fd_ int fd = -1;
     int option, which = 0, status = 0;
@@ -358,7 +364,7 @@ const struct subcommand limit_subcommands[] = {
     {"limit", "change limits of programs that run",
      "Usage: funnel limit --client PID|ID | --user USER | --group NAME\n"
      "                    [--sm PERCENT|none | --sms NUMBER] [--priority 0|1]\n"
-     "                    [--memory SIZE|none [--device DEVICE]]\n"
+     "                    [--memory SIZE|none] [--joint-memory SIZE|none] [--device DEVICE]\n"
      "                    [--class critical|normal|batch] [--oversubscribe true|false]\n"
      "       funnel limit --quota NAME=VALUE[,NAME=VALUE]...\n\n"
      "Changes limits of programs that run, from their next command on. For a user or a group it\n"
@@ -368,7 +374,11 @@ const struct subcommand limit_subcommands[] = {
      "                       divided into; none lifts the limit\n"
      "      --sms NUMBER     the same as a number of SMs\n"
      "      --memory SIZE    device memory it may have, such as 512M or 2G; none lifts the limit\n"
-     "      --device DEVICE  for this device only, by ordinal or UUID\n"
+     "      --joint-memory SIZE\n"
+     "                       device memory that all programs of the user, or of the group, may "
+     "have\n"
+     "                       together; none lifts the limit\n"
+     "      --device DEVICE  memory of this device only, by ordinal or UUID\n"
      "      --priority P     0 normal, 1 below normal\n"
      "      --class CLASS    critical, normal or batch; a program moves to the other lane at its "
      "next\n"
@@ -384,6 +394,7 @@ const struct subcommand limit_subcommands[] = {
      "  funnel limit --client 4711 --sm 25\n"
      "  funnel limit --client 4711 --class batch\n"
      "  funnel limit --group batch --sms 32 --memory 20G --priority 1\n"
+     "  funnel limit --group pod_0f1e2d3c4b5a --joint-memory 24G\n"
      "  funnel limit --user alice --sm 50\n"
      "  funnel limit --quota host-memory=8G,servers=8\n",
      run_limit},

@@ -278,6 +278,11 @@ static json_t *limit_json(const struct command_limit *limit)
         json_object_set_new(json, "oversubscribe", json_boolean(limit->oversubscribe));
     if (limit->sets_memory)
         json_object_set_new(json, "memory_limit", json_integer((json_int_t)limit->memory));
+    if (limit->sets_joint)
+        json_object_set_new(json, "joint_memory_limit", json_integer((json_int_t)limit->joint));
+    if (*limit->joint_device)
+        json_object_set_new(json, "joint_device",
+                            text_value(limit->joint_device, sizeof(limit->joint_device)));
     if (*limit->device)
         json_object_set_new(json, "device", text_value(limit->device, sizeof(limit->device)));
     return json;

@@ -45,14 +45,22 @@ static void format_share(const struct command_limit *limit, char cell[CELL])
         text_copy(cell, CELL, "-");
 }
 
-static void format_memory(const struct command_limit *limit, char cell[CELL])
+static void format_memory(bool is_set, uint64_t bytes, char cell[CELL])
 {
-    if (!limit->sets_memory)
+    if (!is_set)
         text_copy(cell, CELL, "-");
-    else if (limit->memory)
-        view_format_bytes(limit->memory, cell);
+    else if (bytes)
+        view_format_bytes(bytes, cell);
     else
         text_copy(cell, CELL, "none");
+}
+
+/* "each", or the one that the limits are about. */
+static const char *device_of(const struct command_limit *limit)
+{
+    if (*limit->device || *limit->joint_device)
+        return *limit->device ? limit->device : limit->joint_device;
+    return limit->sets_memory || limit->sets_joint ? "each" : "-";
 }
 
 static const char *priority_name(uint32_t priority)
@@ -62,16 +70,14 @@ static const char *priority_name(uint32_t priority)
 
 static void print_limit(const struct command_limit *limit)
 {
-    char who[WHO], share[CELL], memory[CELL];
+    char who[WHO], share[CELL], memory[CELL], joint[CELL];
 
     format_who(limit, who);
     format_share(limit, share);
-    format_memory(limit, memory);
-    printf("%-28s %-8s %-10s %-8.*s %-13s %-15s %s\n", who, share, memory,
-           (int)sizeof(limit->device),
-           *limit->device       ? limit->device
-           : limit->sets_memory ? "each"
-                                : "-",
+    format_memory(limit->sets_memory, limit->memory, memory);
+    format_memory(limit->sets_joint, limit->joint, joint);
+    printf("%-28s %-8s %-10s %-10s %-8.*s %-13s %-15s %s\n", who, share, memory, joint,
+           (int)sizeof(limit->device), device_of(limit),
            limit->sets_priority ? priority_name(limit->priority) : "-",
            !limit->sets_oversubscribe ? "-"
            : limit->oversubscribe     ? "yes"
@@ -146,8 +152,8 @@ static void print_quotas(const struct snapshot *snapshot)
 
 void view_limits(const struct snapshot *snapshot)
 {
-    printf("%-28s %-8s %-10s %-8s %-13s %-15s %s\n", "LIMITS OF", "SMS", "MEMORY", "DEVICE",
-           "PRIORITY", "OVERSUBSCRIBED", "CLASS");
+    printf("%-28s %-8s %-10s %-10s %-8s %-13s %-15s %s\n", "LIMITS OF", "SMS", "MEMORY", "JOINTLY",
+           "DEVICE", "PRIORITY", "OVERSUBSCRIBED", "CLASS");
     for (unsigned i = 0; i < snapshot->limit_count; i++)
         print_limit(&snapshot->limits[i]);
     print_quotas(snapshot);

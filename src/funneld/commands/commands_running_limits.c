@@ -201,7 +201,7 @@ static bool changes_limits(const struct grammar_values *values)
 {
     return grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
            grammar_given(values, GRAMMAR_CEILING) || grammar_given(values, GRAMMAR_PRIORITY) ||
-           grammar_given(values, GRAMMAR_OVERSUBSCRIBED);
+           grammar_given(values, GRAMMAR_OVERSUBSCRIBED) || grammar_given(values, GRAMMAR_JOINT);
 }
 
 /* They go with the client when it moves to another server. */
@@ -210,7 +210,7 @@ static void keep_limits(struct client_record *record, const struct server_limits
     if (!record)
         return;
     record->has_limits = true;
-    record->limits = *limits;
+    record->limits = own_limits_of(limits);
     client_record_save(record);
 }
 
@@ -232,6 +232,11 @@ static void limit_one(struct limit_command *command, struct server_process *serv
         return;
     }
     limit_change_apply(&command->change, &server->ready, &message.limits);
+    if (command->change.sets_joint)
+        limit_change_apply_joint(&command->change,
+                                 grammar_given(&command->values, GRAMMAR_UID) ? JOINT_USER
+                                                                              : JOINT_GROUP,
+                                 &row->identity, &server->ready, &message.limits);
     if (grammar_given(&command->values, GRAMMAR_GROUP))
         bound_by_user(command, server, row->identity.uid, &message.limits);
     if (grammar_given(&command->values, GRAMMAR_CLIENT) && changes_limits(&command->values))
@@ -356,9 +361,12 @@ static struct limit_change change_of(const struct grammar_values *values)
         .oversubscribe = values->oversubscribed,
         .class = values->class,
         .memory = values->memory,
+        .sets_joint = grammar_given(values, GRAMMAR_JOINT),
+        .joint = values->joint,
     };
 
     text_copy(change.device, sizeof(change.device), values->device);
+    text_copy(change.joint_device, sizeof(change.joint_device), values->device);
     return change;
 }
 
@@ -374,11 +382,15 @@ static const char *check(const struct grammar_values *values)
     if (targets != 1)
         return "Say whose limits: one of --client, --user and --group";
     if (!changes)
-        return "Say what to change: --sm, --sms, --memory, --priority, --class or --oversubscribe";
+        return "Say what to change: --sm, --sms, --memory, --joint-memory, --priority, --class or "
+               "--oversubscribe";
     if (grammar_given(values, GRAMMAR_QUOTA) && grammar_given(values, GRAMMAR_SMS))
         return "--sm and --sms set the same share: use one of them";
-    if (grammar_given(values, GRAMMAR_DEVICE) && !grammar_given(values, GRAMMAR_CEILING))
-        return "--device needs --memory";
+    if (grammar_given(values, GRAMMAR_JOINT) && grammar_given(values, GRAMMAR_CLIENT))
+        return "--joint-memory is about the programs of a user or a group together";
+    if (grammar_given(values, GRAMMAR_DEVICE) && !grammar_given(values, GRAMMAR_CEILING) &&
+        !grammar_given(values, GRAMMAR_JOINT))
+        return "--device needs --memory or --joint-memory";
     return NULL;
 }
 

@@ -117,8 +117,11 @@ static void send_change(struct console *console, struct command_limit *limit,
     limit->sets_memory = change->sets_memory;
     limit->memory = change->memory;
     text_copy(limit->device, sizeof(limit->device), change->device);
+    limit->sets_joint = change->sets_joint;
+    limit->joint = change->joint;
+    text_copy(limit->joint_device, sizeof(limit->joint_device), change->joint_device);
     if (limit->sm_centipercent || limit->sms || limit->sets_priority || limit->sets_memory ||
-        limit->class || limit->sets_oversubscribe)
+        limit->class || limit->sets_oversubscribe || limit->sets_joint)
         console_send(console, limit, sizeof(*limit));
 }
 
@@ -150,7 +153,7 @@ static bool all_is_unlimited(const struct daemon *daemon)
 static bool lifts_only(const struct limit_change *change)
 {
     return !change->sm_centipercent && !change->sms && !change->priority && !change->memory &&
-           !change->class && !change->sets_oversubscribe;
+           !change->class && !change->sets_oversubscribe && !change->joint;
 }
 
 static void send_rule(struct console *console, const struct limit_rule *rule)

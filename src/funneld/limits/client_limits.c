@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "joint_ledger.h"
 #include "text.h"
 
 static struct device_limit *find_limit(const struct limits *limits, const char *device)
@@ -152,4 +153,44 @@ void limit_change_apply(const struct limit_change *change, const struct server_r
     for (unsigned i = 0; change->sets_memory && i < ready->device_count; i++)
         if (!*change->device || device_is_named(change->device, &ready->devices[i], i))
             limits->memory_limit[i] = change->memory;
+}
+
+static bool has_memory(const struct joint_limit *limit)
+{
+    for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
+        if (limit->memory[i])
+            return true;
+    return false;
+}
+
+void limit_change_apply_joint(const struct limit_change *change, enum joint_limits limit,
+                              const struct server_identity *identity,
+                              const struct server_ready *ready, struct server_limits *limits)
+{
+    struct joint_limit *joint = &limits->joint[limit];
+
+    for (unsigned i = 0; change->sets_joint && i < ready->device_count; i++)
+        if (!*change->joint_device || device_is_named(change->joint_device, &ready->devices[i], i))
+            joint->memory[i] = change->joint;
+    joint->key = has_memory(joint)
+                     ? joint_key(identity->uid, limit == JOINT_GROUP ? identity->group : "")
+                     : 0;
+}
+
+struct own_limits own_limits_of(const struct server_limits *limits)
+{
+    struct own_limits own = {.sm_centipercent = limits->sm_centipercent,
+                             .priority = limits->priority,
+                             .oversubscribe = limits->oversubscribe};
+
+    memcpy(own.memory, limits->memory_limit, sizeof(own.memory));
+    return own;
+}
+
+void own_limits_apply(const struct own_limits *own, struct server_limits *limits)
+{
+    limits->sm_centipercent = own->sm_centipercent;
+    limits->priority = own->priority;
+    limits->oversubscribe = own->oversubscribe;
+    memcpy(limits->memory_limit, own->memory, sizeof(own->memory));
 }

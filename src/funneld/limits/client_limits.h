@@ -51,11 +51,29 @@ struct limit_change {
     uint32_t class;  /* of later clients: enum client_class; CLASS_UNSET = stays */
     uint64_t memory; /* 0 = no limit */
     char device[64]; /* "" = all */
+    bool sets_joint; /* of a user or a group: what its clients may have together */
+    uint64_t joint;  /* 0 = no limit */
+    char joint_device[64];
 };
+
+/* What an operator has given a single client. It goes with the client to another server. */
+struct own_limits {
+    uint32_t sm_centipercent, priority, oversubscribe, reserved;
+    uint64_t memory[SERVER_MAX_DEVICES];
+};
+
+struct own_limits own_limits_of(const struct server_limits *limits);
+void own_limits_apply(const struct own_limits *own, struct server_limits *limits);
 
 /* Applies the change to `limits`, on a server with these devices. */
 void limit_change_apply(const struct limit_change *change, const struct server_ready *ready,
                         struct server_limits *limits);
+
+/* Applies its joint limit to a client; `limit` says whether the change is about the user or the
+ * group. */
+void limit_change_apply_joint(const struct limit_change *change, enum joint_limits limit,
+                              const struct server_identity *identity,
+                              const struct server_ready *ready, struct server_limits *limits);
 
 /* The share of a device, in hundredths of a percent, that is `sms` of its multiprocessors. */
 uint32_t centipercent_of_sms(unsigned sms, unsigned total);

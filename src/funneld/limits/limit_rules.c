@@ -53,6 +53,11 @@ static void merge(struct limit_change *known, const struct limit_change *change)
         known->memory = change->memory;
         text_copy(known->device, sizeof(known->device), change->device);
     }
+    if (change->sets_joint) {
+        known->sets_joint = true;
+        known->joint = change->joint;
+        text_copy(known->joint_device, sizeof(known->joint_device), change->joint_device);
+    }
 }
 
 int limit_rules_set(struct limit_rules *rules, const char *group, uid_t uid,
@@ -93,10 +98,13 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
     const struct limit_rule *group =
         *identity->group ? find_rule((struct limit_rules *)rules, identity->group, 0) : NULL;
 
-    if (user)
+    if (user) {
         limit_change_apply(&user->change, ready, limits);
+        limit_change_apply_joint(&user->change, JOINT_USER, identity, ready, limits);
+    }
     if (!group)
         return;
+    limit_change_apply_joint(&group->change, JOINT_GROUP, identity, ready, limits);
     struct server_limits of_group = *limits;
     limit_change_apply(&group->change, ready, &of_group);
     take_stricter(limits, &of_group);

@@ -40,17 +40,6 @@ static void combine_limits(struct server_process *server, const struct mps_names
         limits->priority = 1;
 }
 
-/* Those that an operator has given the program before it came from another server. */
-static void keep_own_limits(const struct client_record *record, struct server_limits *limits)
-{
-    if (!record->has_limits)
-        return;
-    limits->sm_centipercent = record->limits.sm_centipercent;
-    limits->priority = record->limits.priority;
-    limits->oversubscribe = record->limits.oversubscribe;
-    memcpy(limits->memory_limit, record->limits.memory_limit, sizeof(limits->memory_limit));
-}
-
 /* That of the namespace replaces the one that the program names. */
 static const struct static_partition *find_partition(struct static_partitions *partitions,
                                                      const struct mps_namespace *space,
@@ -137,7 +126,8 @@ void server_process_add_client(struct server_process *server, const struct mps_n
     message.identity = record->identity;
     message.hello = *hello;
     combine_limits(server, space, identity, hello, &message.limits);
-    keep_own_limits(record, &message.limits);
+    if (record->has_limits)
+        own_limits_apply(&record->limits, &message.limits);
     if (groups)
         group_memory_tighten(CONTROL_GROUP_ROOT, groups, &server->ready, &message.limits);
     if (!static_partitions_bind(partitions, &server->ready,

@@ -32,7 +32,7 @@ struct client_record {
     struct client_program program;
     uint8_t token[HELLO_TOKEN_SIZE]; /* of its hello: the same after a move */
     bool has_limits;                 /* an operator has given this client limits of its own: */
-    struct server_limits limits;
+    struct own_limits limits;
     unsigned slot;           /* where it stands in the server's state file */
     uint64_t given_ns;       /* clock_ns() when the server got it */
     int64_t ended;           /* wall clock, seconds; 0 = it has not */

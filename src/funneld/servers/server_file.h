@@ -54,7 +54,7 @@ struct saved_client {
     struct client_program program;
     struct server_client_gone last;
     uint64_t has_limits; /* client_record.h */
-    struct server_limits limits;
+    struct own_limits limits;
     uint64_t is_of_job; /* client_record.h, and so is the next */
     struct server_usage before;
     struct lane_choice choice; /* with the token, also where nothing has been chosen */

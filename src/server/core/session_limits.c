@@ -17,10 +17,20 @@ void session_limits_init(struct session_limits *limits, const struct server_limi
     session_limits_set(limits, from);
 }
 
+static void set_joint(struct session_limits *limits, const struct server_limits *from)
+{
+    for (unsigned i = 0; i < JOINT_LIMITS; i++) {
+        limits->joint_key[i] = from->joint[i].key;
+        for (unsigned d = 0; d < SERVER_MAX_DEVICES; d++)
+            limits->joint[i][d] = from->joint[i].memory[d];
+    }
+}
+
 void session_limits_set(struct session_limits *limits, const struct server_limits *from)
 {
     for (unsigned i = 0; i < SERVER_MAX_DEVICES; i++)
         limits->memory[i] = from->memory_limit[i];
+    set_joint(limits, from);
     limits->oversubscribe = from->oversubscribe;
     if (limits->sm_centipercent == from->sm_centipercent && limits->priority == from->priority &&
         limits->class == from->class)
@@ -29,6 +39,15 @@ void session_limits_set(struct session_limits *limits, const struct server_limit
     limits->sm_centipercent = from->sm_centipercent;
     limits->priority = from->priority;
     atomic_fetch_or(&limits->changed, CHANGED_LIMITS);
+}
+
+static void get_joint(const struct session_limits *limits, struct server_limits *ret_limits)
+{
+    for (unsigned i = 0; i < JOINT_LIMITS; i++) {
+        ret_limits->joint[i].key = limits->joint_key[i];
+        for (unsigned d = 0; d < SERVER_MAX_DEVICES; d++)
+            ret_limits->joint[i].memory[d] = limits->joint[i][d];
+    }
 }
 
 struct server_limits session_limits_get(const struct session_limits *limits)
@@ -52,13 +71,27 @@ struct server_limits session_limits_get(const struct session_limits *limits)
         result.memory_limit[i] = limits->memory[i];
         result.memory_soft[i] = limits->memory_soft[i];
     }
+    get_joint(limits, &result);
     return result;
+}
+
+uint64_t session_limits_tightest(const struct session_limits *limits, unsigned device)
+{
+    uint64_t tightest = limits->memory[device];
+
+    for (unsigned i = 0; i < JOINT_LIMITS; i++) {
+        uint64_t joint = limits->joint[i][device];
+
+        if (joint && (!tightest || joint < tightest))
+            tightest = joint;
+    }
+    return tightest;
 }
 
 uint64_t session_limits_shown_total(const struct session_limits *limits, unsigned device,
                                     uint64_t total)
 {
-    uint64_t limit = limits->totals_show_limit ? limits->memory[device] : 0;
+    uint64_t limit = limits->totals_show_limit ? session_limits_tightest(limits, device) : 0;
 
     return limit && limit < total ? limit : total;
 }

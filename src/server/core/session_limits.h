@@ -23,11 +23,14 @@ enum session_change {
 
 struct session_limits {
     atomic_uint_fast64_t memory[SERVER_MAX_DEVICES]; /* bytes by device; 0 = no limit */
-    atomic_uint sm_centipercent;                     /* 1..10000; 10000 = no limit */
-    atomic_uint priority;                            /* 0 normal, 1 below normal */
-    atomic_uint class;                               /* enum client_class */
-    atomic_bool oversubscribe;                       /* eviction.h */
-    atomic_uint changed;                             /* enum session_change, one bit each */
+    atomic_uint_fast64_t joint[JOINT_LIMITS]
+                              [SERVER_MAX_DEVICES]; /* the same, together with others */
+    atomic_uint_fast64_t joint_key[JOINT_LIMITS];   /* of struct joint_limit */
+    atomic_uint sm_centipercent;                    /* 1..10000; 10000 = no limit */
+    atomic_uint priority;                           /* 0 normal, 1 below normal */
+    atomic_uint class;                              /* enum client_class */
+    atomic_bool oversubscribe;                      /* eviction.h */
+    atomic_uint changed;                            /* enum session_change, one bit each */
     /* Written before the session's thread starts; as in struct server_limits. */
     uint32_t fixed_device, fixed_first, fixed_count, fixed_only;
     bool totals_show_limit, may_borrow;
@@ -45,6 +48,10 @@ void session_limits_set(struct session_limits *limits, const struct server_limit
 
 /* From any thread: what is in force. */
 struct server_limits session_limits_get(const struct session_limits *limits);
+
+/* From any thread: the least of the limits that bound the client's memory of a device, joint ones
+ * included; 0 = none. */
+uint64_t session_limits_tightest(const struct session_limits *limits, unsigned device);
 
 /* From any thread: the memory of a device of `total` bytes, as its client is to see it. */
 uint64_t session_limits_shown_total(const struct session_limits *limits, unsigned device,

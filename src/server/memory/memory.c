@@ -172,6 +172,10 @@ bool memory_charge(struct session *session, unsigned device, uint64_t size)
                           (unsigned long long)(size >> 10), (unsigned long long)(limit >> 20));
         return false;
     }
+    if (!joint_memory_reserve(session, device, size)) {
+        session->memory->refused++;
+        return false;
+    }
     memory_charge_again(session, device, size);
     warn_of_soft_limit(session, device);
     return true;
@@ -184,16 +188,19 @@ void memory_charge_again(struct session *session, unsigned device, uint64_t size
     usage->used += size;
     if (usage->used > usage->peak)
         usage->peak = usage->used;
+    joint_memory_note(session, device);
 }
 
 void memory_refund(struct session *session, unsigned device, uint64_t size)
 {
     session->memory->device[device].used -= size;
+    joint_memory_note(session, device);
 }
 
 bool memory_may_export(struct session *session, unsigned device, uint64_t size)
 {
-    uint64_t limit = session->limits.memory[device], percent = quota(QUOTA_KEPT_MEMORY), most;
+    uint64_t limit = session_limits_tightest(&session->limits, device);
+    uint64_t percent = quota(QUOTA_KEPT_MEMORY), most;
     uint64_t *given = &session->memory->device[device].given;
 
     if (__builtin_mul_overflow(limit, percent, &most))
@@ -363,7 +370,7 @@ void memory_release_all(struct session *session)
     device_copies_release(session);
 }
 
-/* Free is the rest of the client's limit, but not more than the device's free memory. */
+/* Free is the rest of the client's limits, but not more than the device's free memory. */
 CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemGetInfo_v2 *in,
                                struct wire_cuMemGetInfo_v2_reply *ret_out)
 {
@@ -382,6 +389,8 @@ CUresult serve_cuMemGetInfo_v2(struct session *session, const struct wire_cuMemG
     uint64_t used = session->memory->device[in->device].used;
     uint64_t left = limit > used ? limit - used : 0;
     ret_out->free = limit && left < free_bytes ? left : free_bytes;
+    left = joint_memory_left(session, in->device);
+    ret_out->free = left < ret_out->free ? left : ret_out->free;
     ret_out->total = session_limits_shown_total(&session->limits, in->device, total);
     return CUDA_SUCCESS;
 }

@@ -24,6 +24,7 @@ int server_memory_init(struct server *server, const struct page_lock_options *op
     kept_copies_init(&memory->kept_copies);
     chunk_hasher_init(&memory->hasher, &memory->page_locker);
     swap_staging_init(&memory->swap_staging, &memory->page_locker);
+    joint_memory_init(&memory->joint);
     pthread_mutex_init(&memory->limits_lock, NULL);
     memory_add_reclaimer(server, swap_writing_reclaim);
     return 0;
@@ -90,6 +91,8 @@ int session_memory_init(struct session *session)
 
 void session_memory_fini(struct session *session)
 {
+    if (session->memory)
+        joint_memory_leave(session);
     free(session->memory);
 }
 

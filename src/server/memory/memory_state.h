@@ -6,6 +6,7 @@
 
 #include "chunk_hasher.h"
 #include "device_copy.h"
+#include "joint_memory.h"
 #include "memory.h"
 #include "page_lock.h"
 #include "reserve_area.h"
@@ -38,6 +39,7 @@ struct server_memory {
     unsigned reclaimer_count;
     memory_guard *is_awaited;
     memory_room_maker *make_room;
+    struct joint_memory joint;
     pthread_mutex_t
         limits_lock; /* context_limit.c: held from the check for clients to the setting */
 };
@@ -54,12 +56,13 @@ struct device_usage {
 
 struct session_memory {
     struct device_usage device[SERVER_MAX_DEVICES];
-    atomic_uint_fast64_t refused; /* how often the client's limit refused memory */
-    struct ranges extents;        /* struct granule: all that the client may copy to or from */
-    uint64_t generation;          /* grows when a range ceases to be the client's */
-    uint64_t exchanges;           /* grows when other memory comes to an address */
-    struct ranges reservations;   /* addresses that the client has reserved, each in a holding */
-    struct ranges holdings;       /* addresses that no other client gets before this one has gone */
+    atomic_uint_fast64_t refused;      /* how often the client's limit refused memory */
+    _Atomic(struct joint_row *) joint; /* joint_memory.h; NULL = no joint limit holds for it */
+    struct ranges extents;             /* struct granule: all that the client may copy to or from */
+    uint64_t generation;               /* grows when a range ceases to be the client's */
+    uint64_t exchanges;                /* grows when other memory comes to an address */
+    struct ranges reservations; /* addresses that the client has reserved, each in a holding */
+    struct ranges holdings;     /* addresses that no other client gets before this one has gone */
     uint64_t held_bytes;
     struct ranges mappings;       /* struct mapping, in reservations: vmm.c */
     struct list created;          /* struct allocation */

@@ -21,6 +21,7 @@
 #include "futex.h"
 #include "graph.h"
 #include "ipc_share.h"
+#include "joint_memory.h"
 #include "launch.h"
 #include "loop.h"
 #include "memory.h"
@@ -98,6 +99,7 @@ struct session *session_create(struct server *server, const struct server_client
         session_destroy(session);
         return NULL;
     }
+    joint_memory_follow(session);
     session->life->hello = who->hello;
     session->life->is_main_lane = who->is_main_lane;
     return session;

@@ -144,6 +144,27 @@ static void test_the_lowest_class_counts(void **state)
     assert_int_equal(class_of(0, "", CLASS_UNSET, CLASS_CRITICAL), CLASS_CRITICAL);
 }
 
+static void test_joint_limits(void **state)
+{
+    struct limit_change user = {.sets_joint = true, .joint = 6 * GIB};
+    struct limit_change group = {.sets_joint = true, .joint = 4 * GIB, .joint_device = "1"};
+    struct limit_change lifted = {.sets_joint = true};
+    struct server_limits limits;
+
+    limit_rules_set(&rules, "", 7, &user);
+    limit_rules_set(&rules, "batch", 0, &group);
+    limits = limits_of(7, "batch");
+    assert_true(limits.joint[JOINT_USER].memory[0] == 6 * GIB);
+    assert_true(limits.joint[JOINT_GROUP].memory[0] == 0);
+    assert_true(limits.joint[JOINT_GROUP].memory[1] == 4 * GIB);
+    assert_false(limits.joint[JOINT_GROUP].key == limits_of(8, "batch").joint[JOINT_GROUP].key);
+    assert_true(limits_of(7, "").joint[JOINT_USER].key == limits.joint[JOINT_USER].key);
+    assert_true(limits_of(7, "").joint[JOINT_GROUP].key == 0);
+    assert_true(limits_of(8, "").joint[JOINT_USER].key == 0);
+    limit_rules_set(&rules, "", 7, &lifted);
+    assert_true(limits_of(7, "batch").joint[JOINT_USER].key == 0);
+}
+
 static void test_capacity(void **state)
 {
     struct limit_change change = {.sm_centipercent = 100};
@@ -164,6 +185,7 @@ int main(void)
         cmocka_unit_test_setup(test_changes_add_up, setup),
         cmocka_unit_test_setup(test_a_static_partition_keeps_its_multiprocessors, setup),
         cmocka_unit_test_setup(test_the_lowest_class_counts, setup),
+        cmocka_unit_test_setup(test_joint_limits, setup),
         cmocka_unit_test_setup(test_capacity, setup),
     };
 
