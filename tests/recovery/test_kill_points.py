@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Programs, servers, daemons and front ends are killed at random points while the memory of a program
-is suspended, checkpointed or restored, or while the program moves to another device. Afterwards the program goes on with its data, or has ended
-with a clear error. Run as: test_kill_points.py BUILD [--kills N] [--seed N] [--device cuda]."""
+is suspended, checkpointed or restored, or while the program moves to another device or lane. Afterwards the program
+goes on with its data, or has ended with a clear error. Run as: test_kill_points.py BUILD [--kills N] [--seed N] [--device cuda]."""
 import os
 import random
 import shutil
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import test_migrate  # noqa: E402  (found through the path above)
 import test_recovery  # noqa: E402
 import test_suspend  # noqa: E402
-from harness import TIMEOUT, alive, wait_until  # noqa: E402
+from harness import TIMEOUT, alive, has_ended, wait_until  # noqa: E402
 from test_recovery import FINE, GONE  # noqa: E402
 
 KILLS, SEED = 100, 36
@@ -24,11 +24,13 @@ VICTIMS = ("program", "server", "daemon", "front end", "nobody")
 ORDERS = ("suspend", "suspend --to", "checkpoint", "checkpoint --stop", "checkpoint --detach",
           "evict")
 IN_POOL = ("suspend", "evict")
-LONGEST = 0.4  # seconds from an order to the kill
+LONGEST = {"soft": 0.4, "cuda": 0.4}  # seconds from an order to the kill
+LONGEST_MOVE = {"soft": 0.04, "cuda": 2}
 
 
 class KillPointsTestCase:
-    """What both kinds of kills share."""
+    """What all kinds of kills share."""
+    longest = LONGEST
 
     def setUp(self):
         super().setUp()
@@ -52,7 +54,7 @@ class KillPointsTestCase:
     def await_point(self, process):
         """The random point, or the end of the front end before."""
         try:
-            process.wait(self.dice.random() ** 2 * LONGEST)
+            process.wait(self.dice.random() ** 2 * self.longest[test_recovery.DEVICE])
         except subprocess.TimeoutExpired:
             pass
 
@@ -157,31 +159,46 @@ class KillPoints(KillPointsTestCase, test_suspend.MovedMemory):
             shutil.rmtree(path)
 
 
-class MigrationKillPoints(KillPointsTestCase, test_migrate.MigrateTestCase):
+class MoveKillPoints(KillPointsTestCase, test_migrate.MigrateTestCase):
     """The program has no work in flight, so it outlives all kills but its own."""
+    longest = LONGEST_MOVE
 
-    def test_random_points(self):
+    def check_random_points(self):
         self.other = self.suspend_probe()
         self.program = self.new_program()
+        self.points = {"before": 0, "in": 0, "after": 0}
         moved = 0
-        for number in range(max(1, KILLS // 4)):
+        for number in range(max(1, KILLS // 8)):
             signal.alarm(3 * TIMEOUT)  # a round, not all of them
             self.round = (number, self.dice.randrange(2), self.dice.choice(VICTIMS))
             moved += self.kill_in_move(*self.round[1:])
             self.assertEqual(self.other.ask("work 1 3"), FINE, self.why())
             self.check_program()
-        print(f"{number + 1} kills, {moved} moves, {self.lost} programs have ended", file=sys.stderr)
+        print(f"{number + 1} kills, {self.points['before']} of them before a move, {self.points['in']} in it and "
+              f"{self.points['after']} after it; {moved} moves, {self.lost} programs have ended", file=sys.stderr)
 
-    def kill_in_move(self, device, victim):
+    def kill_in_move(self, to, victim):
         """Whether the order had been carried out before."""
-        with self.start_order(self.program, device) as order:
+        grants = self.grants()
+        with self.start_order(self.program, to) as order:
             at_rest = threading.Thread(target=self.rest_until, args=(order,))
             at_rest.start()
             self.await_point(order)
+            self.note_point(order, grants)
             self.kill(victim, order)
             order.wait(TIMEOUT)
             at_rest.join()
-            return "is on device" in order.stdout.read()
+            return self.moved in order.stdout.read()
+
+    def grants(self):
+        """Of servers that have let a program go."""
+        return self.log("server").count("moves to another")
+
+    def note_point(self, order, grants):
+        if order.poll() is not None:
+            self.points["after"] += 1
+        else:
+            self.points["in" if self.grants() > grants else "before"] += 1
 
     def rest_until(self, order):
         """A killed program answers nothing any more."""
@@ -201,6 +218,34 @@ class MigrationKillPoints(KillPointsTestCase, test_migrate.MigrateTestCase):
         self.assertLessEqual(self.answers, {FINE}, self.why())
         for word in ("check", "work 6 10", "check"):
             self.assertEqual((word, self.program.ask(word)), (word, FINE), self.why())
+
+
+class MigrationKillPoints(MoveKillPoints):
+    moved = "is on device"
+
+    def test_random_points(self):
+        self.check_random_points()
+
+
+class LaneKillPoints(MoveKillPoints):
+    """On one device."""
+    devices = "1:sms=24,mem=256M"
+    moved = "in its lane"
+
+    def start_order(self, probe, to):
+        return subprocess.Popen(
+            [os.path.join(test_recovery.BUILD, "bin/funnel"), "limit", "--client", str(probe.process.pid),
+             "--class", ("normal", "batch")[to]], env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def kill_server(self):
+        """Of either lane."""
+        server = self.dice.choice(self.server_pids())
+        os.kill(server, signal.SIGKILL)
+        wait_until(lambda: has_ended(server), "the end of the server")
+
+    def test_random_points(self):
+        self.check_random_points()
 
 
 def take_number(arguments, name, number):
