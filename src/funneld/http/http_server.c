@@ -17,6 +17,7 @@
 #include "http_parse.h"
 #include "http_token.h"
 #include "inherited.h"
+#include "journal.h"
 #include "list.h"
 #include "text.h"
 
@@ -25,9 +26,12 @@
 #define WAITING_MAX 16u
 #define REQUEST_BYTES_MAX 8192u
 #define CONNECTION_SECONDS 10
+#define PAUSE_US 100000
 
 struct http_server {
     struct evconnlistener *listener;
+    struct event *pause;
+    bool is_short;           /* of descriptors, since the last connection */
     struct list connections; /* the oldest first */
     http_handler *handle;
     void *context;
@@ -273,6 +277,8 @@ static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 {
     struct http_server *server = context;
     bool is_remote = !is_of_this_machine(address);
+
+    server->is_short = false;
     struct http_connection *connection =
         make_room(server, is_remote) ? calloc(1, sizeof(*connection)) : NULL;
 
@@ -289,6 +295,26 @@ static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 }
 
 /* ---- listening ---- */
+
+/* Without descriptors the connections wait in the kernel's queue until some are free again. */
+static void on_shortage(struct evconnlistener *listener, void *context)
+{
+    const struct timeval pause = {.tv_usec = PAUSE_US};
+    struct http_server *server = context;
+
+    if (!server->is_short)
+        journal("Cannot accept connections for metrics: %s", strerror(errno));
+    server->is_short = true;
+    evconnlistener_disable(listener);
+    evtimer_add(server->pause, &pause);
+}
+
+static void on_pause_end(evutil_socket_t fd, short what, void *context)
+{
+    struct http_server *server = context;
+
+    evconnlistener_enable(server->listener);
+}
 
 static int parse_address(const char *text, struct sockaddr_storage *ret_address, int *ret_size)
 {
@@ -367,6 +393,7 @@ int http_server_socket(const struct http_server *server)
 
 void http_server_listen(struct http_server *server, bool on)
 {
+    evtimer_del(server->pause);
     if (on)
         evconnlistener_enable(server->listener);
     else
@@ -376,6 +403,13 @@ void http_server_listen(struct http_server *server, bool on)
 bool http_server_is_busy(const struct http_server *server)
 {
     return !list_empty(&server->connections);
+}
+
+static void free_server(struct http_server *server)
+{
+    if (server->pause)
+        event_free(server->pause);
+    free(server);
 }
 
 int http_server_start(struct event_base *base, const char *address, http_handler *handle,
@@ -388,11 +422,13 @@ int http_server_start(struct event_base *base, const char *address, http_handler
     list_init(&server->connections);
     server->handle = handle;
     server->context = context;
-    int error = listen_at(server, base, address);
+    server->pause = evtimer_new(base, on_pause_end, server);
+    int error = server->pause ? listen_at(server, base, address) : -ENOMEM;
     if (error) {
-        free(server);
+        free_server(server);
         return error;
     }
+    evconnlistener_set_error_cb(server->listener, on_shortage);
     *ret_server = server;
     return 0;
 }
@@ -409,5 +445,5 @@ void http_server_stop(struct http_server *server)
         connection->server = NULL;
         end_connection(connection);
     }
-    free(server);
+    free_server(server);
 }
