@@ -10,6 +10,7 @@ anything. What each row measures: bench/README.md.
 """
 
 import argparse
+import functools
 import os
 import platform
 import subprocess
@@ -101,11 +102,15 @@ class Bench:
             mode.restart()
         self.took[key] = time.monotonic() - began
 
-    def run_pass(self):
+    def run_pass(self, write):
+        """A time limit may end us, so the report is written behind each row of the first pass."""
         for name, count in self.wanted():
             for mode in self.modes:
                 self.measure(name, count, mode)
+            if not self.passes:
+                write()
         self.passes += 1
+        write()
 
     def table(self):
         """Flat rows for the report: medians and spread of each figure in each mode."""
@@ -118,12 +123,18 @@ class Bench:
                 yield report.line(row, count, {mode: s for mode, s in shown.items() if s})
 
     def about(self, args):
-        return {"date": time.strftime("%Y-%m-%d"), "device": modes.device_name(args.device),
+        return {"date": time.strftime("%Y-%m-%d"), "device": device_name(args.device),
                 "host": f"{os.cpu_count()} CPUs, {platform.release()}",
-                "command": " ".join(["bench/run.py"] + sys.argv[1:]), "repeat": self.passes,
+                "command": " ".join(["bench/run.py"] + sys.argv[1:]),
+                "repeat": max(1, self.passes),
                 "seconds": args.seconds,
                 "failures": [f"{name} ({count} clients, {mode}): {why}"
                              for (name, count, mode), why in self.failures.items()]}
+
+
+@functools.cache
+def device_name(device):
+    return modes.device_name(device)
 
 
 def spread(values):
@@ -178,13 +189,16 @@ def main():
             print(bench.program(name))
         return
     output = Path(args.output or Path(args.build) / "bench" / "results")
+
+    def write():
+        report.write(output, bench.about(args), list(bench.table()))
+
     try:
         bench.start()
         while (time.monotonic() < bench.ends) if bench.ends else bench.passes < args.repeat:
             before = dict(bench.took)
             began = time.monotonic()
-            bench.run_pass()
-            report.write(output, bench.about(args), list(bench.table()))  # a time limit may end us
+            bench.run_pass(write)
             if before and time.monotonic() - began < 0.5:  # what is left of the budget fits nothing
                 break
     finally:
