@@ -27,9 +27,14 @@ static bool legacy_covers(const struct stream *stream)
            fence_word_idle(legacy->word) && fence_word_idle(stream->word);
 }
 
+static bool is_covered(const struct stream *stream)
+{
+    return stream->kind == STREAM_BLOCKING && legacy_covers(stream);
+}
+
 static bool is_done(const struct stream *stream)
 {
-    return is_idle(stream) || (stream->kind == STREAM_BLOCKING && legacy_covers(stream));
+    return is_idle(stream) || is_covered(stream);
 }
 
 /* Work is about to be put on a stream that was idle: from here on it is busy. */
@@ -132,7 +137,7 @@ void stream_end(void)
 /* Work on the legacy stream waits for that of all blocking streams, and so does a fence on it. */
 static bool needs_fence(const struct stream *stream)
 {
-    return stream->unfenced ||
+    return (stream->unfenced && !is_covered(stream)) ||
            (stream->kind == STREAM_LEGACY && stream->work_covered != stream->group->blocking_work);
 }
 

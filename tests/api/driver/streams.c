@@ -74,6 +74,24 @@ static void the_per_thread_stream_is_a_blocking_one(void)
     EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(a));
 }
 
+/* What the default stream has waited for needs no wait of its own. */
+static void a_wait_for_the_legacy_stream_covers_blocking_streams(void)
+{
+    CUstream a;
+
+    start_at(1);
+    MUST(cuStreamCreate(&a, CU_STREAM_DEFAULT));
+    queue_step(a, 10, 2, SLOW);
+    queue_step(CU_STREAM_PER_THREAD, 1, 0, SLOW);
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(NULL));
+    EXPECT(CUDA_SUCCESS, cuStreamQuery(a));
+    EXPECT(CUDA_SUCCESS, cuStreamQuery(CU_STREAM_PER_THREAD));
+    queue_step(a, 10, 3, SLOW);
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(a));
+    EXPECT(CUDA_SUCCESS, cuStreamQuery(a));
+    EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(a));
+}
+
 /* A synchronous copy is work on the default stream. */
 static void copies_wait_too(void)
 {
@@ -228,6 +246,7 @@ int main(void)
     RUN(a_stream_keeps_its_order);
     RUN(the_legacy_stream_orders_blocking_streams);
     RUN(the_per_thread_stream_is_a_blocking_one);
+    RUN(a_wait_for_the_legacy_stream_covers_blocking_streams);
     RUN(copies_wait_too);
     RUN(events_between_streams);
     RUN(destroyed_while_busy);
