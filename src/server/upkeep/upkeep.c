@@ -69,18 +69,46 @@ bool server_is_busy(struct server *server)
     return has_session(server, is_busy);
 }
 
+/* In the last 200 ms: copy_load.c looks fifty times a second. */
+static bool has_worked(const struct session *session)
+{
+    return session->life->load.busy_samples > 0;
+}
+
+static bool may_suspend(struct server *server, struct upkeep *upkeep)
+{
+    bool clients_work = has_session(server, has_worked);
+
+    return upkeep_budget_allows(&upkeep->budget, clock_ns(), clients_work);
+}
+
+static void suspend_clients(struct server *server, struct upkeep *upkeep,
+                            struct exclusive_call *call)
+{
+    upkeep->suspended_at = clock_ns();
+    suspend_all(server, call, REST_TIMEOUT_NS);
+}
+
+static void resume_clients(struct server *server, struct upkeep *upkeep,
+                           struct exclusive_call *call)
+{
+    suspend_all_end(server, call);
+    upkeep_budget_spend(&upkeep->budget, clock_ns() - upkeep->suspended_at);
+}
+
 /* Runs `step` if no client is at work. Returns whether it did something. A kernel launched between
  * the check of the clients and the exclusive call would block all clients, so they are suspended.
  */
-static bool step_in_between(struct server *server, bool (*step)(struct server *server))
+static bool step_in_between(struct server *server, struct upkeep *upkeep,
+                            bool (*step)(struct server *server))
 {
     struct exclusive_call call;
 
-    if (server_is_busy(server))
+    if (server_is_busy(server) || !may_suspend(server, upkeep))
         return false;
-    suspend_all(server, &call, REST_TIMEOUT_NS);
+    suspend_clients(server, upkeep, &call);
     bool taken = !server_is_busy(server) && step(server);
-    suspend_all_end(server, &call);
+    resume_clients(server, upkeep, &call);
     return taken;
 }
 
@@ -90,10 +118,10 @@ static bool unload_library(struct server *server)
     return module_cache_unload(server_module_cache(server));
 }
 
-static void unload_libraries(struct server *server)
+static void unload_libraries(struct server *server, struct upkeep *upkeep)
 {
     while (module_cache_has_unloads(server_module_cache(server)) &&
-           step_in_between(server, unload_library))
+           step_in_between(server, upkeep, unload_library))
         ;
 }
 
@@ -117,9 +145,9 @@ static bool renew_capacity(struct server *server)
     return !capacity_is_low(device);
 }
 
-static void renew_capacities(struct server *server)
+static void renew_capacities(struct server *server, struct upkeep *upkeep)
 {
-    while (find_short_of_capacity(server) && step_in_between(server, renew_capacity))
+    while (find_short_of_capacity(server) && step_in_between(server, upkeep, renew_capacity))
         ;
 }
 
@@ -133,12 +161,12 @@ static bool renew_window(struct server *server)
     return renewed;
 }
 
-static void renew_windows(struct server *server)
+static void renew_windows(struct server *server, struct upkeep *upkeep)
 {
     struct windows *windows = server_windows(server);
 
     if (device_enter(&server->devices.device[0]) == CUDA_SUCCESS)
-        while (windows_have_used(windows) && step_in_between(server, renew_window))
+        while (windows_have_used(windows) && step_in_between(server, upkeep, renew_window))
             ;
     while (!server_is_busy(server) && windows_warm(windows))
         ;
@@ -219,24 +247,24 @@ static bool is_over_budget(struct server *server)
 }
 
 /* This costs clients with frequent pauses some 10 ms. */
-static bool give_back_between(struct server *server)
+static bool give_back_between(struct server *server, struct upkeep *upkeep)
 {
     uint64_t deadline = clock_ns() + REST_TIMEOUT_NS;
     struct exclusive_call call;
 
-    suspend_all(server, &call, REST_TIMEOUT_NS);
+    suspend_clients(server, upkeep, &call);
     bool done =
         await_idle(server, deadline) && give_back_until(server, clock_ns() + SURPLUS_TRIM_NS);
-    suspend_all_end(server, &call);
+    resume_clients(server, upkeep, &call);
     return done;
 }
 
 static void free_surplus(struct server *server, struct upkeep *upkeep)
 {
-    if (clock_ns() < upkeep->retry_at || !is_over_budget(server) || !clients_pause(server) ||
-        device_enter(&server->devices.device[0]) != CUDA_SUCCESS)
+    if (clock_ns() < upkeep->retry_at || !is_over_budget(server) || !may_suspend(server, upkeep) ||
+        !clients_pause(server) || device_enter(&server->devices.device[0]) != CUDA_SUCCESS)
         return;
-    if (!give_back_between(server))
+    if (!give_back_between(server, upkeep))
         upkeep->retry_at = clock_ns() + SURPLUS_RETRY_NS;
 }
 
@@ -297,10 +325,10 @@ void upkeep_run(struct server *server, struct upkeep *upkeep)
     bool look = upkeep->round++ % BUSY_CHECK_ROUNDS == 0;
 
     if (look) {
-        unload_libraries(server);
+        unload_libraries(server, upkeep);
         long_work_watch(server);
-        renew_windows(server);
-        renew_capacities(server);
+        renew_windows(server, upkeep);
+        renew_capacities(server, upkeep);
         free_surplus(server, upkeep);
     }
     if (server_is_empty(server)) {
