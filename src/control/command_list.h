@@ -53,7 +53,7 @@ COMMAND(
     "[--client CLIENT] [--user UID] [--group GROUP] [--sm QUOTA] [--sms SMS] "
     "[--memory CEILING] [--joint-memory JOINT] [--device DEVICE] [--priority PRIORITY] [--class "
     "CLASS] "
-    "[--oversubscribe OVERSUBSCRIBED] [--quota CHANGES]",
+    "[--oversubscribe OVERSUBSCRIBED] [--evict-after IDLE] [--quota CHANGES]",
     "change limits of running clients; of a user or a group also those of later ones; or quotas "
     "of all")
 

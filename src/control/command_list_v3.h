@@ -14,7 +14,8 @@ COMMAND_V3(
     server_set, "server set", OPERATORS,
     "NAME [--uid=UID] [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
     "[--locality-domains=BOOLEAN] [--client-priority=PRIORITY] [--timeslice-pct=TIMESLICE] "
-    "[--show-limit=SHOWN] [--lend=LENT] [--class=CLASS] [--oversubscribe=OVERSUBSCRIBED]",
+    "[--show-limit=SHOWN] [--lend=LENT] [--class=CLASS] [--oversubscribe=OVERSUBSCRIBED] "
+    "[--evict-after=IDLE]",
     "limits of its later clients, its share of the time; another user, while it does not run")
 COMMAND_V3(server_delete, "server delete", OPERATORS, "NAME [--force]",
            "remove it; --force: with its clients")
@@ -25,7 +26,8 @@ COMMAND_V3(
     namespace_set, "namespace set", OPERATORS,
     "NAMESPACE --server=NAME [--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] "
     "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--lend=LENT] [--class=CLASS] "
-    "[--oversubscribe=OVERSUBSCRIBED] [--cgroup=CGROUP] [--cgroup-depth=LEVELS]",
+    "[--oversubscribe=OVERSUBSCRIBED] [--evict-after=IDLE] [--cgroup=CGROUP] "
+    "[--cgroup-depth=LEVELS]",
     "limits of its later clients; the control group whose programs it takes, and how deep")
 COMMAND_V3(namespace_delete, "namespace delete", OPERATORS, "NAMESPACE --server=NAME [--force]",
            "remove it; --force: with its clients")

@@ -127,7 +127,9 @@ struct command_limit {
     uint32_t sets_oversubscribe, oversubscribe;
     uint64_t joint;        /* bytes that all have together; 0 = no limit */
     char joint_device[64]; /* "" = each */
-    uint32_t sets_joint, reserved;
+    uint32_t sets_joint;
+    uint32_t sets_evict_after, evict_after; /* seconds; 0 = never */
+    uint32_t reserved;
 };
 
 /* A quota that is in force. */

@@ -23,6 +23,7 @@
  *     CLASS          critical, normal or batch
  *     ISOLATION      none, class, user, group, new or program
  *     OVERSUBSCRIBED true or false      JOINT     MEMORY or none
+ *     IDLE           seconds above 0, or none
  *     --key=KIND     an option of MPS v3: --key=value, or key=value
  *     --key KIND     an option of Funnel: --key value, or -key value
  */

@@ -206,6 +206,12 @@ static int take_joint(const struct grammar_value *kind, const char *word,
     return strcmp(word, "none") ? grammar_memory(word, &values->joint) : 0;
 }
 
+static int take_idle(const struct grammar_value *kind, const char *word,
+                     struct grammar_values *values)
+{
+    return strcmp(word, "none") ? take_number(kind, word, values) : 0;
+}
+
 /* A directory in the form in which it is compared with those of processes. */
 static bool is_cgroup(const char *path)
 {
@@ -330,6 +336,8 @@ static const struct grammar_value kinds[] = {
                          take_ceiling, 0, 0, 0},
     [GRAMMAR_JOINT] = {"JOINT", "an integer followed by M or G, such as 512M, or none", take_joint,
                        0, 0, 0},
+    [GRAMMAR_IDLE] = {"IDLE", "a number of seconds above 0, or none", take_idle,
+                      offsetof(struct grammar_values, idle), 1, SECONDS_PER_YEAR},
     [GRAMMAR_VERB] = {"VERB", "a word, and a shorter one", TEXT(take_text, verb)},
     [GRAMMAR_OBJECT] = {"OBJECT", "a word, and a shorter one", TEXT(take_text, object)},
     [GRAMMAR_NAME] = {"NAME", A_NAME, TEXT(take_name, name)},

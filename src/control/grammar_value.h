@@ -27,6 +27,7 @@ struct grammar_values {
     uint32_t seconds;
     uint64_t memory;
     uint64_t joint; /* JOINT */
+    uint32_t idle;  /* IDLE; 0 = none */
     char device[GRAMMAR_DEVICE_MAX];
     char memory_text[24]; /* "2G", as it is shown again */
     uint32_t sms;
@@ -100,6 +101,7 @@ enum grammar_kind {
     GRAMMAR_ISOLATION,
     GRAMMAR_OVERSUBSCRIBED,
     GRAMMAR_JOINT,
+    GRAMMAR_IDLE,
 };
 
 static inline bool grammar_given(const struct grammar_values *values, enum grammar_kind kind)

@@ -68,6 +68,10 @@ void limits_describe(const struct server_limits *limits, unsigned device_count,
         append_text(ret_text, LIMITS_TEXT_MAX, ", may borrow SMs of others that rest");
     if (limits->oversubscribe)
         append_text(ret_text, LIMITS_TEXT_MAX, ", memory that makes room for others");
+    if (limits->evict_after) {
+        text_format(part, sizeof(part), ", evicted after %u s of rest", limits->evict_after);
+        append_text(ret_text, LIMITS_TEXT_MAX, part);
+    }
     if (limits->totals_show_limit)
         append_text(ret_text, LIMITS_TEXT_MAX, ", totals that show the limit");
 }

@@ -143,7 +143,7 @@ struct server_limits {
     /* Soft limits: beyond them a client is the first to give memory up. 0 = none. */
     uint64_t memory_soft[SERVER_MAX_DEVICES];
     uint32_t oversubscribe; /* 1 = its memory may leave the devices for that of others that do so */
-    uint32_t reserved;
+    uint32_t evict_after; /* seconds of rest after which its memory leaves the devices; 0 = none */
     struct joint_limit joint[JOINT_LIMITS];
 };
 

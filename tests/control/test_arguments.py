@@ -38,6 +38,7 @@ KINDS = {
     "BOOLEAN": ("false", ["", "yes", "1", LONG]),
     "SHOWN": ("true", ["", "yes", "1", LONG]),
     "LENT": ("true", ["", "yes", "1", LONG]),
+    "IDLE": ("600", ["", "0", "-1", "x", "1.5", "99999999999"]),
     "JOINT": ("1G", ["", "1", "1K", "G", "-1G", "1T", LONG]),
     "OVERSUBSCRIBED": ("true", ["", "yes", "1", LONG]),
     "MOST": ("1", NUMBER + ["0", "4097"]),

@@ -132,6 +132,17 @@ class Config(harness.TestCase):
         self.assertEqual(answers[0], answers[1])
         self.assertIn("25", str(answers[0]))
 
+    def test_memory_of_users_and_groups(self):
+        self.start("-a", self.write('[servers.a]\nevict_after = 600\n'
+                                    '[groups.notebooks]\nevict_after = 300\njoint_memory = "24G"\n'))
+        limits = {row.get("group", row.get("server")): row for row in self.funnel_json("limits")["limits"]}
+        self.assertEqual(limits["a"]["evict_after"], 600)
+        self.assertEqual(limits["notebooks"]["evict_after"], 300)
+        self.assertEqual(limits["notebooks"]["joint_memory_limit"], 24 << 30)
+        self.assertEqual(self.words("server set a --evict-after=none"), [])
+        self.assertEqual([row.get("evict_after") for row in self.funnel_json("limits")["limits"]
+                          if row.get("namespace") == "default"], [0])
+
     def test_time_slices(self):
         """Those of a policy, until a percentage divides five of them."""
         self.start("-a", self.write('[compute_policy]\ntimeslice = "medium"\n'

@@ -246,11 +246,13 @@ class Views(TestCase):
         self.enter("night", "batch")
         self.mps(f"set_active_thread_percentage {self.servers()[0]} 40\n")
         rows = self.lines("limits")
-        self.assertEqual(rows[1], ["default", "50%", "-", "-", "normal", "-", "-"])
-        self.assertEqual(rows[2], ["default", "-", "2.0", "GiB", "0", "-", "-", "-"])
-        self.assertEqual(rows[3], ["server", "night", "40%", "-", "-", "-", "-", "-"])
-        self.assertIn(["namespace", "night/batch", "25%", "4.0", "GiB", "each", "-", "-", "-"], rows)
-        self.assertIn(["group", "nightly", "16", "-", "-", "below", "normal", "-", "-"], rows)
+        self.assertEqual(rows[1], ["default", "50%", "-", "-", "-", "normal", "-", "-", "-"])
+        self.assertEqual(rows[2], ["default", "-", "2.0", "GiB", "-", "0", "-", "-", "-", "-"])
+        self.assertEqual(rows[3], ["server", "night", "40%", "-", "-", "-", "-", "-", "-", "-"])
+        self.assertIn(["namespace", "night/batch", "25%", "4.0", "GiB", "-", "each", "-", "-", "-", "-"],
+                      rows)
+        self.assertIn(["group", "nightly", "16", "-", "-", "-", "below", "normal", "-", "-", "-"],
+                      rows)
         self.assertEqual(rows[-1][:6], [str(os.getpid()), "night", "0", "33", "of", "132"])
         limits = self.funnel_json("limits")
         self.assertEqual(limits["limits"][0],

@@ -51,6 +51,7 @@ static int run_limit(int argc, char **argv)
                                           {"priority", required_argument, NULL, 'o'},
                                           {"class", required_argument, NULL, 'o'},
                                           {"oversubscribe", required_argument, NULL, 'o'},
+                                          {"evict-after", required_argument, NULL, 'o'},
                                           {"quota", required_argument, NULL, 'o'},
                                           {"joint-memory", required_argument, NULL, 'o'},
                                           {NULL, 0, NULL, 0}};
@@ -366,6 +367,7 @@ const struct subcommand limit_subcommands[] = {
      "                    [--sm PERCENT|none | --sms NUMBER] [--priority 0|1]\n"
      "                    [--memory SIZE|none] [--joint-memory SIZE|none] [--device DEVICE]\n"
      "                    [--class critical|normal|batch] [--oversubscribe true|false]\n"
+     "                    [--evict-after SECONDS|none]\n"
      "       funnel limit --quota NAME=VALUE[,NAME=VALUE]...\n\n"
      "Changes limits of programs that run, from their next command on. For a user or a group it\n"
      "binds later programs, too. A program is in the group that FUNNEL_GROUP names.\n\n"
@@ -388,6 +390,10 @@ const struct subcommand limit_subcommands[] = {
      "      --oversubscribe true|false\n"
      "                       whether its memory may leave the device for that of others that say\n"
      "                       true, and theirs for its own, where there is not enough for all\n"
+     "      --evict-after SECONDS\n"
+     "                       its memory leaves the device when it has rested for so long, and "
+     "comes\n"
+     "                       back for its next CUDA call; none lifts that\n"
      "      --quota CHANGES  quotas of every client and user; funnel limits shows them, and\n"
      "                       NAME=default takes a change back\n\n"
      "Examples:\n"

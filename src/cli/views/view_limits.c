@@ -63,6 +63,16 @@ static const char *device_of(const struct command_limit *limit)
     return limit->sets_memory || limit->sets_joint ? "each" : "-";
 }
 
+static void format_evict_after(const struct command_limit *limit, char cell[CELL])
+{
+    if (!limit->sets_evict_after)
+        text_copy(cell, CELL, "-");
+    else if (limit->evict_after)
+        text_format(cell, CELL, "%u s", limit->evict_after);
+    else
+        text_copy(cell, CELL, "never");
+}
+
 static const char *priority_name(uint32_t priority)
 {
     return priority ? "below normal" : "normal";
@@ -70,19 +80,20 @@ static const char *priority_name(uint32_t priority)
 
 static void print_limit(const struct command_limit *limit)
 {
-    char who[WHO], share[CELL], memory[CELL], joint[CELL];
+    char who[WHO], share[CELL], memory[CELL], joint[CELL], evicted[CELL];
 
     format_who(limit, who);
     format_share(limit, share);
     format_memory(limit->sets_memory, limit->memory, memory);
     format_memory(limit->sets_joint, limit->joint, joint);
-    printf("%-28s %-8s %-10s %-10s %-8.*s %-13s %-15s %s\n", who, share, memory, joint,
+    format_evict_after(limit, evicted);
+    printf("%-28s %-8s %-10s %-10s %-8.*s %-13s %-15s %-13s %s\n", who, share, memory, joint,
            (int)sizeof(limit->device), device_of(limit),
            limit->sets_priority ? priority_name(limit->priority) : "-",
            !limit->sets_oversubscribe ? "-"
            : limit->oversubscribe     ? "yes"
                                       : "no",
-           limit->class ? client_class_name(limit->class) : "-");
+           evicted, limit->class ? client_class_name(limit->class) : "-");
 }
 
 /* "32 of 132", and whether they belong to this client alone. */
@@ -152,8 +163,8 @@ static void print_quotas(const struct snapshot *snapshot)
 
 void view_limits(const struct snapshot *snapshot)
 {
-    printf("%-28s %-8s %-10s %-10s %-8s %-13s %-15s %s\n", "LIMITS OF", "SMS", "MEMORY", "JOINTLY",
-           "DEVICE", "PRIORITY", "OVERSUBSCRIBED", "CLASS");
+    printf("%-28s %-8s %-10s %-10s %-8s %-13s %-15s %-13s %s\n", "LIMITS OF", "SMS", "MEMORY",
+           "JOINTLY", "DEVICE", "PRIORITY", "OVERSUBSCRIBED", "EVICTED AFTER", "CLASS");
     for (unsigned i = 0; i < snapshot->limit_count; i++)
         print_limit(&snapshot->limits[i]);
     print_quotas(snapshot);

@@ -201,7 +201,8 @@ static bool changes_limits(const struct grammar_values *values)
 {
     return grammar_given(values, GRAMMAR_QUOTA) || grammar_given(values, GRAMMAR_SMS) ||
            grammar_given(values, GRAMMAR_CEILING) || grammar_given(values, GRAMMAR_PRIORITY) ||
-           grammar_given(values, GRAMMAR_OVERSUBSCRIBED) || grammar_given(values, GRAMMAR_JOINT);
+           grammar_given(values, GRAMMAR_OVERSUBSCRIBED) || grammar_given(values, GRAMMAR_JOINT) ||
+           grammar_given(values, GRAMMAR_IDLE);
 }
 
 /* They go with the client when it moves to another server. */
@@ -359,6 +360,8 @@ static struct limit_change change_of(const struct grammar_values *values)
         .priority = values->priority,
         .sets_oversubscribe = grammar_given(values, GRAMMAR_OVERSUBSCRIBED),
         .oversubscribe = values->oversubscribed,
+        .sets_evict_after = grammar_given(values, GRAMMAR_IDLE),
+        .evict_after = values->idle,
         .class = values->class,
         .memory = values->memory,
         .sets_joint = grammar_given(values, GRAMMAR_JOINT),
@@ -382,8 +385,8 @@ static const char *check(const struct grammar_values *values)
     if (targets != 1)
         return "Say whose limits: one of --client, --user and --group";
     if (!changes)
-        return "Say what to change: --sm, --sms, --memory, --joint-memory, --priority, --class or "
-               "--oversubscribe";
+        return "Say what to change: --sm, --sms, --memory, --joint-memory, --priority, --class, "
+               "--oversubscribe or --evict-after";
     if (grammar_given(values, GRAMMAR_QUOTA) && grammar_given(values, GRAMMAR_SMS))
         return "--sm and --sms set the same share: use one of them";
     if (grammar_given(values, GRAMMAR_JOINT) && grammar_given(values, GRAMMAR_CLIENT))

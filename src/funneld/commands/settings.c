@@ -97,7 +97,8 @@ static struct grammar_values target_of(const struct grammar_values *values)
     memcpy(&target, values, sizeof(target));
     target.centipercent = target.priority = target.sms = target.timeslice_percent = 0;
     target.class = 0;
-    target.memory = 0;
+    target.memory = target.joint = 0;
+    target.idle = 0;
     target.yes = target.oversubscribed = false;
     memset(target.memory_text, 0, sizeof(target.memory_text));
     memset(target.cgroup, 0, sizeof(target.cgroup));

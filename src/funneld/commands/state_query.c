@@ -94,6 +94,8 @@ static void send_limits(struct console *console, enum command_scope scope, const
     limit.priority = limits->priority;
     limit.sets_oversubscribe = limits->oversubscribe;
     limit.oversubscribe = limits->oversubscribe;
+    limit.sets_evict_after = limits->evict_after != 0;
+    limit.evict_after = limits->evict_after;
     console_send(console, &limit, sizeof(limit));
     for (unsigned i = 0; i < limits->device_count; i++) {
         limit = limit_of(scope, name);
@@ -119,9 +121,11 @@ static void send_change(struct console *console, struct command_limit *limit,
     text_copy(limit->device, sizeof(limit->device), change->device);
     limit->sets_joint = change->sets_joint;
     limit->joint = change->joint;
+    limit->sets_evict_after = change->sets_evict_after;
+    limit->evict_after = change->evict_after;
     text_copy(limit->joint_device, sizeof(limit->joint_device), change->joint_device);
     if (limit->sm_centipercent || limit->sms || limit->sets_priority || limit->sets_memory ||
-        limit->class || limit->sets_oversubscribe || limit->sets_joint)
+        limit->class || limit->sets_oversubscribe || limit->sets_joint || limit->sets_evict_after)
         console_send(console, limit, sizeof(*limit));
 }
 
@@ -153,7 +157,7 @@ static bool all_is_unlimited(const struct daemon *daemon)
 static bool lifts_only(const struct limit_change *change)
 {
     return !change->sm_centipercent && !change->sms && !change->priority && !change->memory &&
-           !change->class && !change->sets_oversubscribe && !change->joint;
+           !change->class && !change->sets_oversubscribe && !change->joint && !change->evict_after;
 }
 
 static void send_rule(struct console *console, const struct limit_rule *rule)

@@ -17,8 +17,8 @@
     "[--pinned-memory-limit=SIZE] [--active-thread-percentage=SHARE] " \
     "[--client-priority=PRIORITY] [--show-limit=SHOWN] [--lend=LENT] " \
     "[--class=CLASS] " RULE_OVERSUBSCRIBE
-#define RULE_OVERSUBSCRIBE "[--oversubscribe=OVERSUBSCRIBED]"
-#define RULE "[--class=CLASS] " RULE_OVERSUBSCRIBE
+#define RULE_OVERSUBSCRIBE "[--oversubscribe=OVERSUBSCRIBED] [--evict-after=IDLE]"
+#define RULE "[--class=CLASS] [--joint-memory=JOINT] " RULE_OVERSUBSCRIBE
 #define SERVER                                                              \
     "[--uid=UID] [--allowed-devices=DEVICES] [--locality-domains=BOOLEAN] " \
     "[--timeslice-pct=TIMESLICE] [--isolate=ISOLATION] " LIMITS
@@ -132,6 +132,10 @@ static int apply_rule(struct config *config, const char *key, const struct gramm
         .class = values->class,
         .sets_oversubscribe = grammar_given(values, GRAMMAR_OVERSUBSCRIBED),
         .oversubscribe = values->oversubscribed,
+        .sets_evict_after = grammar_given(values, GRAMMAR_IDLE),
+        .evict_after = values->idle,
+        .sets_joint = grammar_given(values, GRAMMAR_JOINT),
+        .joint = values->joint,
     };
 
     return limit_rules_set(&config->daemon->rules, config->group, config->uid, &change)

@@ -10,6 +10,8 @@
 #include "switch.h"
 #include "text.h"
 
+#define EVICT_AFTER_MAX (366u * 24 * 60 * 60) /* seconds, as in a command */
+
 /* One "device=limit" of the list. */
 static void apply_memory_item(struct limits *limits, char *item)
 {
@@ -40,6 +42,18 @@ static void apply_memory_list(struct limits *limits, const char *list)
     free(copy);
 }
 
+static void apply_evict_after(struct limits *limits, const char *seconds)
+{
+    uint64_t number = 0;
+
+    if (!seconds || !*seconds || !strcmp(seconds, "none"))
+        return;
+    if (text_to_u64(seconds, &number) || !number || number > EVICT_AFTER_MAX)
+        journal("FUNNEL_EVICT_AFTER: \"%s\" is not a number of seconds above 0; ignored", seconds);
+    else
+        limits->evict_after = (uint32_t)number;
+}
+
 void limits_init_from_environment(struct limits *limits)
 {
     const char *percent = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
@@ -51,6 +65,7 @@ void limits_init_from_environment(struct limits *limits)
     limits->totals_show_limit = switch_is_on("FUNNEL_SHOW_LIMIT");
     limits->lend = switch_is_on("FUNNEL_LEND");
     limits->oversubscribe = switch_is_on("FUNNEL_OVERSUBSCRIBE");
+    apply_evict_after(limits, getenv("FUNNEL_EVICT_AFTER"));
     if (percent && *percent && grammar_percent(percent, &limits->sm_centipercent))
         journal("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE: \"%s\" is not a percentage above 0; ignored",
                 percent);

@@ -107,6 +107,7 @@ void limits_of_server(const struct limits *server, uint32_t priority,
     ret_limits->totals_show_limit = server->totals_show_limit;
     ret_limits->may_borrow = server->lend;
     ret_limits->oversubscribe = server->oversubscribe;
+    ret_limits->evict_after = server->evict_after;
     for (unsigned i = 0; i < ready->device_count; i++)
         ret_limits->memory_limit[i] = memory_limit_of(server, &ready->devices[i], i);
 }
@@ -150,6 +151,8 @@ void limit_change_apply(const struct limit_change *change, const struct server_r
         limits->may_borrow = change->lend;
     if (change->sets_oversubscribe)
         limits->oversubscribe = change->oversubscribe;
+    if (change->sets_evict_after)
+        limits->evict_after = change->evict_after;
     for (unsigned i = 0; change->sets_memory && i < ready->device_count; i++)
         if (!*change->device || device_is_named(change->device, &ready->devices[i], i))
             limits->memory_limit[i] = change->memory;
@@ -181,7 +184,8 @@ struct own_limits own_limits_of(const struct server_limits *limits)
 {
     struct own_limits own = {.sm_centipercent = limits->sm_centipercent,
                              .priority = limits->priority,
-                             .oversubscribe = limits->oversubscribe};
+                             .oversubscribe = limits->oversubscribe,
+                             .evict_after = limits->evict_after};
 
     memcpy(own.memory, limits->memory_limit, sizeof(own.memory));
     return own;
@@ -192,5 +196,6 @@ void own_limits_apply(const struct own_limits *own, struct server_limits *limits
     limits->sm_centipercent = own->sm_centipercent;
     limits->priority = own->priority;
     limits->oversubscribe = own->oversubscribe;
+    limits->evict_after = own->evict_after;
     memcpy(limits->memory_limit, own->memory, sizeof(own->memory));
 }

@@ -28,6 +28,7 @@ struct limits {
     bool totals_show_limit;
     bool lend;          /* clients may run on multiprocessors of others that rest */
     bool oversubscribe; /* their memory may leave a device for that of others, and others' for it */
+    uint32_t evict_after; /* seconds of rest after which their memory leaves; 0 = never */
     unsigned device_count;
     struct device_limit devices[DEVICE_LIMITS_MAX]; /* in the order they were set: the last wins */
 };
@@ -45,20 +46,21 @@ struct limit_change {
     bool lifts_share;         /* the share becomes the whole device */
     uint32_t sm_centipercent; /* 0 = stays */
     uint32_t sms;             /* the share as a number of multiprocessors; 0 = stays */
-    bool sets_priority, sets_memory, sets_totals, sets_lend, sets_oversubscribe;
+    bool sets_priority, sets_memory, sets_totals, sets_lend, sets_oversubscribe, sets_evict_after;
     bool totals_show_limit, lend, oversubscribe;
     uint32_t priority;
-    uint32_t class;  /* of later clients: enum client_class; CLASS_UNSET = stays */
-    uint64_t memory; /* 0 = no limit */
-    char device[64]; /* "" = all */
-    bool sets_joint; /* of a user or a group: what its clients may have together */
-    uint64_t joint;  /* 0 = no limit */
+    uint32_t evict_after; /* seconds; 0 = never */
+    uint32_t class;       /* of later clients: enum client_class; CLASS_UNSET = stays */
+    uint64_t memory;      /* 0 = no limit */
+    char device[64];      /* "" = all */
+    bool sets_joint;      /* of a user or a group: what its clients may have together */
+    uint64_t joint;       /* 0 = no limit */
     char joint_device[64];
 };
 
 /* What an operator has given a single client. It goes with the client to another server. */
 struct own_limits {
-    uint32_t sm_centipercent, priority, oversubscribe, reserved;
+    uint32_t sm_centipercent, priority, oversubscribe, evict_after;
     uint64_t memory[SERVER_MAX_DEVICES];
 };
 

@@ -48,6 +48,10 @@ static void merge(struct limit_change *known, const struct limit_change *change)
         known->sets_oversubscribe = true;
         known->oversubscribe = change->oversubscribe;
     }
+    if (change->sets_evict_after) {
+        known->sets_evict_after = true;
+        known->evict_after = change->evict_after;
+    }
     if (change->sets_memory) {
         known->sets_memory = true;
         known->memory = change->memory;
@@ -109,6 +113,7 @@ void limit_rules_apply(const struct limit_rules *rules, const struct server_iden
     limit_change_apply(&group->change, ready, &of_group);
     take_stricter(limits, &of_group);
     limits->oversubscribe = of_group.oversubscribe;
+    limits->evict_after = of_group.evict_after;
 }
 
 void limit_rules_bound(const struct limit_rules *rules, uid_t uid, const struct server_ready *ready,

@@ -234,6 +234,10 @@ void namespace_set(struct mps_namespace *space, const struct grammar_values *val
         change->sets_oversubscribe = true;
         change->oversubscribe = values->oversubscribed;
     }
+    if (grammar_given(values, GRAMMAR_IDLE)) {
+        change->sets_evict_after = true;
+        change->evict_after = values->idle;
+    }
     if (grammar_given(values, GRAMMAR_CLASS))
         change->class = values->class;
     if (grammar_given(values, GRAMMAR_SIZE)) {

@@ -32,6 +32,7 @@ void session_limits_set(struct session_limits *limits, const struct server_limit
         limits->memory[i] = from->memory_limit[i];
     set_joint(limits, from);
     limits->oversubscribe = from->oversubscribe;
+    limits->evict_after = from->evict_after;
     if (limits->sm_centipercent == from->sm_centipercent && limits->priority == from->priority &&
         limits->class == from->class)
         return;
@@ -62,6 +63,7 @@ struct server_limits session_limits_get(const struct session_limits *limits)
         .totals_show_limit = limits->totals_show_limit,
         .class = limits->class,
         .oversubscribe = limits->oversubscribe,
+        .evict_after = limits->evict_after,
         .may_borrow = limits->may_borrow,
         .borrow_chunk_sms = limits->borrow_chunk_sms,
         .borrow_chunks = limits->borrow_chunks,

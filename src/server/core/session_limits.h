@@ -30,6 +30,7 @@ struct session_limits {
     atomic_uint priority;                           /* 0 normal, 1 below normal */
     atomic_uint class;                              /* enum client_class */
     atomic_bool oversubscribe;                      /* eviction.h */
+    atomic_uint evict_after;                        /* seconds; 0 = never: rest_eviction.h */
     atomic_uint changed;                            /* enum session_change, one bit each */
     /* Written before the session's thread starts; as in struct server_limits. */
     uint32_t fixed_device, fixed_first, fixed_count, fixed_only;

@@ -10,6 +10,7 @@
 #include "fd.h"
 #include "futex.h"
 #include "log.h"
+#include "rest_eviction.h"
 #include "session_idle.h"
 #include "session_leave.h"
 #include "session_life.h"
@@ -372,7 +373,10 @@ static bool refuses_others(struct session *session)
 
     if (result == SUSPEND_OK)
         return false;
-    session_log(session, " does not make room for others: %s", suspend_result_text(result));
+    session_log(session, " %s: %s",
+                rest_eviction_is_under_way(session) ? "rests, and its memory cannot leave"
+                                                    : "does not make room for others",
+                suspend_result_text(result));
     eviction_has_refused(session, result);
     set_result(session, result);
     end_order(session);

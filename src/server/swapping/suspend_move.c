@@ -79,6 +79,13 @@ static const char *state_name(const struct session *session)
     return program_suspend_of(session)->evict ? "evicted" : "suspended";
 }
 
+static const char *reason_of(const struct session *session)
+{
+    if (!program_suspend_of(session)->for_others)
+        return "";
+    return rest_eviction_is_under_way(session) ? " because it rests" : " to make room for others";
+}
+
 static void log_away(const struct session *session, uint64_t ns)
 {
     const struct program_suspend *suspend = program_suspend_of(session);
@@ -90,9 +97,8 @@ static void log_away(const struct session *session, uint64_t ns)
     else
         session_log(session,
                     " is %s%s: %llu MiB are in host memory, %llu of them copied now, after %llu ms",
-                    state_name(session), suspend->for_others ? " to make room for others" : "",
-                    (unsigned long long)mib, (unsigned long long)(suspend->copied >> 20),
-                    (unsigned long long)ms);
+                    state_name(session), reason_of(session), (unsigned long long)mib,
+                    (unsigned long long)(suspend->copied >> 20), (unsigned long long)ms);
 }
 
 static void log_leaving(const struct session *session, enum suspend_result result, uint64_t ns)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs whose memory can leave their devices: by an order of the operator (program_suspend.h),
- * or because others need room (eviction.h).
+ * because others need room (eviction.h), or because they rest for long (rest_eviction.h).
  */
 #pragma once
 
 #include "eviction.h"
 #include "program_suspend.h"
+#include "rest_eviction.h"
 #include "server.h"
 #include "session.h"
 
@@ -20,6 +21,7 @@ struct server_swapping {
 struct session_swapping {
     struct program_suspend order;
     struct session_eviction eviction;
+    struct rest_eviction rest;
 };
 
 /* Registers the part of each session, too: 0 or -ENOMEM. */

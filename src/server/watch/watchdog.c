@@ -18,6 +18,7 @@
 #include "eviction.h"
 #include "lending.h"
 #include "long_work_watch.h"
+#include "rest_eviction.h"
 #include "session_leave.h"
 #include "stall.h"
 #include "upkeep.h"
@@ -64,6 +65,7 @@ static void *watchdog_thread(void *context)
         channel_groups_apply();
         lending_watch(server);
         eviction_watch(server);
+        rest_eviction_watch(server);
         session_leave_watch(server);
         upkeep_run(server, &upkeep);
         if (long_work_is_news(server) || context_hold_demand_is_news(server))

@@ -29,9 +29,11 @@ static void test_environment(void **state)
     assert_false(limits.totals_show_limit);
     assert_false(limits.lend);
     assert_false(limits.oversubscribe);
+    assert_int_equal(limits.evict_after, 0);
     setenv("FUNNEL_SHOW_LIMIT", "1", 1);
     setenv("FUNNEL_LEND", "1", 1);
     setenv("FUNNEL_OVERSUBSCRIBE", "1", 1);
+    setenv("FUNNEL_EVICT_AFTER", "600", 1);
     setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "x", 1);
     setenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=1G,nonsense,GPU-ab=512MB,", 1);
     setenv("CUDA_MPS_CLIENT_PRIORITY", "2", 1);
@@ -41,8 +43,12 @@ static void test_environment(void **state)
     assert_true(limits.totals_show_limit);
     assert_true(limits.lend);
     assert_true(limits.oversubscribe);
+    assert_int_equal(limits.evict_after, 600);
     assert_int_equal(limits.device_count, 2);
     assert_string_equal(limits_memory_text(&limits, "gpu-AB"), "512M");
+    setenv("FUNNEL_EVICT_AFTER", "10m", 1);
+    limits_init_from_environment(&limits);
+    assert_int_equal(limits.evict_after, 0);
 }
 
 int main(void)
