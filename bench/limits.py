@@ -57,6 +57,7 @@ class Table:
 class Comparison:
     def __init__(self, args):
         self.brief = args.brief
+        self.pace = 0.4 if args.brief else 1  # of the seconds for which programs work
         self.build = Path(args.build)
         funnel = self.build / "bin/funnel"
         self.funnel = Way(modes.Funnel(funnel, args.device),
@@ -151,9 +152,8 @@ class Comparison:
         self.small_beside(way, effect, "beside a normal client that floods the GPU", "0")
         self.small_beside(way, effect, "beside one below normal", "1")
 
-    @staticmethod
-    def small_beside(way, table, which, priority):
-        rate, median, p99 = way.small_beside_flood(priority, 1)
+    def small_beside(self, way, table, which, priority):
+        rate, median, p99 = way.small_beside_flood(priority, self.pace)
         table.add(way, which, f"{rate:.0f}", median, p99)
 
     # ---- ending clients ----
@@ -172,7 +172,7 @@ class Comparison:
         victim.go()
         if role != "steady":
             victim.answer()  # launched
-        time.sleep(0.5)
+        time.sleep(0.5 * self.pace)
         server, began = way.server(), time.monotonic()
         try:
             answer = " ".join(way.command(f"terminate_client {server} {victim.pid}", 12))
@@ -187,7 +187,7 @@ class Comparison:
         reporter.go()
         victim.go()
         victim.answer()
-        time.sleep(0.5)
+        time.sleep(0.5 * self.pace)
         victim.kill()
         self.tell_end(way, table, "kill -9, an endless kernel", (reporter, None), "-")
 
@@ -196,7 +196,7 @@ class Comparison:
         reporter, victim = clients
         reported = self.words_of(victim, 4) if victim else "-"
         new_client = self.new_client(way)
-        going = self.words_of(reporter, 1)
+        going = self.words_of(reporter, self.pace)
         table.add(way, which, answer, reported, "goes on" if going == "nothing" else going, new_client,
                   right=going == "nothing" and new_client == "works")
         way.restart()
@@ -208,9 +208,8 @@ class Comparison:
         except NoAnswer:
             return "nothing"
 
-    @staticmethod
-    def new_client(way):
-        client = way.spawn("limits_load", "steady", 0.5)
+    def new_client(self, way):
+        client = way.spawn("limits_load", "steady", 0.5 * self.pace)
         try:
             client.ready().go()
             count, result, _ = client.answer(30)
@@ -270,9 +269,9 @@ class Comparison:
 
     def changes_at_work(self, way, table, steps):
         """No kernel may overtake another one, or get lost, when its stream moves."""
-        client = way.begin("order", 2)
+        client = way.begin("order", 2 * self.pace)
         client.go()
-        changed, ends = 0, time.monotonic() + 1.5
+        changed, ends = 0, time.monotonic() + 1.5 * self.pace
         while time.monotonic() < ends:
             self.limit(client, "--sms", str(steps[changed % len(steps)]), "--priority",
                        str(changed & 1))
@@ -286,10 +285,11 @@ class Comparison:
         """Shares that no client had before, made while others work."""
         for which, percent in (("the whole device", 100), ("a share: 37 %", 37),
                                ("again 37 %", 37)):
-            flood, reporter = way.begin("flood", 2), way.begin("steady", 1.2)
+            flood, reporter = (way.begin("flood", 2 * self.pace),
+                               way.begin("steady", 1.2 * self.pace))
             flood.go()
             reporter.go()
-            time.sleep(0.3)
+            time.sleep(0.3 * self.pace)
             began = time.monotonic()
             way.ask("sms", **{PERCENT: str(percent)})
             took = time.monotonic() - began
@@ -347,7 +347,7 @@ def parse_arguments():
     parser.add_argument("--part", action="append", choices=Comparison.PARTS,
                         help="only this; may be repeated")
     parser.add_argument("--brief", action="store_true",
-                        help="fewer values, as the software GPU is slow")
+                        help="fewer values and shorter runs, as the software GPU is slow")
     args = parser.parse_args()
     if args.device == "auto":
         args.device = "cuda" if modes.gpu_memory_used_mib() is not None else "soft"

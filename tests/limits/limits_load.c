@@ -5,6 +5,7 @@
  *     limits_load ROLE SECONDS
  *
  *     steady    kernels of 0.2 ms, each waited for: COUNT RESULT WORST_MS
+ *     calm      the same with 10 ms between two, which leaves the CPUs of a software GPU to others
  *     small     16 blocks of 0.05 ms, each kernel waited for: COUNT RESULT MEDIAN_US P99_US
  *     flood     always more blocks of 1 ms than fit on the device: COUNT RESULT
  *     order     kernels in one stream, each of which looks for its predecessor's number: COUNT
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cuda_prototypes.h"
 
@@ -129,7 +131,7 @@ static CUresult launch_endless(uint32_t pause)
 }
 
 /* Launches and waits again and again, and takes the times. */
-static CUresult repeat(unsigned blocks, uint64_t nanoseconds)
+static CUresult repeat(unsigned blocks, uint64_t nanoseconds, useconds_t between_us)
 {
     double end = now() + limit;
     CUresult result = CUDA_SUCCESS;
@@ -141,6 +143,8 @@ static CUresult repeat(unsigned blocks, uint64_t nanoseconds)
             result = cuStreamSynchronize(stream);
         if (result == CUDA_SUCCESS)
             latencies[latency_count++] = (float)(now() - begin);
+        if (between_us)
+            usleep(between_us);
     }
     return result;
 }
@@ -161,16 +165,16 @@ static double quantile(double q)
     return (double)latencies[(unsigned)(q * (latency_count - 1))];
 }
 
-static void run_steady(void)
+static void run_steady(useconds_t between_us)
 {
-    CUresult result = repeat(1, 200000);
+    CUresult result = repeat(1, 200000, between_us);
 
     printf("%u %d %.1f\n", latency_count, result, quantile(1) * 1e3);
 }
 
 static void run_small(void)
 {
-    CUresult result = repeat(16, 50000);
+    CUresult result = repeat(16, 50000, 0);
 
     printf("%u %d %.1f %.1f\n", latency_count, result, quantile(0.5) * 1e6, quantile(0.99) * 1e6);
 }
@@ -278,7 +282,9 @@ static void prepare(void)
 static void play(const char *role)
 {
     if (!strcmp(role, "steady"))
-        run_steady();
+        run_steady(0);
+    else if (!strcmp(role, "calm"))
+        run_steady(10000);
     else if (!strcmp(role, "small"))
         run_small();
     else if (!strcmp(role, "flood"))

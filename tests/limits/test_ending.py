@@ -20,7 +20,7 @@ class Ending(limits_harness.TestCase):
     def test_a_kernel_without_an_end(self):
         """It cannot be stopped; its client is ended, and no other client is affected."""
         self.start()
-        witness, victim = self.play("steady"), self.play("endless")
+        witness, victim = self.play("calm"), self.play("endless")
         self.assertIn("launched", victim.process.stdout.readline())
         server, = self.servers()
         answers = self.mps(f"terminate_client {server} {victim.pid}\n")
@@ -33,7 +33,7 @@ class Ending(limits_harness.TestCase):
     def test_the_software_gpu_ends_it(self):
         del self.environment["FUNNEL_SOFT_NO_ABORT"]
         self.start()
-        witness, victim = self.play("steady"), self.play("endless")
+        witness, victim = self.play("calm"), self.play("endless")
         self.assertIn("launched", victim.process.stdout.readline())
         server, = self.servers()
         self.assertEqual(self.mps(f"terminate_client {server} {victim.pid}\n"), ["0"])

@@ -4,9 +4,9 @@
 batch lanes are killed (--server-kills). Beside them programs in the main lane always have work, and
 none of these may be lost.
 
-Each of eight programs launches a kernel, waits and checks its result, again and again. Of each kind
-of end it is said how many there were, and how many of the eight were lost. It is also said how long
-the worst launch of the eight took. With --at-once N as many batch programs fault side by side, each
+Each of --busy programs, or of eight, launches a kernel, waits and checks its result, again and again.
+Of each kind of end it is said how many there were, and how many of these programs were lost. It is
+also said how long their worst launch took. With --at-once N as many batch programs fault side by side, each
 in a lane of its own. When the time (--seconds) is over, or a signal comes, what has been found so
 far is printed. On a GPU: --device cuda --faults 600 --server-kills 100, some 25 minutes on an H200,
 where several at once take no less time.
@@ -21,7 +21,7 @@ import time
 import harness
 from scene import Program
 
-BUSY = 8
+BUSY = 8  # where nothing else is said
 # What each may report.
 FAULTS = {"load": [700], "address": [700], "trap": [719], "instruction": [715], "assertion": [710]}
 HANG = "hang"
@@ -29,10 +29,11 @@ BATCH = {"FUNNEL_CLASS": "batch"}
 
 
 class Innocents:
-    """Eight programs in the main lane, which are asked after each end of a batch lane."""
+    """Programs in the main lane, which are asked after each end of a batch lane."""
 
-    def __init__(self, funnel):
-        self.programs = [Program(funnel, "busy") for _ in range(BUSY)]
+    def __init__(self, funnel, count):
+        self.count = count
+        self.programs = [Program(funnel, "busy") for _ in range(count)]
         self.launches, self.lost, self.lock = 0, 0, threading.Lock()
         for program in self.programs:
             program.expect("busy")
@@ -74,7 +75,7 @@ class Tally:
 
     def say(self):
         if self.ends:
-            harness.say(f"{self.what}: {self.ends}; lost {self.lost} of {BUSY}; worst launch "
+            harness.say(f"{self.what}: {self.ends}; lost {self.lost}; worst launch "
                         f"{self.worst_ms:.1f} ms; {self.seconds / self.ends:.2f} s each")
 
 
@@ -201,7 +202,7 @@ def play(funnel, innocents, options, budget):
         Ends(funnel, innocents, options, budget.part(2 if options.server_kills and options.faults else 1)).run()
         kill_lanes(funnel, innocents, options.server_kills, budget)
     finally:
-        harness.say(f"{innocents.launches} launches of {BUSY} innocents were right, {innocents.lost} "
+        harness.say(f"{innocents.launches} launches of {innocents.count} innocents were right, {innocents.lost} "
                     "innocents were lost")
     assert not innocents.lost, "innocents were lost"
     assert main_lane(funnel) == server, "the server of the main lane was replaced"
@@ -211,7 +212,7 @@ def main():
     options = harness.arguments_of(__doc__)
     budget = harness.Budget(options.seconds)
     with harness.running_funnel(options.build, options.device) as funnel:
-        innocents = Innocents(funnel)
+        innocents = Innocents(funnel, options.busy or BUSY)
         try:
             play(funnel, innocents, options, budget)
         finally:

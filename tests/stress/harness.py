@@ -275,7 +275,7 @@ def arguments_of(description, seconds=None):
                         help="reload the daemon in place of each kill (daemon_kills.py)")
     parser.add_argument("--spare", action="store_true")
     parser.add_argument("--busy", type=int, default=0,
-                        help="so many programs more that launch and wait all the time (chaos.py)")
+                        help="so many programs that launch and wait all the time (chaos.py, fate.py)")
     parser.add_argument("--logs", help="a folder for the logs of daemon and servers")
     parser.add_argument("--seconds", type=float, default=seconds,
                         help="then it ends, with the figures so far")
