@@ -23,7 +23,7 @@ class Turns(managed_daemon.TestCase):
         self.addCleanup(child.kill)
         return child
 
-    def test_it_goes_on_at_last(self):
+    def test_the_host_goes_on_at_last(self):
         child = self.begin()
         self.assertEqual(child.communicate(timeout=TIMEOUT_S)[0], "the_host_goes_on_at_last: ok\n")
         self.skip_unless_it_moves()

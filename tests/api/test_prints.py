@@ -147,7 +147,7 @@ class Prints(unittest.TestCase):
         self.assertGreater(len(out), 1 << 20)
         self.check_rounds(out, 1000000, 1, 22000)
 
-    def test_who_only_asks_gets_all_of_it_when_he_waits(self):
+    def test_a_program_that_only_asks_gets_all_output_when_it_waits(self):
         out, _ = self.end(self.begin(5000, 1, 4000, "asks"))
         self.check_rounds(out, 5000, 1, 4000)
 

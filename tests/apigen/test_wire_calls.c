@@ -101,7 +101,7 @@ static void send_launch(void)
     channel_commit(NULL);
 }
 
-static void what_is_placed_is_not_sent_by_itself(void **state)
+static void placed_bytes_are_not_sent_by_themselves(void **state)
 {
     void *place;
 
@@ -175,7 +175,7 @@ static void no_lie_about_a_size_gets_through(void **state)
     }
 }
 
-static void what_is_too_long_is_not_sent(void **state)
+static void fields_that_are_too_long_are_not_sent(void **state)
 {
     static const char data[16385];
     struct wire_cuMemcpyHtoDAsync_v2 in = {.data = data, .data_size = 16385};
@@ -301,12 +301,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_launch_arrives_as_it_was_sent, setup),
-        cmocka_unit_test_setup(what_is_placed_is_not_sent_by_itself, setup),
+        cmocka_unit_test_setup(placed_bytes_are_not_sent_by_themselves, setup),
         cmocka_unit_test_setup(padding_is_zero, setup),
         cmocka_unit_test_setup(every_shorter_message_is_refused, setup),
         cmocka_unit_test_setup(only_the_rings_own_padding_may_follow, setup),
         cmocka_unit_test_setup(no_lie_about_a_size_gets_through, setup),
-        cmocka_unit_test_setup(what_is_too_long_is_not_sent, setup),
+        cmocka_unit_test_setup(fields_that_are_too_long_are_not_sent, setup),
         cmocka_unit_test_setup(a_string_is_exactly_one, setup),
         cmocka_unit_test_setup(an_answer_arrives_as_it_was_given, setup),
         cmocka_unit_test_setup(an_answer_is_cut_to_the_callers_room, setup),

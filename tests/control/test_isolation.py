@@ -125,7 +125,7 @@ class NewPrograms(TestCase):
 class FaultsOfNewPrograms(test_faults.TestCase):
     options = ["--isolate", "new"]
 
-    def test_they_harm_no_other(self):
+    def test_faulting_programs_harm_no_other(self):
         """Only one that has ended without a fault, and has not faulted since, comes to the others."""
         other = self.attach(os.getuid(), command=script("other.py"))
         new = self.attach(os.getuid(), command=script("new.py"))

@@ -79,7 +79,7 @@ class Automatic(test_lanes.TestCase):
         wait_until(self.rows_busy, "more reports")
         self.assertEqual(len(self.moves()), 2)
 
-    def test_it_would_lose_too_much(self):
+    def test_a_program_that_would_lose_too_much_stays(self):
         """The others gain, and the first hardly gets the GPU any more."""
         offender, _ = self.begin()
         self.set_paces({1: [60, 55, 5], 2: self.WAITS}, {1: [100, 0, 1]})
@@ -132,7 +132,7 @@ class Switched(Automatic):
         self.assertEqual(self.moves(), [])
 
     test_the_others_gain_nothing = test_two_with_short_kernels_stay_together = None
-    test_it_would_lose_too_much = test_a_program_that_has_never_been_alone = None
+    test_a_program_that_would_lose_too_much_stays = test_a_program_that_has_never_been_alone = None
     test_a_process_of_a_job_stays_with_the_others = test_the_order_is_gentle = None
 
 
@@ -198,7 +198,7 @@ class TakenBack(test_lanes.TestCase):
         self.assertIn("another order came", first.communicate()[0])
         return program, second
 
-    def test_what_is_said(self):
+    def test_the_answer_says_that_it_is_withdrawn(self):
         _, done = self.take_back()
         self.assertIn("stays on device 0: its move is withdrawn", done.communicate()[0])
         self.assertEqual(done.returncode, 0)
@@ -208,7 +208,7 @@ class TakenBackTooLate(TakenBack):
     """The program moves all the same."""
     fake = "leaving"
 
-    def test_what_is_said(self):
+    def test_the_answer_says_that_it_has_moved(self):
         program, done = self.take_back()
         self.assertIsNone(done.poll())
         program.close()

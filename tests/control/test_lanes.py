@@ -278,7 +278,7 @@ class Moves(TestCase):
             self.assertEqual(self.placed(), [(program_class, lane)])
         self.assertEqual({row["id"]: row["since"] for row in self.funnel_json("ps")}, since)
 
-    def test_what_it_has_used_goes_with_the_program(self):
+    def test_use_goes_with_the_program(self):
         """Each server says 7 launches and 0.5 s of every client."""
         client = self.enter(token=self.token)
         ordered = self.order("batch")

@@ -335,7 +335,7 @@ class Users(TestCase):
         self.assertEqual(status, 807)
         self.assertIn("serves user 65534 only", text)
 
-    def test_what_a_user_sees(self):
+    def test_a_user_sees_servers_of_its_own(self):
         if os.geteuid() != 0:
             self.skipTest("needs root")
         for name, uid in (("mine", 65534), ("theirs", 65533)):

@@ -135,7 +135,7 @@ class Monitors(harness.TestCase):
         self.assertLessEqual(seen["memory"]["free"], 240 << 20)
         self.assertEqual(seen["memory_v2"]["total"], 256 << 20)
 
-    def test_what_pytorch_asks(self):
+    def test_questions_of_pytorch(self):
         other = self.begin()
         seen = self.monitor("--as-client", "--torch", options=("--device", "soft", "--memory", "256M", "--show-limit"))
         device, = self.funnel_json("devices")

@@ -43,7 +43,7 @@ class Started(harness.TestCase):
 class Rude(Started):
     fake = "rude"
 
-    def test_what_a_server_says_moves_no_cursor(self):
+    def test_words_of_a_server_move_no_cursor(self):
         """It is a process of its user; root looks at it."""
         self.attach(group=b"batch")
         with open(os.path.join(self.log, "server.log"), "a") as log:

@@ -59,7 +59,7 @@ class Quotas(Started):
         self.funnel("limit", "--quota", "waits=default")
         self.assertEqual(self.quotas()["waits"]["value"], 1024)
 
-    def test_what_is_refused(self):
+    def test_wrong_quotas_are_refused(self):
         self.start("--device", "soft")
         for arguments, reason in (
                 (["--quota", "waits=0"], "The quota waits is 1 to 1048576 (number)"),
@@ -88,7 +88,7 @@ class Quotas(Started):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("line 2: The quota waits is 1 to", done.stderr)
 
-    def test_what_a_client_holds(self):
+    def test_objects_of_a_client_are_listed(self):
         self.start("--device", "soft")
         self.attach()
         client, = self.funnel_json("ps")

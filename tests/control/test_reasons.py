@@ -80,7 +80,7 @@ class Reasons(harness.TestCase):
             self.assertIn("CUDA_ERROR_OUT_OF_MEMORY", log.read())
         self.assertIn(self.own_log, self.funnel("why").stdout)
 
-    def test_what_the_program_itself_reads(self):
+    def test_the_program_reads_its_log(self):
         """cuLogs*(), by a program of a few lines."""
         self.start("--device", "soft")
         code = r"""

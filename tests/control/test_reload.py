@@ -85,7 +85,7 @@ class Reload(TestCase):
         self.assertEqual(self.control_log().count("Starting new server"), 1)
         wait_until(lambda: self.descriptors() <= descriptors, "descriptors that are closed")
 
-    def test_what_programs_used(self):
+    def test_use_of_programs_is_kept(self):
         self.start()
         clients = [self.client() for _ in range(3)]
         self.assertEqual({client.welcome() for client in clients}, {(0, "")})

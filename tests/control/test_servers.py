@@ -57,7 +57,7 @@ class Servers(harness.TestCase):
         self.attach()
         self.assertEqual(self.server_events("start")[0]["affinity"], [cpu])
 
-    def test_who_the_client_is(self):
+    def test_the_server_hears_who_the_client_is(self):
         self.attach()
         event, = self.server_events("client")
         self.assertEqual((event["pid"], event["uid"]), (os.getpid(), os.getuid()))

@@ -88,7 +88,7 @@ class Kept(TestCase):
                  f"limit --client {os.getpid()} --sm 50\nserver delete day\nget_server_list\n")
         self.assertFalse(os.path.exists(self.path))
 
-    def test_what_was_deleted(self):
+    def test_deleted_servers_stay_deleted(self):
         self.start()
         for name in ("a", "b"):
             self.mps(f"server create {name}\nnamespace create x --server={name}\n"
@@ -182,7 +182,7 @@ chunks = 2
         self.assertEqual(self.mps("sm-partition create c --server=cut --device=0 --chunks=1\n")[0]
                          .split()[3], "created")
 
-    def test_those_of_the_daemon(self):
+    def test_settings_of_the_daemon(self):
         self.start("-S")
         self.mps("sm_partition add 0 2\n")
         before = self.mps("lspart\n")

@@ -150,7 +150,7 @@ class WarmBatchLane(LaneTestCase):
     variables = {"FUNNEL_FAKE_DRIVER": "1"}
     setUp, standby = NoWarmLane.setUp, WarmLane.standby
 
-    def test_it_becomes_the_batch_lane(self):
+    def test_the_standby_becomes_the_batch_lane(self):
         self.enter(wire.NORMAL)
         self.assertTrue(self.told()["is_main_lane"])
         standby = self.standby()

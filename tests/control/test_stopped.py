@@ -68,12 +68,12 @@ class Stopped(TestCase):
         self.assertEqual({client.welcome() for client in others}, {(0, "")})
         self.assertEqual(len(self.funnel_json("status")["clients"]), 3)
 
-    def test_it_is_ended_by_force(self):
+    def test_a_stopped_server_is_ended_by_force(self):
         self.mps(f"shutdown_server {self.server} -f\n")
         wait_until(lambda: not alive(self.server), "the end of the server")
         self.assertIn(f"Server {self.server} did not end in time; killing it", self.control_log())
 
-    def test_it_goes_on(self):
+    def test_a_stopped_server_goes_on(self):
         self.go_on(self.server)
         wait_until(lambda: self.funnel_json("status")["clients"], "the server's answer")
         self.assertIn(f"Client {os.getpid()}: 50.0 % of the SMs",

@@ -193,7 +193,7 @@ class Files(TestCase):
         self.forge(lambda file: file.truncate(0))
         self.check_refused("what stands there is not whole")
 
-    def test_which_process(self):
+    def test_a_file_of_another_process(self):
         def change(file):
             file.seek(40)
             file.write(b"x")
@@ -258,7 +258,7 @@ class Users(TestCase):
         self.assertEqual(self.servers(), server)
         self.assertEqual(self.row()["uid"], USER)
 
-    def test_what_is_open_to_users(self):
+    def test_users_open_no_files_of_servers(self):
         self.start()
         self.as_user(lambda: self.client().welcome())
         for path in (self.folder, self.folder + "/1", self.folder + "/1.socket", self.folder + "/1.log"):

@@ -49,7 +49,7 @@ class Users(harness.TestCase):
             self.assertEqual((start["uid"], start["gid"], start["groups"]), (uid, uid, [uid]))
             self.assertNotIn("SECRET", start["environment"])
 
-    def test_what_a_user_may_command(self):
+    def test_users_command_their_own_servers(self):
         self.start()
         self.assertEqual(self.client().welcome(), (0, ""))
         roots, = self.servers()
@@ -72,7 +72,7 @@ class Users(harness.TestCase):
         self.mps_as(2001, f"shutdown_server {own} -f\n")
         wait_until(lambda: self.servers() == [roots])
 
-    def test_what_is_open_to_other_users(self):
+    def test_servers_are_closed_to_other_users(self):
         """A user can neither see nor end the server of another user, nor stand in for it. Nor can
         the user look into the own server, which speaks for its user's programs with the daemon."""
         self.start()
@@ -188,7 +188,7 @@ class Users(harness.TestCase):
         self.assertEqual([e["uid"] for e in self.server_events("client")], [2001, 0])
         self.assertEqual(self.mps_as(2001, "get_server_list\n"), (0, []))
 
-    def test_that_server_has_a_user_of_its_own(self):
+    def test_the_server_of_all_users_has_its_own_user(self):
         self.start("--multiuser-server", "--server-user", "2009")
         for uid in (2001, 2009):
             self.assertEqual(self.as_user(uid, lambda: self.client().welcome()), [0, ""])

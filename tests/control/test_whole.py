@@ -183,7 +183,7 @@ class Whole(harness.TestCase):
         with open(os.path.join(self.log, "client.log")) as log:
             self.assertIn(self.pipe, log.read())
 
-    def test_who_runs(self):
+    def test_running_programs_are_listed(self):
         self.start("--device", "soft")
         process = self.endless()
         client, = self.status()["clients"]

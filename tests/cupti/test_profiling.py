@@ -237,7 +237,7 @@ class Profiling(harness.TestCase):
         library = os.path.join(harness.BUILD, "lib/funnel/cupti12/libcupti.so.12")
         self.assert_prints(self.run_test("marked", NVTX_INJECTION64_PATH=library), MARKS)
 
-    def test_what_the_program_makes(self):
+    def test_objects_of_the_program(self):
         self.assert_prints(self.run_test("listed"), LISTED)
 
     def test_library_that_the_driver_loads(self):

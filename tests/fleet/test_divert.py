@@ -164,7 +164,7 @@ class Divert(unittest.TestCase):
         self.assertEqual(self.files()[CONTROL][0], "newer")
         self.assertNotIn(CONTROL + ".nvidia", self.files())
 
-    def test_as_the_resource_driver_starts_it(self):
+    def test_the_resource_driver_starts_the_daemon(self):
         """The commands of its pod, with the directories that it mounts. Programs find the daemon
         there, and its log is where the pod reads it."""
         self.divert()

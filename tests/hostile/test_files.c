@@ -56,7 +56,7 @@ static int open_read_only(int fd)
     return open(name, O_RDONLY | O_CLOEXEC);
 }
 
-static void what_is_no_shared_memory(void **state)
+static void descriptors_of_no_shared_memory(void **state)
 {
     uint64_t address;
     int file = make_file(4 * MIB - 1), reader = open_read_only(file), sealed = make_file(4 * MIB);
@@ -285,7 +285,7 @@ static void cut_short_meanwhile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOSTILE_CASE(what_is_no_shared_memory),
+        HOSTILE_CASE(descriptors_of_no_shared_memory),
         HOSTILE_CASE(files_have_a_quota),
         HOSTILE_CASE(files_that_are_cut_short),
         HOSTILE_CASE(cut_short_meanwhile),

@@ -301,7 +301,7 @@ static void files_that_may_shrink(void **state)
     peer_leave(&owner.peer);
 }
 
-static void what_is_no_file(void **state)
+static void descriptors_of_no_file(void **state)
 {
     struct file file = {.size = 0};
     struct owner owner;
@@ -432,7 +432,7 @@ int main(void)
         HOSTILE_CASE(modules_of_others),
         HOSTILE_CASE(variables_that_do_not_exist),
         HOSTILE_CASE(files_that_may_shrink),
-        HOSTILE_CASE(what_is_no_file),
+        HOSTILE_CASE(descriptors_of_no_file),
         HOSTILE_CASE(sizes_that_the_file_does_not_have),
         HOSTILE_CASE(files_that_are_too_large),
         HOSTILE_CASE(files_that_are_spoiled),

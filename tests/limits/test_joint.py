@@ -43,7 +43,7 @@ class Joint(limits_harness.TestCase):
         self.assertEqual(second.answer(), [4, OUT_OF_MEMORY])
         self.assertIn("their joint limit is 128 MiB", self.server_log())
 
-    def test_those_that_run(self):
+    def test_a_limit_for_running_programs(self):
         programs = [self.of_group("fill=256", "wait", "fill=64", "wait") for _ in range(2)]
         self.assertEqual(sum(program.answer()[0] for program in programs), 3)
         self.assertIn("with all of its group at most 832 MiB",

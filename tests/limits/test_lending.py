@@ -63,7 +63,7 @@ class Shares(Borrowers):
         self.start()
         self.check_lending(4, 16, {PERCENT: "25"}, {})
 
-    def test_as_the_server_says(self):
+    def test_the_server_decides_on_lending(self):
         self.start()
         self.assertEqual(self.count(self.begin("smid", environment={PERCENT: "25"}), 1), [4])
         self.mps("server set uid_%d --lend=true\n" % os.getuid())

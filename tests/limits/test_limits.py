@@ -107,7 +107,7 @@ class Contexts(limits_harness.TestCase):
         self.assertEqual(self.ask("context=17"), [[224]])
         self.assertEqual(self.ask("context=0"), [[1]])
 
-    def test_as_on_an_h100(self):
+    def test_rounding_of_an_h100(self):
         """As measured with NVIDIA MPS."""
         self.environment["FUNNEL_SOFT_DEVICES"] = "1:sms=132,mem=1G"
         self.start()
@@ -375,7 +375,7 @@ class Devices(limits_harness.TestCase):
         self.ask("sms")
 
 
-    def test_as_many_as_there_are_windows(self):
+    def test_clients_are_as_many_as_windows(self):
         cases = (("1:sms=16,mem=1G", 512), ("1:sms=16,mem=139G", 285), ("8:sms=16,mem=139G", 46))
         for number, (devices, clients) in enumerate(cases, 1):
             self.environment["FUNNEL_SOFT_DEVICES"] = devices

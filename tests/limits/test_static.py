@@ -218,7 +218,7 @@ class OfAServer(limits_harness.TestCase):
             "sm-partition create more --server=a --device=3 --chunks=1", status=1)[0])
         self.assertEqual(len(self.rows()), 3)
 
-    def test_who_is_in_the_way(self):
+    def test_a_program_outside_partitions_is_named(self):
         environment = {"CUDA_MPS_PIPE_DIRECTORY": os.path.join(self.pipe, "a")}
         outside = self.begin("info", "wait", environment=environment)
         outside.answer()

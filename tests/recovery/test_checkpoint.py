@@ -70,7 +70,7 @@ class Checkpoint(test_suspend.MovedMemory):
         self.assertEqual(probe.ask("check"), FINE)
         self.refused("not suspended", "restore", place)
 
-    def test_it_is_restored_in_the_next_server(self):
+    def test_restored_in_the_next_server(self):
         probe, other, place = self.held(), self.suspend_probe(), self.place()
         self.checkpoint(probe, place, "--stop")
         self.kill_server()
@@ -127,7 +127,7 @@ class Checkpoint(test_suspend.MovedMemory):
         self.assertEqual(written, there)
         self.assertGreaterEqual(there, 20)
 
-    def test_what_a_busy_program_changes_meanwhile(self):
+    def test_changes_of_a_busy_program_meanwhile(self):
         """What comes back is what is in the file."""
         probe, other = self.held(), self.suspend_probe()
         for seed in range(2):
@@ -154,7 +154,7 @@ class Checkpoint(test_suspend.MovedMemory):
                 file.seek(at)
                 yield struct.unpack("<I", file.read(4))[0]
 
-    def test_it_is_of_one_moment(self):
+    def test_a_checkpoint_is_of_one_moment(self):
         """Though the program has changed all of its memory again before the file is complete."""
         chunk, probe = 2 << 20, self.suspend_probe()
         self.assertEqual(probe.ask("hold 40 7"), FINE)
@@ -237,7 +237,7 @@ class Checkpoint(test_suspend.MovedMemory):
         self.assertEqual(os.listdir(directory), [])
         self.assertEqual(probe.ask("check"), FINE)
 
-    def test_what_cannot_be_restored(self):
+    def test_wrong_checkpoints_are_not_restored(self):
         probe, place = self.held(), self.place()
         self.checkpoint(probe, place, "--stop")
         with open(place + "/manifest") as file:

@@ -170,7 +170,7 @@ class Calls(test_suspend.MovedMemory):
         self.gives(self.OK, tool, "unlock", 0)
         self.gives(self.OK, tool, "check", 77)
 
-    def test_what_cannot_be_locked_or_checkpointed(self):
+    def test_wrong_orders_and_processes_are_refused(self):
         probe, tool = self.probes(1)[0], self.tool()
         pid = probe.process.pid
         for name in ("state", "thread", "lock", "checkpoint", "restore", "unlock"):

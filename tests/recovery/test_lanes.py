@@ -170,7 +170,7 @@ class Moves(MoveTestCase):
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said())
         self.assertEqual(self.lane_of(probe), ["batch"])
 
-    def test_what_cannot_move_stays(self):
+    def test_programs_with_obstacles_stay(self):
         probe = self.enter("main")
         self.assertEqual(probe.ask("array"), FINE)
         self.stays(probe, "it has an array")

@@ -88,7 +88,7 @@ class Oversubscribe(test_recovery.TestCase):
             self.is_here(here)
             self.is_away_in_part(away)
 
-    def test_what_has_stayed_leaves_for_a_third_program(self):
+    def test_a_part_that_stayed_leaves_for_a_third_program(self):
         first, second = self.holders_of_parts()
         third = self.suspend_probe()
         self.fine(third, "parts 88 7")
@@ -151,7 +151,7 @@ class Oversubscribe(test_recovery.TestCase):
         self.assertGreaterEqual(self.memory(second)[1], 36)
         self.fine(first, "check")
 
-    def test_what_no_eviction_can_help(self):
+    def test_a_need_beyond_all_evictions_is_refused(self):
         first, second = self.programs(2)
         self.fine(first, "hold 50 1")
         self.refused(second, "hold 150 2")
@@ -163,7 +163,7 @@ class Oversubscribe(test_recovery.TestCase):
         self.fine(first, "check")
         self.fine(second, "check")
 
-    def test_what_keeps_a_program_on_the_device(self):
+    def test_shared_memory_keeps_a_program_on_the_device(self):
         keeper, other = self.programs(2)
         self.fine(keeper, "hold 66 1", "share")
         self.refused(other, "hold 66 2")
@@ -192,7 +192,7 @@ class Oversubscribe(test_recovery.TestCase):
         self.fine(first, "check")
         self.refused(first, "more 10 1")
 
-    def test_what_is_shown(self):
+    def test_swapped_memory_is_shown(self):
         first, second = self.programs(2)
         self.fine(first, "hold 66 1")
         self.fine(second, "hold 66 2")

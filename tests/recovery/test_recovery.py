@@ -358,7 +358,7 @@ class Recovery(TestCase):
                     self.everything_works(probe)
                 probe.end()
 
-    def test_what_is_made_again(self):
+    def test_objects_are_made_again(self):
         words = ("managed", "graph", "register", "share", "limit", "assertion", "environment",
                  "reserved", "unmapped", "pool")
         probe, offender = self.probes(1)[0], self.offender()

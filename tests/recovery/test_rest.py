@@ -27,7 +27,7 @@ class Resting(test_suspend.MovedMemory):
 
 
 class Rest(Resting):
-    def test_it_returns_by_itself(self):
+    def test_memory_returns_by_itself(self):
         probe, other = self.holder(), self.holder()
         self.fine("limit", "--client", probe.process.pid, "--evict-after", 1)
         for _ in range(2):
@@ -48,7 +48,7 @@ class Rest(Resting):
         self.assertEqual(probe.ask("check"), FINE)
         self.assertEqual(self.memory(other)[1], 0)
 
-    def test_what_cannot_leave(self):
+    def test_an_array_keeps_a_program_at_rest_on_the_device(self):
         probe = self.holder()
         self.assertEqual(probe.ask("array"), FINE)
         self.fine("limit", "--client", probe.process.pid, "--evict-after", 1)

@@ -292,7 +292,7 @@ class Suspend(MovedMemory):
         self.assertEqual(probe.ask("synchronize"), FINE)
         self.assertEqual(probe.ask("round"), FINE)
 
-    def test_what_stays_on_the_device(self):
+    def test_programs_with_arrays_stay_on_the_device(self):
         for word, reason in (("array", "arrays"), ("reserved", "cuMemCreate")):
             probe = self.probes(1)[0]
             self.assertEqual(probe.ask(word), FINE)
@@ -438,7 +438,7 @@ class Suspend(MovedMemory):
         self.resume(probe)
         self.assertEqual(probe.ask("check"), FINE)
 
-    def test_what_is_no_directory(self):
+    def test_wrong_directories_are_refused(self):
         probe = self.probes(1)[0]
         for place, reason in (("/nowhere", "No such file"), ("/proc", "/proc"),
                               (__file__, "Not a directory"), ("/dev/shm/" + "n" * 300, "too long")):

@@ -50,7 +50,7 @@ static void a_fault_does_not_wait(void **state)
     signals_restore();
 }
 
-static void what_the_program_blocks_stays_blocked(void **state)
+static void signals_that_the_program_blocks_stay_blocked(void **state)
 {
     sigset_t blocked, now;
 
@@ -121,7 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_handler_waits_for_the_last_lock, begin),
         cmocka_unit_test_setup(a_fault_does_not_wait, begin),
-        cmocka_unit_test_setup(what_the_program_blocks_stays_blocked, begin),
+        cmocka_unit_test_setup(signals_that_the_program_blocks_stay_blocked, begin),
         cmocka_unit_test_setup(a_wait_can_be_ended, begin),
         cmocka_unit_test_setup(a_child_defers_nothing, begin),
     };

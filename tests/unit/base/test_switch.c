@@ -12,7 +12,7 @@ static bool is_on_with(const char *value)
     return switch_is_on("FUNNEL_TEST_SWITCH");
 }
 
-static void test_what_is_on(void **state)
+static void test_switches_that_are_on(void **state)
 {
     unsetenv("FUNNEL_TEST_SWITCH");
     assert_false(switch_is_on("FUNNEL_TEST_SWITCH"));
@@ -39,7 +39,7 @@ static void test_read_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_on),
+        cmocka_unit_test(test_switches_that_are_on),
         cmocka_unit_test(test_read_once),
     };
 

@@ -121,7 +121,7 @@ static void an_entry_is_read_as_it_was_written(void **state)
     assert_int_equal(count(fixture), 1);
 }
 
-static void what_differs_is_another_entry(void **state)
+static void different_keys_are_different_entries(void **state)
 {
     struct fixture *fixture = *state;
     struct code_entry entry = entry_of(fixture, 1);
@@ -377,7 +377,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(an_entry_is_read_as_it_was_written),
-        CASE(what_differs_is_another_entry),
+        CASE(different_keys_are_different_entries),
         CASE(a_changed_byte_is_noticed),
         CASE(a_file_of_another_size_is_noticed),
         CASE(an_entry_under_another_name_is_noticed),

@@ -25,7 +25,7 @@ static bool asks(char *first, char *second, char *third)
     return command_help(words, number, count, NULL, &found);
 }
 
-static void test_who_asks(void **state)
+static void test_questions_for_help(void **state)
 {
     assert_true(asks("help", NULL, NULL) && found && lines > 50);
     assert_true(asks("help", "server", "create") && found && lines == 6);
@@ -67,7 +67,7 @@ static void test_completion(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_asks),
+        cmocka_unit_test(test_questions_for_help),
         cmocka_unit_test(test_completion),
     };
 

@@ -61,7 +61,7 @@ static void test_the_longest_name(void **state)
     assert_string_equal(service, longest);
 }
 
-static void test_which_lanes_belong_together(void **state)
+static void test_lanes_of_one_server(void **state)
 {
     assert_true(lane_name_is_of("night", "night"));
     assert_true(lane_name_is_of("night:batch", "night"));
@@ -94,10 +94,8 @@ static void test_kinds_of_domains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_of_a_service),
-        cmocka_unit_test(test_the_spare_lane),
-        cmocka_unit_test(test_the_longest_name),
-        cmocka_unit_test(test_which_lanes_belong_together),
+        cmocka_unit_test(test_names_of_a_service), cmocka_unit_test(test_the_spare_lane),
+        cmocka_unit_test(test_the_longest_name),   cmocka_unit_test(test_lanes_of_one_server),
         cmocka_unit_test(test_kinds_of_domains),
     };
 

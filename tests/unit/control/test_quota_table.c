@@ -56,7 +56,7 @@ static void a_change_is_taken_back(void **state)
     assert_memory_equal(&quotas, &before, sizeof(before));
 }
 
-static void what_is_wrong_changes_nothing(void **state)
+static void wrong_quotas_change_nothing(void **state)
 {
     static const char *const wrong[] = {
         "waits",           "waits=",         "waits=0",         "waits=x",           "wait=1",
@@ -127,7 +127,7 @@ int main(void)
         cmocka_unit_test_setup(defaults_are_within_bounds, setup),
         cmocka_unit_test_setup(operators_change_some, setup),
         cmocka_unit_test_setup(a_change_is_taken_back, setup),
-        cmocka_unit_test_setup(what_is_wrong_changes_nothing, setup),
+        cmocka_unit_test_setup(wrong_quotas_change_nothing, setup),
         cmocka_unit_test_setup(bounds_are_explained, setup),
         cmocka_unit_test_setup(values_are_written_as_they_are_read, setup),
         cmocka_unit_test(ranges_leave_descriptors),

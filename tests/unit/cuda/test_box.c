@@ -27,7 +27,7 @@ static void origins_are_added(void **state)
     assert_int_equal(rows.height, 10);
 }
 
-static void what_is_not_said_is_as_the_box_needs(void **state)
+static void missing_pitches_are_as_the_box_needs(void **state)
 {
     struct cuda_box_side open = side;
     struct cuda_box_rows rows;
@@ -119,7 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(origins_are_added),
-        cmocka_unit_test(what_is_not_said_is_as_the_box_needs),
+        cmocka_unit_test(missing_pitches_are_as_the_box_needs),
         cmocka_unit_test(rows_and_slices_must_not_overlap),
         cmocka_unit_test(kinds_of_memory),
         cmocka_unit_test(descriptions_reach_the_copier),

@@ -49,7 +49,7 @@ static void ranges_are_told(void **state)
 }
 
 /* As NVIDIA's driver does: zeroes, and yet an error. */
-static void what_the_address_has_not_is_an_error(void **state)
+static void a_missing_attribute_is_an_error(void **state)
 {
     uint64_t value = 1;
 
@@ -104,7 +104,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_attribute_is_written),
         cmocka_unit_test(ranges_are_told),
-        cmocka_unit_test(what_the_address_has_not_is_an_error),
+        cmocka_unit_test(a_missing_attribute_is_an_error),
         cmocka_unit_test(several_of_an_unknown_address),
         cmocka_unit_test(several_with_one_that_is_wrong),
     };

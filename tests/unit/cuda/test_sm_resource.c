@@ -56,7 +56,7 @@ static void test_splits_are_those_of_an_h100(void **state)
     check_split(LITTLE, 66, 2, 66);
 }
 
-static void test_what_is_left_has_the_whole_groups_that_are_left(void **state)
+static void test_the_remainder_has_the_whole_groups(void **state)
 {
     const CUdevResource all = device_of(132, 120);
     CUdevResource part, rest;
@@ -97,7 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_splits_are_those_of_an_h100),
-        cmocka_unit_test(test_what_is_left_has_the_whole_groups_that_are_left),
+        cmocka_unit_test(test_the_remainder_has_the_whole_groups),
         cmocka_unit_test(test_parts_that_are_joined_keep_their_clusters),
     };
 

@@ -128,7 +128,7 @@ static int teardown(void **state)
 
 /* ---- tests ---- */
 
-static void what_was_added_is_found(void **state)
+static void an_added_entry_is_found(void **state)
 {
     assert_string_equal(find("source"), "-");
     assert_int_equal(for_files(NULL), 0);
@@ -201,7 +201,7 @@ static void use_long_ago(const char *path)
     utimensat(AT_FDCWD, path, times, 0);
 }
 
-static void what_was_not_used_for_longest_makes_room(void **state)
+static void the_least_recently_used_entry_makes_room(void **state)
 {
     add("first", "1");
     add("second", "2");
@@ -217,7 +217,7 @@ static void what_was_not_used_for_longest_makes_room(void **state)
     assert_string_equal(find("third"), "3");
 }
 
-static void it_can_be_switched_off(void **state)
+static void the_cache_can_be_switched_off(void **state)
 {
     create_key *create = slot(1);
     struct key *key;
@@ -241,13 +241,13 @@ static void wrong_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_added_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_added_entry_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(all_of_the_key_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_are_not_valid_go, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folder_that_others_may_enter_is_not_used, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_was_not_used_for_longest_makes_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(it_can_be_switched_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_least_recently_used_entry_makes_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_cache_can_be_switched_off, setup, teardown),
         cmocka_unit_test(wrong_arguments),
     };
 

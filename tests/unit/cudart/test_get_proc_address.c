@@ -54,7 +54,7 @@ static void test_default_streams(void **state)
     check("cuMemAlloc", 13000, 2, &alloc_v2, CU_GET_PROC_ADDRESS_SUCCESS);
 }
 
-static void test_what_cannot_be_had_is_no_error(void **state)
+static void test_a_missing_symbol_is_no_error(void **state)
 {
     void *function = &function;
 
@@ -86,7 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_newest_that_is_not_newer),
         cmocka_unit_test(test_default_streams),
-        cmocka_unit_test(test_what_cannot_be_had_is_no_error),
+        cmocka_unit_test(test_a_missing_symbol_is_no_error),
         cmocka_unit_test(test_refusals_touch_nothing),
     };
 

@@ -78,7 +78,7 @@ static void streams_join_by_events(void **state)
     assert_false(capture_is_on(&two));
 }
 
-static void what_is_not_joined_is_an_error(void **state)
+static void a_stream_that_is_not_joined_is_an_error(void **state)
 {
     begin(&one);
     assert_int_equal(capture_record_locked(&one, &event, NULL, 0), 0);
@@ -214,7 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(work_follows_work, set_up),
         cmocka_unit_test_setup(streams_join_by_events, set_up),
-        cmocka_unit_test_setup(what_is_not_joined_is_an_error, set_up),
+        cmocka_unit_test_setup(a_stream_that_is_not_joined_is_an_error, set_up),
         cmocka_unit_test_setup(captures_stay_apart, set_up),
         cmocka_unit_test_setup(events_from_outside_stay_outside, set_up),
         cmocka_unit_test_setup(events_of_a_past_capture_are_useless, set_up),

@@ -33,7 +33,7 @@ static CUresult launch(CUgraphExec handle)
     return result;
 }
 
-static void it_goes_with_the_last_that_could_allocate_it(void **state)
+static void memory_goes_with_the_last_graph_that_could_allocate_it(void **state)
 {
     CUgraph graph = new_graph();
     CUgraphNode node;
@@ -48,7 +48,7 @@ static void it_goes_with_the_last_that_could_allocate_it(void **state)
     assert_false(graph_memory_exists());
 }
 
-static void what_is_left_is_the_programs(void **state)
+static void memory_that_is_left_is_the_programs(void **state)
 {
     CUgraph graph = new_graph();
     CUgraphNode node;
@@ -145,8 +145,8 @@ static void launches_that_free_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_goes_with_the_last_that_could_allocate_it),
-        cmocka_unit_test(what_is_left_is_the_programs),
+        cmocka_unit_test(memory_goes_with_the_last_graph_that_could_allocate_it),
+        cmocka_unit_test(memory_that_is_left_is_the_programs),
         cmocka_unit_test(freed_at_home_or_elsewhere),
         cmocka_unit_test(such_graphs_are_one_of_a_kind),
         cmocka_unit_test(launches_that_free_first),

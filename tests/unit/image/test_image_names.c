@@ -436,7 +436,7 @@ static const char *first_variable(const char *name, uint64_t size, bool constant
     return first ? found : NULL;
 }
 
-static void what_no_kernel_writes_to(void **state)
+static void variables_that_no_kernel_writes_to(void **state)
 {
     struct image_names none = {0};
 
@@ -477,7 +477,7 @@ int main(void)
         cmocka_unit_test(text_for_one_architecture_alone),
         cmocka_unit_test(a_broken_part_counts_if_the_device_gets_it),
         cmocka_unit_test(sections_of_no_variables),
-        cmocka_unit_test(what_no_kernel_writes_to),
+        cmocka_unit_test(variables_that_no_kernel_writes_to),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

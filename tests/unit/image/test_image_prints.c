@@ -131,7 +131,7 @@ static void test_compressed_entries(void **state)
     assert_true(says_it_prints(&by_lz4));
 }
 
-static void test_what_does_not_expand_counts_as_printing(void **state)
+static void test_an_image_that_does_not_expand_counts_as_printing(void **state)
 {
     struct image_request broken = container(), huge = container();
 
@@ -163,7 +163,7 @@ int main(void)
         cmocka_unit_test(test_plain_entries),
         cmocka_unit_test(test_behind_other_containers),
         cmocka_unit_test(test_compressed_entries),
-        cmocka_unit_test(test_what_does_not_expand_counts_as_printing),
+        cmocka_unit_test(test_an_image_that_does_not_expand_counts_as_printing),
         cmocka_unit_test(test_all_calls_in_one_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,7 +129,7 @@ static void test_inputs_are_gathered_on_multiples_of_8(void **state)
     free(bytes);
 }
 
-static void test_what_was_linked_goes_along(void **state)
+static void test_a_linked_image_goes_along(void **state)
 {
     struct container linked = sample_container(), input = sample_container();
     const void *inputs[] = {&input, NULL};
@@ -364,7 +364,7 @@ int main(void)
         cmocka_unit_test(test_container_with_nonsense_is_refused),
         cmocka_unit_test(test_inputs_are_told),
         cmocka_unit_test(test_inputs_are_gathered_on_multiples_of_8),
-        cmocka_unit_test(test_what_was_linked_goes_along),
+        cmocka_unit_test(test_a_linked_image_goes_along),
         cmocka_unit_test(test_devices_that_an_image_suits),
         cmocka_unit_test(test_devices_that_machine_code_suits),
         cmocka_unit_test(test_machine_code_is_found),

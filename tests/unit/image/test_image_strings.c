@@ -38,7 +38,7 @@ static void test_arrays_of_ptx(void **state)
     assert_string_equal(in_text(".global .align 1 .b8 a[4]; .global .b8 b[2] = {104, 0};"), "h|");
 }
 
-static void test_what_is_no_text_in_ptx(void **state)
+static void test_variables_of_ptx_without_text(void **state)
 {
     assert_string_equal(in_text(".global .b8 table[4] = {1, 0, 2, 0};"), "");
     assert_string_equal(in_text(".global .b8 empty[2] = {0, 0};"), "");
@@ -140,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrays_of_ptx),
-        cmocka_unit_test(test_what_is_no_text_in_ptx),
+        cmocka_unit_test(test_variables_of_ptx_without_text),
         cmocka_unit_test(test_too_many_strings),
         cmocka_unit_test(test_objects_of_code),
         cmocka_unit_test(test_objects_outside_their_section),

@@ -140,7 +140,7 @@ static void where_nothing_can_be_left_out(void **state)
     assert_string_equal(trim_for(&binary, 90), "all"); /* what follows is not aligned */
 }
 
-static void what_is_not_sound_stays(void **state)
+static void an_unsound_image_stays(void **state)
 {
     struct fat_binary binary = library();
     void *bytes;
@@ -162,7 +162,7 @@ int main(void)
         cmocka_unit_test(variants_and_unknown_parts_stay),
         cmocka_unit_test(text_for_a_family),
         cmocka_unit_test(where_nothing_can_be_left_out),
-        cmocka_unit_test(what_is_not_sound_stays),
+        cmocka_unit_test(an_unsound_image_stays),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

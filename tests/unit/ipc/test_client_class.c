@@ -29,7 +29,7 @@ static void test_a_wish(void **state)
     assert_int_equal(client_class_bound(UINT32_MAX, CLASS_UNSET), CLASS_NORMAL);
 }
 
-static void test_what_operators_set(void **state)
+static void test_classes_that_operators_set(void **state)
 {
     assert_int_equal(client_class_bound(CLASS_UNSET, CLASS_CRITICAL), CLASS_CRITICAL);
     assert_int_equal(client_class_bound(CLASS_NORMAL, CLASS_CRITICAL), CLASS_NORMAL);
@@ -43,7 +43,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_a_wish),
-        cmocka_unit_test(test_what_operators_set),
+        cmocka_unit_test(test_classes_that_operators_set),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ static void test_nothing_keeps_it_open(void **state)
     close(ends[0]);
 }
 
-static void test_it_is_lent_again(void **state)
+static void test_a_descriptor_is_lent_again(void **state)
 {
     int fd = -1;
 
@@ -157,7 +157,7 @@ int main(void)
         WITH_FIXTURE(test_the_peer_takes_it_after_the_owner),
         WITH_FIXTURE(test_the_owner_takes_it_back),
         WITH_FIXTURE(test_nothing_keeps_it_open),
-        WITH_FIXTURE(test_it_is_lent_again),
+        WITH_FIXTURE(test_a_descriptor_is_lent_again),
         WITH_FIXTURE(test_the_peer_takes_the_last),
         WITH_FIXTURE(test_the_owner_keeps_the_first),
         cmocka_unit_test(test_none),

@@ -168,7 +168,7 @@ static void test_sizes_that_cannot_be_mapped(void **state)
 }
 
 /* What a consumer has seen it may have read, whether it has said so or not. */
-static void test_what_a_dead_consumer_has_not_read(void **state)
+static void test_messages_unread_by_a_dead_consumer(void **state)
 {
     struct ring_fixture fixture;
     ring_fixture_init(&fixture, 0u - FIXTURE_RING / 4);
@@ -190,7 +190,7 @@ static void test_what_a_dead_consumer_has_not_read(void **state)
 }
 
 /* One that has read less than it has seen can say so, and goes on from there. */
-static void test_what_a_consumer_leaves_unread(void **state)
+static void test_messages_that_a_consumer_leaves_unread(void **state)
 {
     struct ring_fixture fixture;
     ring_fixture_init(&fixture, 0u - FIXTURE_RING / 4);
@@ -222,8 +222,8 @@ int main(void)
         cmocka_unit_test(test_a_kick_wakes_a_sleeper),
         cmocka_unit_test(test_waiting_for_space_ends_with_the_consumer),
         cmocka_unit_test(test_sizes_that_cannot_be_mapped),
-        cmocka_unit_test(test_what_a_dead_consumer_has_not_read),
-        cmocka_unit_test(test_what_a_consumer_leaves_unread),
+        cmocka_unit_test(test_messages_unread_by_a_dead_consumer),
+        cmocka_unit_test(test_messages_that_a_consumer_leaves_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -344,7 +344,7 @@ static void check_senders(bool asks)
     close_pair(ends);
 }
 
-static void test_who_has_sent_a_message(void **state)
+static void test_the_sender_of_a_message(void **state)
 {
     check_senders(true);
     check_senders(false);
@@ -369,7 +369,7 @@ int main(void)
         cmocka_unit_test(test_a_peer_that_does_not_read),
         cmocka_unit_test(test_refused_sends),
         cmocka_unit_test(test_peer),
-        cmocka_unit_test(test_who_has_sent_a_message),
+        cmocka_unit_test(test_the_sender_of_a_message),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

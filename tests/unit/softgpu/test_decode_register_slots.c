@@ -85,7 +85,7 @@ static void a_result_is_not_over_its_sources(void **state)
     forget(&place);
 }
 
-static void what_is_used_longer_keeps_its_place(void **state)
+static void a_register_that_is_used_longer_keeps_its_place(void **state)
 {
     struct place place;
 
@@ -100,7 +100,7 @@ static void what_is_used_longer_keeps_its_place(void **state)
 #define LOOP(body) "again:\n" body "\n@%q bra again;"
 
 /* Each of them has a value from the time before, or from elsewhere. */
-static void what_comes_from_elsewhere_does_not_share(void **state)
+static void a_register_that_comes_from_elsewhere_does_not_share(void **state)
 {
     (void)state;
     check_counts(LOOP("add.u32 %a, %a, 1;\nmov.u32 %b, 1;\nst.global.u32 [%x], %b;"), 1, 2, 1);
@@ -157,8 +157,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_that_are_used_up_share),
         cmocka_unit_test(a_result_is_not_over_its_sources),
-        cmocka_unit_test(what_is_used_longer_keeps_its_place),
-        cmocka_unit_test(what_comes_from_elsewhere_does_not_share),
+        cmocka_unit_test(a_register_that_is_used_longer_keeps_its_place),
+        cmocka_unit_test(a_register_that_comes_from_elsewhere_does_not_share),
         cmocka_unit_test(branches_away_do_not_matter),
         cmocka_unit_test(targets_of_tables_count),
         cmocka_unit_test(parameters_and_pairs_of_words_have_their_own),

@@ -293,7 +293,7 @@ static void test_copies_take_turns(void **state)
     assert_string_equal(text, "during");
 }
 
-static void test_what_a_grid_is_told(void **state)
+static void test_resources_of_a_grid(void **state)
 {
     CUstream stream;
     CUdevResource all, groups[2];
@@ -346,7 +346,7 @@ static void test_a_cooperative_grid(void **state)
     assert_false(fake_space_has(place));
 }
 
-static void test_what_kernels_may_touch(void **state)
+static void test_memory_that_kernels_may_touch(void **state)
 {
     CUdeviceptr memory;
     char *host, pages[8192];
@@ -424,10 +424,10 @@ int main(void)
         TEST(test_a_destroyed_stream_finishes),
         TEST(test_a_long_queue),
         TEST(test_copies_take_turns),
-        TEST(test_what_a_grid_is_told),
+        TEST(test_resources_of_a_grid),
         TEST(test_shapes_that_cannot_be),
         TEST(test_a_cooperative_grid),
-        TEST(test_what_kernels_may_touch),
+        TEST(test_memory_that_kernels_may_touch),
         TEST(test_bad_ptx),
         cmocka_unit_test_setup(test_a_fault, set_up),
     };

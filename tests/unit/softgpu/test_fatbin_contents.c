@@ -260,7 +260,7 @@ static void test_bare_text(void **state)
     fatbin_code_fini(&code);
 }
 
-static void test_what_is_no_image(void **state)
+static void test_bytes_that_are_no_image(void **state)
 {
     struct fatbin_reason reason = {0};
     struct fatbin_code code;
@@ -311,7 +311,7 @@ static void test_relocatable(void **state)
     fatbin_code_fini(&code);
 }
 
-static void test_what_nvcc_makes(void **state)
+static void test_fat_binaries_of_nvcc(void **state)
 {
     static uint8_t bytes[1 << 20];
     struct fatbin_reason reason = {0};
@@ -342,10 +342,10 @@ int main(void)
         cmocka_unit_test(test_headers_that_lie),
         cmocka_unit_test(test_bombs),
         cmocka_unit_test(test_bare_text),
-        cmocka_unit_test(test_what_is_no_image),
+        cmocka_unit_test(test_bytes_that_are_no_image),
         cmocka_unit_test(test_wrapper),
         cmocka_unit_test(test_relocatable),
-        cmocka_unit_test(test_what_nvcc_makes),
+        cmocka_unit_test(test_fat_binaries_of_nvcc),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

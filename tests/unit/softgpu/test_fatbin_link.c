@@ -58,7 +58,7 @@ static void test_a_declaration_makes_way(void **state)
     free(text);
 }
 
-static void test_what_nobody_defines_stays_declared_once(void **state)
+static void test_an_undefined_symbol_stays_declared_once(void **state)
 {
     char *text = linked(HEADER ".extern .func (.param .b32 r) vprintf(.param .b64 f);",
                         HEADER ".extern .func (.param .b32 r) vprintf(.param .b64 f);");
@@ -181,7 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_header),
         cmocka_unit_test(test_a_declaration_makes_way),
-        cmocka_unit_test(test_what_nobody_defines_stays_declared_once),
+        cmocka_unit_test(test_an_undefined_symbol_stays_declared_once),
         cmocka_unit_test(test_the_device_runtime_is_left_out),
         cmocka_unit_test(test_kernels_are_declared_before_they_are_named),
         cmocka_unit_test(test_weak_once),

@@ -349,7 +349,7 @@ static int open_region(int fd, size_t size, uint32_t ring_bytes)
     return channel_open(&client, fd, size, ring_bytes, -1);
 }
 
-static void test_what_is_no_region_is_refused(void **state)
+static void test_a_wrong_region_is_refused(void **state)
 {
     struct channel_server *server;
     int zeros, unsealed = memfd_create("test", 0);
@@ -449,7 +449,7 @@ static void test_a_call_that_begins_after_the_end_moves_too(void **state)
     channel_fixture_fini(&fixture);
 }
 
-static void test_whoever_hears_of_the_end_is_not_moved(void **state)
+static void test_a_client_that_knows_of_the_end_is_not_moved(void **state)
 {
     struct channel_fixture fixture;
     channel_fixture_init(&fixture);
@@ -480,10 +480,10 @@ int main(void)
         cmocka_unit_test(test_an_answer_before_the_end_still_counts),
         cmocka_unit_test(test_a_failed_client_is_told_why_at_once),
         cmocka_unit_test(test_a_deferred_error_is_handed_out_once),
-        cmocka_unit_test(test_what_is_no_region_is_refused),
+        cmocka_unit_test(test_a_wrong_region_is_refused),
         cmocka_unit_test(test_one_who_waits_is_answered_by_the_next_server),
         cmocka_unit_test(test_a_call_that_begins_after_the_end_moves_too),
-        cmocka_unit_test(test_whoever_hears_of_the_end_is_not_moved),
+        cmocka_unit_test(test_a_client_that_knows_of_the_end_is_not_moved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static size_t write_sample(uint32_t *target)
     return kernel_record_size(&sample);
 }
 
-static void test_what_is_written_is_read(void **state)
+static void test_a_written_record_is_read(void **state)
 {
     uint32_t bytes[64];
     size_t size = write_sample(bytes), step;
@@ -50,7 +50,7 @@ static void test_a_kernel_without_parameters(void **state)
     assert_int_equal(facts.param_count, 0);
 }
 
-static void test_what_is_cut_short_is_none(void **state)
+static void test_a_record_that_is_cut_short_is_none(void **state)
 {
     uint32_t bytes[64];
     size_t size = write_sample(bytes), step;
@@ -80,9 +80,9 @@ static void test_lies_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_written_is_read),
+        cmocka_unit_test(test_a_written_record_is_read),
         cmocka_unit_test(test_a_kernel_without_parameters),
-        cmocka_unit_test(test_what_is_cut_short_is_none),
+        cmocka_unit_test(test_a_record_that_is_cut_short_is_none),
         cmocka_unit_test(test_lies_are_found),
     };
 

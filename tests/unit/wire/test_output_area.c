@@ -40,7 +40,7 @@ static void test_empty(void **state)
     free(ends.area);
 }
 
-static void test_what_goes_in_comes_out(void **state)
+static void test_output_comes_out_as_it_went_in(void **state)
 {
     struct ends ends = ends_at(0);
     char text[8];
@@ -95,7 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_what_goes_in_comes_out),
+        cmocka_unit_test(test_output_comes_out_as_it_went_in),
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_wraps),
         cmocka_unit_test(test_impossible_cursors),

@@ -204,7 +204,7 @@ static void test_devices_of_a_container(void **state)
 }
 
 /* Totals show the limits of schedulers, as these do themselves, and others where it is said. */
-static void test_what_totals_show(void **state)
+static void test_variables_of_shown_totals(void **state)
 {
     forget_limits();
     assert_int_equal(limits_with("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", "0=2G").totals,
@@ -324,7 +324,7 @@ int main(void)
         cmocka_unit_test(test_limits_of_schedulers),
         cmocka_unit_test(test_other_variables_of_hami),
         cmocka_unit_test(test_devices_of_a_container),
-        cmocka_unit_test(test_what_totals_show),
+        cmocka_unit_test(test_variables_of_shown_totals),
         cmocka_unit_test(test_limits_of_mps_before_schedulers),
         cmocka_unit_test(test_values_that_are_ignored_are_logged),
         cmocka_unit_test(test_socket_path),

@@ -76,7 +76,7 @@ static void ranges_overlap_in_any_way(void **state)
     assert_int_equal(pages.areas.count, 0);
 }
 
-static void what_is_there_stays(void **state)
+static void present_pages_stay(void **state)
 {
     void *other =
         mmap(at(place + 3 * page), page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -130,7 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_page_goes_with_its_last_user, setup, teardown),
         cmocka_unit_test_setup_teardown(ranges_overlap_in_any_way, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_there_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(present_pages_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(areas_are_filled_and_emptied, setup, teardown),
     };
 

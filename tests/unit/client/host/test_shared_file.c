@@ -159,7 +159,7 @@ static void without_any_name(void **state)
     munmap(file.pages, SIZE);
 }
 
-static void what_is_one_file(void **state)
+static void mappings_of_one_file(void **state)
 {
     struct page_area areas[2] = {
         {.start = 0x1000,
@@ -204,7 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_its_name),        cmocka_unit_test(by_a_descriptor),
         cmocka_unit_test(under_a_false_name), cmocka_unit_test(for_reading_alone),
-        cmocka_unit_test(without_any_name),   cmocka_unit_test(what_is_one_file),
+        cmocka_unit_test(without_any_name),   cmocka_unit_test(mappings_of_one_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

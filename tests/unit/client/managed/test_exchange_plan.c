@@ -45,7 +45,7 @@ static void nothing_goes_that_is_not_enough(void **state)
     assert_int_equal(exchange_plan(all, 0, 0, 1, UINT64_MAX, out, CHUNKS), 0);
 }
 
-static void what_was_used_since_stays(void **state)
+static void pieces_used_since_stay(void **state)
 {
     (void)state;
     begin();
@@ -85,7 +85,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_recently_used_go),
         cmocka_unit_test(nothing_goes_that_is_not_enough),
-        cmocka_unit_test(what_was_used_since_stays),
+        cmocka_unit_test(pieces_used_since_stay),
         cmocka_unit_test(only_what_is_on_the_device_can_go),
         cmocka_unit_test(wishes_come_first),
     };

@@ -81,7 +81,7 @@ static void a_single_touch_moves_little(void **state)
     residence_fini(&residence);
 }
 
-static void what_the_device_takes_back_does_not_arrive(void **state)
+static void a_page_that_the_device_takes_back_does_not_arrive(void **state)
 {
     struct residence residence;
     struct residence_step step;
@@ -214,7 +214,7 @@ int main(void)
         cmocka_unit_test(a_sequence_of_touches_grows),
         cmocka_unit_test(several_sequences_grow),
         cmocka_unit_test(a_single_touch_moves_little),
-        cmocka_unit_test(what_the_device_takes_back_does_not_arrive),
+        cmocka_unit_test(a_page_that_the_device_takes_back_does_not_arrive),
         cmocka_unit_test(both_sides_read_what_was_written_last),
     };
 

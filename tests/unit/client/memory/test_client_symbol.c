@@ -147,7 +147,7 @@ static void test_no_move_in_the_middle_of_a_copy(void **state)
     assert_false(symbols_occur(messages, 10));
 }
 
-static void test_what_has_been_removed_is_free(void **state)
+static void test_a_removed_symbol_is_free(void **state)
 {
     struct symbol *symbol = enter(FIRST, CUDA_SUCCESS);
 
@@ -170,7 +170,7 @@ int main(void)
         CASE(test_an_ambiguous_address_is_refused),
         CASE(test_graphs_keep_addresses),
         CASE(test_no_move_in_the_middle_of_a_copy),
-        CASE(test_what_has_been_removed_is_free),
+        CASE(test_a_removed_symbol_is_free),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

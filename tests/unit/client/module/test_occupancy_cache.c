@@ -62,7 +62,7 @@ static void an_answer_of_an_older_kernel_is_not_kept(void **state)
     assert_true(is_known(&cache, common, 8));
 }
 
-static void what_an_entry_cannot_tell_is_asked_again(void **state)
+static void a_value_without_an_entry_is_asked_again(void **state)
 {
     const struct {
         struct occupancy_question question;
@@ -87,7 +87,7 @@ int main(void)
         cmocka_unit_test(a_kernel_that_does_not_fit_is_known_as_well),
         cmocka_unit_test(a_change_of_the_kernel_forgets_answers),
         cmocka_unit_test(an_answer_of_an_older_kernel_is_not_kept),
-        cmocka_unit_test(what_an_entry_cannot_tell_is_asked_again),
+        cmocka_unit_test(a_value_without_an_entry_is_asked_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

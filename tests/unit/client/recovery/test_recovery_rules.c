@@ -93,7 +93,7 @@ static void test_questions_beside_ends(void **state)
 }
 
 /* Memory that was copied half way is not as it was. */
-static void test_what_is_asked_whether_it_was_read_or_not(void **state)
+static void test_questions_read_or_unread(void **state)
 {
     assert_int_equal(recovery_rule(WIRE_cuMemGetInfo_v2), RECOVERY_ASKS);
     assert_int_equal(recovery_rule(WIRE_fnPrintfCollect), RECOVERY_ASKS);
@@ -142,7 +142,7 @@ static void test_memory_that_was_given_back(void **state)
     assert_int_equal(unread.size, 32);
 }
 
-static void test_what_can_not_be_sent_again(void **state)
+static void test_commands_that_cannot_be_sent_again(void **state)
 {
     const uint32_t ops[] = {
         WIRE_cuLibraryGetGlobal, WIRE_fnGraphKernelNode, WIRE_cuLinkComplete, 0, 127, 0xffff};
@@ -176,7 +176,7 @@ static bool allows(uint32_t op)
     return recovery_allows(used);
 }
 
-static void test_what_binds_a_client(void **state)
+static void test_commands_that_bind_a_client(void **state)
 {
     assert_true(allows(WIRE_fnFence));
     assert_true(allows(WIRE_cuGraphLaunch));
@@ -211,13 +211,13 @@ int main(void)
         cmocka_unit_test(test_work_is_sent_again),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_questions_beside_ends),
-        cmocka_unit_test(test_what_is_asked_whether_it_was_read_or_not),
+        cmocka_unit_test(test_questions_read_or_unread),
         cmocka_unit_test(test_how_often_calls_are_asked_again),
         cmocka_unit_test(test_a_load_is_repeated_by_its_caller),
         cmocka_unit_test(test_memory_that_was_given_back),
-        cmocka_unit_test(test_what_can_not_be_sent_again),
+        cmocka_unit_test(test_commands_that_cannot_be_sent_again),
         cmocka_unit_test(test_a_ring_that_makes_no_sense),
-        cmocka_unit_test(test_what_binds_a_client),
+        cmocka_unit_test(test_commands_that_bind_a_client),
         cmocka_unit_test(test_errors_that_another_may_have_caused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,7 +186,7 @@ static void *answer_all(void *unused)
 }
 
 /* Until there is some, then it is asked each time again. */
-static void test_who_never_prints_is_not_asked_each_time(void **state)
+static void test_a_client_without_prints_is_not_asked_each_time(void **state)
 {
     struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
     pthread_t server;
@@ -222,7 +222,7 @@ int main(void)
         CASE(test_synchronizing_has_the_output_collected),
         CASE(test_asking_waits_for_nothing),
         CASE(test_waiting_for_an_event_waits_for_nothing_else),
-        CASE(test_who_never_prints_is_not_asked_each_time),
+        CASE(test_a_client_without_prints_is_not_asked_each_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,7 @@ static void test_scripts_with_a_whole_path(void **state)
 }
 
 /* Arguments without an end, and names that begin like an interpreter's. */
-static void test_what_is_no_script(void **state)
+static void test_files_of_no_script(void **state)
 {
     static const char endless[SCRIPT_PLACE] = {[0 ... SCRIPT_PLACE - 1] = 'x'};
 
@@ -216,7 +216,7 @@ int main(int count, char **arguments)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_a_program_that_is_renamed),  IN_FOLDER(test_programs_with_one_command_line),
         IN_FOLDER(test_scripts_of_an_interpreter),  IN_FOLDER(test_scripts_with_a_whole_path),
-        IN_FOLDER(test_what_is_no_script),          IN_FOLDER(test_a_process_that_has_ended),
+        IN_FOLDER(test_files_of_no_script),         IN_FOLDER(test_a_process_that_has_ended),
         IN_FOLDER(test_a_process_without_a_number),
     };
 

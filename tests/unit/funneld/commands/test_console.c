@@ -155,7 +155,7 @@ static void test_a_second_quit_only_shortens_the_time(void **state)
     assert_true(server.stopping);
 }
 
-static void test_who_may_manage_what(void **state)
+static void test_rights_of_users_and_root(void **state)
 {
     struct server_process own = {.uid = OTHER_USER}, foreign = {.uid = OTHER_USER + 1};
 
@@ -268,7 +268,7 @@ int main(void)
         WITH_DAEMON(test_the_daemons_user_may_quit),
         WITH_DAEMON(test_a_server_that_ends_does_not_end_the_daemon),
         WITH_DAEMON(test_a_second_quit_only_shortens_the_time),
-        WITH_DAEMON(test_who_may_manage_what),
+        WITH_DAEMON(test_rights_of_users_and_root),
         WITH_DAEMON(test_defaults),
         WITH_DAEMON(test_unknown_commands),
         WITH_DAEMON(test_lists_without_servers),

@@ -70,7 +70,7 @@ static int read_text(const char *text)
     return inherited_read();
 }
 
-static void test_what_is_no_list(void **state)
+static void test_wrong_lists(void **state)
 {
     char text[128];
 
@@ -94,7 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_arrives),
-        cmocka_unit_test(test_what_is_no_list),
+        cmocka_unit_test(test_wrong_lists),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

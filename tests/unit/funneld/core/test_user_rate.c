@@ -48,7 +48,7 @@ static void the_oldest_user_gives_way(void **state)
     assert_int_equal(user_rate_charge(&rate, 0, NOW + 500), 0);
 }
 
-static void what_is_refused_is_not_counted(void **state)
+static void refused_calls_are_not_counted(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 10; i++)
@@ -66,7 +66,7 @@ int main(void)
         cmocka_unit_test_setup(a_burst_is_allowed, setup),
         cmocka_unit_test_setup(time_gives_it_back, setup),
         cmocka_unit_test_setup(the_oldest_user_gives_way, setup),
-        cmocka_unit_test_setup(what_is_refused_is_not_counted, setup),
+        cmocka_unit_test_setup(refused_calls_are_not_counted, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static void test_places_and_identifiers_stay(void **state)
 }
 
 /* The file has defined "a" again; "b" was the earlier file's only. */
-static void test_those_of_the_file(void **state)
+static void test_partitions_of_the_file(void **state)
 {
     struct static_partition *again = static_partitions_define(&next, "a", "0", 2, false);
 
@@ -143,7 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_places_and_identifiers_stay, setup),
-        cmocka_unit_test_setup(test_those_of_the_file, setup),
+        cmocka_unit_test_setup(test_partitions_of_the_file, setup),
         cmocka_unit_test_setup(test_wrong_places, setup),
         cmocka_unit_test_setup(test_a_line_of_an_earlier_release, setup),
         cmocka_unit_test_setup(test_lines_that_are_none, setup),

@@ -139,7 +139,7 @@ static void test_quarantine_comes_first(void **state)
     assert_string_equal(domain, "quarantine_7");
 }
 
-static void test_what_needs_the_program(void **state)
+static void test_domains_that_need_the_program(void **state)
 {
     find_domain(ISOLATION_GROUP, ISOLATION_USER);
     assert_false(fate_domain_needs_program(&wish));
@@ -177,7 +177,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_known_program_stays_together, setup),
         cmocka_unit_test_setup(test_the_smaller_domain_comes_first, setup),
         cmocka_unit_test_setup(test_quarantine_comes_first, setup),
-        cmocka_unit_test_setup(test_what_needs_the_program, setup),
+        cmocka_unit_test_setup(test_domains_that_need_the_program, setup),
         cmocka_unit_test_setup(test_many_known_programs, setup),
     };
 

@@ -181,7 +181,7 @@ static void test_late_and_unknown_answers(void **state)
 }
 
 /* In another PID namespace clients have no process id, and their ID counts. */
-static void test_which_client(void **state)
+static void test_the_client_of_a_query(void **state)
 {
     struct server_status_row near = {.identity.pid = 4711, .id = 2}, far = {.id = 2};
 
@@ -232,7 +232,7 @@ int main(void)
         WITH_SERVERS(test_a_server_that_is_stopped),
         WITH_SERVERS(test_a_server_whose_heartbeats_stop),
         WITH_SERVERS(test_late_and_unknown_answers),
-        cmocka_unit_test(test_which_client),
+        cmocka_unit_test(test_the_client_of_a_query),
         cmocka_unit_test(test_a_program_that_moves),
     };
 

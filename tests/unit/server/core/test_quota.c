@@ -15,7 +15,7 @@ static void a_server_without_a_daemon_reads_its_environment(void **state)
     assert_int_equal(quota(QUOTA_WAITS), 7);
 }
 
-static void what_is_held_counts(void **state)
+static void held_objects_count(void **state)
 {
     struct fixture *fixture = *state;
     struct session *session = fixture->session;
@@ -52,7 +52,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_without_a_daemon_reads_its_environment),
-        cmocka_unit_test_setup_teardown(what_is_held_counts, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(held_objects_count, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(clients_keep_what_they_hold, fixture_setup,
                                         fixture_teardown),
     };

@@ -46,7 +46,7 @@ static unsigned count_left(const struct device *device)
     return count;
 }
 
-static void what_fits_is_created_at_once(void **state)
+static void an_object_that_fits_is_created_at_once(void **state)
 {
     struct fixture *fixture = *state;
     const struct device *device = device_of(fixture);
@@ -59,7 +59,7 @@ static void what_fits_is_created_at_once(void **state)
     assert_false(capacity_is_low(device));
 }
 
-static void what_failed_takes_nothing(void **state)
+static void a_failed_object_takes_nothing(void **state)
 {
     struct fixture *fixture = *state;
     const struct device *device = device_of(fixture);
@@ -125,8 +125,10 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(what_fits_is_created_at_once),   CASE(what_failed_takes_nothing),
-        CASE(more_is_taken_when_all_is_used), CASE(a_full_device_gives_none),
+        CASE(an_object_that_fits_is_created_at_once),
+        CASE(a_failed_object_takes_nothing),
+        CASE(more_is_taken_when_all_is_used),
+        CASE(a_full_device_gives_none),
         CASE(large_graphs_have_their_own),
     };
 

@@ -113,7 +113,7 @@ static void behind_work_of_some_milliseconds_its_client_is_held(void **state)
     assert_true((*(struct fixture **)state)->session->suspended.until < UINT64_MAX);
 }
 
-static void what_was_launched_before_the_hold_is_awaited(void **state)
+static void launches_before_the_hold_are_awaited(void **state)
 {
     assert_true(is_held_at_last(state, 2));
 }
@@ -233,7 +233,7 @@ int main(void)
         CASE(work_that_ends_at_once_holds_nobody),
         CASE(a_client_without_work_is_not_held),
         CASE(behind_work_of_some_milliseconds_its_client_is_held),
-        CASE(what_was_launched_before_the_hold_is_awaited),
+        CASE(launches_before_the_hold_are_awaited),
         CASE(during_another_such_call_the_driver_is_not_asked),
     };
 

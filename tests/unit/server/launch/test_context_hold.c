@@ -117,7 +117,7 @@ static bool holds(const char *trace)
 }
 
 /* In a stream of the server's own: no stream of the client waits for one of its events. */
-static void it_begins_behind_the_fence(void **state)
+static void a_hold_begins_behind_the_fence(void **state)
 {
     const char *trace = fence(*state, 1), *begin = "stream s3 0; event e1; event e2; record e1 s1; "
                                                    "wait s3 e1; launch s3 f9 0 0; ";
@@ -136,7 +136,7 @@ static void note_kernel(struct scene *scene)
     stream_note_kernel(scene->stream[0], grid);
 }
 
-static void it_begins_behind_the_fence_of_a_command(void **state)
+static void a_hold_begins_behind_the_fence_of_a_command(void **state)
 {
     struct scene *scene = *state;
 
@@ -146,7 +146,7 @@ static void it_begins_behind_the_fence_of_a_command(void **state)
 }
 
 /* It would come too late. */
-static void it_does_not_begin_behind_a_copy(void **state)
+static void no_hold_begins_behind_a_copy(void **state)
 {
     struct scene *scene = *state;
 
@@ -156,7 +156,7 @@ static void it_does_not_begin_behind_a_copy(void **state)
     assert_string_equal(waiting(scene, 7), "");
 }
 
-static void it_begins_once_for_a_fence(void **state)
+static void a_hold_begins_once_for_a_fence(void **state)
 {
     struct scene *scene = *state;
 
@@ -167,7 +167,7 @@ static void it_begins_once_for_a_fence(void **state)
 }
 
 /* The GPU stays without it. */
-static void it_does_not_begin_before_more_work(void **state)
+static void no_hold_begins_before_more_work(void **state)
 {
     struct scene *scene = *state;
 
@@ -176,7 +176,7 @@ static void it_does_not_begin_before_more_work(void **state)
     assert_string_equal(waiting(scene, 7), "");
 }
 
-static void it_needs_a_critical_client(void **state)
+static void a_hold_needs_a_critical_client(void **state)
 {
     struct scene *scene = *state;
 
@@ -184,7 +184,7 @@ static void it_needs_a_critical_client(void **state)
     assert_string_equal(fence(scene, 1), "");
 }
 
-static void it_needs_work_in_a_batch_lane(void **state)
+static void a_hold_needs_work_in_a_batch_lane(void **state)
 {
     struct scene *scene = *state;
 
@@ -194,7 +194,7 @@ static void it_needs_work_in_a_batch_lane(void **state)
     assert_true(holds(fence(scene, 2)));
 }
 
-static void it_needs_a_request_that_is_not_done(void **state)
+static void a_hold_needs_a_request_that_is_not_done(void **state)
 {
     struct scene *scene = *state;
 
@@ -204,7 +204,7 @@ static void it_needs_a_request_that_is_not_done(void **state)
     assert_string_equal(waiting(scene, 1), "");
 }
 
-static void it_waits_for_the_one_before_it_in_the_stream(void **state)
+static void a_hold_waits_for_the_hold_before_it(void **state)
 {
     struct scene *scene = *state;
 
@@ -409,15 +409,15 @@ static void requests_that_are_rare_all_get_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CRITICAL_CASE(it_begins_behind_the_fence),
-        CRITICAL_CASE(it_begins_behind_the_fence_of_a_command),
-        CRITICAL_CASE(it_does_not_begin_behind_a_copy),
-        CRITICAL_CASE(it_begins_once_for_a_fence),
-        CRITICAL_CASE(it_does_not_begin_before_more_work),
-        CRITICAL_CASE(it_needs_a_critical_client),
-        CRITICAL_CASE(it_needs_work_in_a_batch_lane),
-        CRITICAL_CASE(it_needs_a_request_that_is_not_done),
-        CRITICAL_CASE(it_waits_for_the_one_before_it_in_the_stream),
+        CRITICAL_CASE(a_hold_begins_behind_the_fence),
+        CRITICAL_CASE(a_hold_begins_behind_the_fence_of_a_command),
+        CRITICAL_CASE(no_hold_begins_behind_a_copy),
+        CRITICAL_CASE(a_hold_begins_once_for_a_fence),
+        CRITICAL_CASE(no_hold_begins_before_more_work),
+        CRITICAL_CASE(a_hold_needs_a_critical_client),
+        CRITICAL_CASE(a_hold_needs_work_in_a_batch_lane),
+        CRITICAL_CASE(a_hold_needs_a_request_that_is_not_done),
+        CRITICAL_CASE(a_hold_waits_for_the_hold_before_it),
         CRITICAL_CASE(two_are_pending_at_most),
         CRITICAL_CASE(one_that_is_stuck_is_left),
         CRITICAL_CASE(none_begins_after_a_refusal),

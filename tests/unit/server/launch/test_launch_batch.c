@@ -251,7 +251,7 @@ static void graphs_pause(void **state)
     batch_pause_end(device);
 }
 
-static void it_can_be_switched_off(void **state)
+static void batches_can_be_switched_off(void **state)
 {
     struct scene *scene = *state;
 
@@ -466,7 +466,7 @@ int main(void)
         CASE(a_failed_launch_is_reported),
         CASE(a_share_of_the_device_has_no_graphs),
         CASE(graphs_pause),
-        CASE(it_can_be_switched_off),
+        CASE(batches_can_be_switched_off),
         CASE(a_launch_and_its_fence_become_a_graph),
         CASE(consecutive_fences_are_counted_by_the_kernel),
         CASE(a_launch_that_fills_the_device_has_a_separate_fence),

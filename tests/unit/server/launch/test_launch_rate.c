@@ -28,13 +28,13 @@ static void a_training_computes_between_launches_and_waits_for_few(void **state)
     assert_false(is_training((struct launch_counts){0}));
 }
 
-static void who_waits_for_launches_is_none(void **state)
+static void a_client_that_waits_for_launches_is_no_training(void **state)
 {
     assert_false(is_training((struct launch_counts){.launches = 500, .fences = 500}));
     assert_false(is_training((struct launch_counts){.launches = 550, .lone = 60, .fences = 100}));
 }
 
-static void who_queues_launches_is_none(void **state)
+static void a_client_that_queues_launches_is_no_training(void **state)
 {
     assert_false(is_training((struct launch_counts){.launches = 5000, .lone = 5, .fences = 1}));
 }
@@ -55,7 +55,7 @@ static void the_past_is_forgotten_slowly(void **state)
 }
 
 /* Its copies may keep it busy. */
-static void who_launches_nothing_any_more_is_none(void **state)
+static void a_client_that_launches_no_more_is_no_training(void **state)
 {
     struct launch_rate rate = {.before = so_far};
 
@@ -69,10 +69,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_training_computes_between_launches_and_waits_for_few),
-        cmocka_unit_test(who_waits_for_launches_is_none),
-        cmocka_unit_test(who_queues_launches_is_none),
+        cmocka_unit_test(a_client_that_waits_for_launches_is_no_training),
+        cmocka_unit_test(a_client_that_queues_launches_is_no_training),
         cmocka_unit_test(the_past_is_forgotten_slowly),
-        cmocka_unit_test(who_launches_nothing_any_more_is_none),
+        cmocka_unit_test(a_client_that_launches_no_more_is_no_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

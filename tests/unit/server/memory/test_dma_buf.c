@@ -126,7 +126,7 @@ static void mappings_in_a_row(void **state)
     assert_int_equal(ask(fixture, RESERVED - 4096, 8192, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
-static void what_the_driver_refuses(void **state)
+static void refusals_of_the_driver(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t address = granule(fixture, 2 * MIB);
@@ -194,7 +194,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, fixture_setup_connected, teardown)
     const struct CMUnitTest tests[] = {
         CASE(the_descriptor_is_sent),      CASE(only_the_clients_own_memory),
-        CASE(mappings_in_a_row),           CASE(what_the_driver_refuses),
+        CASE(mappings_in_a_row),           CASE(refusals_of_the_driver),
         CASE(descriptors_count_once),      CASE(descriptors_of_mappings_count_once),
         CASE(memory_is_made_for_adapters),
     };

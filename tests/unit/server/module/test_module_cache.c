@@ -328,7 +328,7 @@ static void libraries_in_use_stay(void **state)
     assert_string_equal(case_unload(case_cache(*state)), "unload l1; ");
 }
 
-static void it_can_be_switched_off(void **state)
+static void the_cache_can_be_switched_off(void **state)
 {
     case_cache(*state)->enabled = false;
     module_cache_put(case_cache(*state), case_get(*state, PLAIN));
@@ -355,7 +355,7 @@ int main(void)
         MODULE_CASE(so_many_idle_libraries_are_kept),
         MODULE_CASE(images_with_the_same_hash_are_told_apart),
         MODULE_CASE(libraries_in_use_stay),
-        MODULE_CASE(it_can_be_switched_off),
+        MODULE_CASE(the_cache_can_be_switched_off),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,7 +86,7 @@ static void nothing_is_asked_of_the_driver_while_clients_work(void **state)
     module_cache_put(case_cache(*state), cached);
 }
 
-static void what_is_no_image_is_not_preloaded(void **state)
+static void an_invalid_image_is_not_preloaded(void **state)
 {
     assert_int_equal(preload(*state, "not an image", "7", is_never_busy), CUDA_ERROR_INVALID_IMAGE);
     assert_string_equal(fake_trace(), "");
@@ -119,7 +119,7 @@ int main(void)
         MODULE_CASE(a_preloaded_library_is_there),
         MODULE_CASE(a_preloaded_image_is_its_users),
         MODULE_CASE(nothing_is_asked_of_the_driver_while_clients_work),
-        MODULE_CASE(what_is_no_image_is_not_preloaded),
+        MODULE_CASE(an_invalid_image_is_not_preloaded),
         MODULE_CASE(libraries_are_saved_once_their_kernels_are_known),
     };
 

@@ -22,7 +22,7 @@ static void variables_have_one_client_at_a_time(void **state)
 }
 
 /* No kernel case_writes to them, so they are neither recorded nor restored. */
-static void what_compilers_add_is_for_all(void **state)
+static void variables_of_compilers_are_for_all(void **state)
 {
     const char *text = PTX ".global .align 1 .b8 $str[3] = {104, 105};\n"
                            ".global .align 1 .b8 _ZN8INTERNAL4cuda3std3__45__cpo3endE[1];\n" ENTRY;
@@ -140,7 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MODULE_CASE(variables_have_one_client_at_a_time),
-        MODULE_CASE(what_compilers_add_is_for_all),
+        MODULE_CASE(variables_of_compilers_are_for_all),
         MODULE_CASE(the_next_client_finds_what_the_first_found),
         MODULE_CASE(some_copies_stay_when_no_client_is_left),
         MODULE_CASE(libraries_whose_variables_are_not_found_are_not_shared),

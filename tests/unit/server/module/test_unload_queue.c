@@ -146,7 +146,7 @@ static CUresult create(struct fixture *fixture)
     return memory_create(fixture->session, &fixture->server.devices.device[0], 7, &prop, &handle);
 }
 
-static void they_are_unloaded_when_memory_is_short(void **state)
+static void modules_are_unloaded_when_memory_is_short(void **state)
 {
     assert_int_equal(create(*state), CUDA_ERROR_OUT_OF_MEMORY);
     assert_string_equal(fake_trace(), "create 7; ");
@@ -221,7 +221,7 @@ int main(void)
         CASE(not_while_a_stream_waits),
         CASE(their_number_is_limited),
         CASE(their_bytes_are_limited),
-        CASE(they_are_unloaded_when_memory_is_short),
+        CASE(modules_are_unloaded_when_memory_is_short),
         CASE(upkeep_unloads_when_no_client_is_busy),
         CASE(upkeep_unloads_many_between_the_work_of_clients),
         CASE(upkeep_unloads_nothing_beside_long_work),

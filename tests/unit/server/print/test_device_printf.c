@@ -309,7 +309,7 @@ static void copies_at_once_get_all_lines(void **state)
 }
 
 /* A kernel may put its format together. */
-static void what_no_format_explains_goes_to_all(void **state)
+static void output_that_no_format_explains_goes_to_all(void **state)
 {
     launch(scene.stream);
     launch_in(&scene.others, scene.other_formats);
@@ -320,7 +320,7 @@ static void what_no_format_explains_goes_to_all(void **state)
     expect_output_of(scene.other, "surprise\n");
 }
 
-static void what_no_format_explains_is_of_unknown_formats(void **state)
+static void output_that_no_format_explains_is_of_unknown_formats(void **state)
 {
     launch(scene.stream);
     launch_in(&scene.others, NULL);
@@ -482,8 +482,8 @@ int main(void)
         CASE(a_client_that_does_not_print_gets_nothing),
         CASE(copies_one_after_the_other_get_their_own),
         CASE(copies_at_once_get_all_lines),
-        CASE(what_no_format_explains_goes_to_all),
-        CASE(what_no_format_explains_is_of_unknown_formats),
+        CASE(output_that_no_format_explains_goes_to_all),
+        CASE(output_that_no_format_explains_is_of_unknown_formats),
         CASE(a_launch_waits_for_no_output),
         CASE(output_of_several_never_mixes),
         CASE(a_session_that_ends_leaves_nothing),

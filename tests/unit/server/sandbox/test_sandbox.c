@@ -95,7 +95,7 @@ static bool any_is_allowed(void)
     return any;
 }
 
-static void what_servers_never_need_is_refused(void **state)
+static void calls_that_servers_never_need_are_refused(void **state)
 {
     assert_false(succeeds(any_is_allowed));
 }
@@ -228,7 +228,7 @@ static void servers_go_on(void **state)
     assert_true(succeeds(make_what_servers_need));
 }
 
-static void it_can_be_left_out(void **state)
+static void the_sandbox_can_be_left_out(void **state)
 {
     setenv("FUNNEL_OFF", "sandbox", 1);
     bool forked = succeeds(fork_again);
@@ -240,14 +240,14 @@ static void it_can_be_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_servers_never_need_is_refused),
+        cmocka_unit_test(calls_that_servers_never_need_are_refused),
         cmocka_unit_test(processes_cannot_be_made),
         cmocka_unit_test(no_core_is_left),
         cmocka_unit_test(files_of_the_user_are_out_of_reach),
         cmocka_unit_test(files_of_drivers_open),
         cmocka_unit_test(threads_go_on),
         cmocka_unit_test(servers_go_on),
-        cmocka_unit_test(it_can_be_left_out),
+        cmocka_unit_test(the_sandbox_can_be_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

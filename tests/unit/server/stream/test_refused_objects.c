@@ -73,7 +73,7 @@ static void a_refused_event_does_not_count(void **state)
     end_events(fixture);
 }
 
-static void they_are_not_kept_without_end(void **state)
+static void refused_objects_are_not_kept_without_end(void **state)
 {
     struct fixture *fixture = *state;
     uint32_t number = 0, last;
@@ -115,7 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_record_of_a_refused_event_is_written),
         CASE(a_refused_event_does_not_count),
-        CASE(they_are_not_kept_without_end),
+        CASE(refused_objects_are_not_kept_without_end),
         CASE(a_refused_stream_writes_its_fences),
     };
 

@@ -71,7 +71,7 @@ static void test_the_first_sign_is_told_at_once(void **state)
     assert_true(is_due((struct report_pace){.at = 0, .told_signs = true}, true));
 }
 
-static void test_what_was_before_is_told_once(void **state)
+static void test_the_past_is_told_once(void **state)
 {
     const struct report_pace quiet = {.beats = 0}, told = {.told_begin = true},
                              signs = {.told_signs = true};
@@ -182,7 +182,7 @@ int main(void)
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_without_signs),
         cmocka_unit_test(test_the_first_sign_is_told_at_once),
-        cmocka_unit_test(test_what_was_before_is_told_once),
+        cmocka_unit_test(test_the_past_is_told_once),
         cmocka_unit_test(test_signs_that_come_and_go),
         cmocka_unit_test_setup_teardown(test_looks_while_clients_share, start, stop),
     };
