@@ -18,6 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/design/folders.md"
 # Pages whose names of files and functions are checked.
 PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/design").glob("*.md"))]
+# The page whose cases of tests are checked.
+ATTACKS = ROOT / "docs/attacks.md"
 MOST_LINES = 800
 
 # What a folder may use besides our own, and how its headers begin.
@@ -151,6 +153,24 @@ def page_errors(name, page):
             yield f"{name}: there is no {word}"
 
 
+def test_sources(name):
+    """The text of the files of a test. "control users" is test_users.py, and "image names" is
+    test_image_names.c."""
+    stem = name.split()[-1]
+    stems = (stem, "test_" + stem, "test_" + name.replace(" ", "_"))
+    paths = [path for found in stems for path in (ROOT / "tests").rglob(found + ".*")]
+    return "\n".join(path.read_text() for path in paths if path.suffix in (".c", ".py"))
+
+
+def case_errors(name, page):
+    """The cases that a page names behind their test are there: `suite test`: case, case."""
+    for test, cases in re.findall(r"`(\w+ [\w ]+)`: ([\w, ]+)", page):
+        text = test_sources(test)
+        for case in re.findall(r"\w+_\w+", cases):
+            if not re.search(rf"(def |void )(test_)?{case}\(", text):
+                yield f"{name}: `{test}` has no {case}"
+
+
 def link_errors(table, build):
     """What goes into each program. funneld, above all, must not hold what loads a driver."""
     rules = dict(re.findall(r"^build (\S+): c_LINKER\S* (.*)$", (build / "build.ninja").read_text(),
@@ -181,6 +201,7 @@ def main():
     errors += [*name_errors(), *file_errors()]
     for path in PAGES:
         errors += page_errors(path.relative_to(ROOT), path.read_text())
+    errors += case_errors(ATTACKS.relative_to(ROOT), ATTACKS.read_text())
     errors += prose.all_errors(prose.documents())
     if len(sys.argv) > 1:
         build = pathlib.Path(sys.argv[1])
