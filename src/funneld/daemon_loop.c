@@ -14,6 +14,7 @@
 #include "console.h"
 #include "daemon_quit.h"
 #include "default_limits.h"
+#include "departed.h"
 #include "descriptor_limit.h"
 #include "fault_drain.h"
 #include "fd.h"
@@ -244,6 +245,7 @@ int daemon_run(struct daemon *daemon, int ready_fd)
     pending_client_close_all(daemon);
     fault_drain_close(daemon);
     console_close_all(daemon);
+    departed_fini(daemon);
     usage_journal_close(daemon);
     dismantle_loop(daemon);
     return daemon->forced;

@@ -40,6 +40,7 @@ STRANGER = 424242424  # a client or user that it was never given, and no number 
 since = {}  # number of a client -> when it was first seen
 clients = {}  # socket -> (pid, id, limits)
 moving = {}  # number of a client -> the order to move it
+held = {}  # number of a client that is about to move -> the order to suspend it
 stopping = False
 alone = False  # its daemon has died
 
@@ -292,6 +293,8 @@ def on_status(request):
 
 def drop(connection, status=0):
     _, number, _ = clients.pop(connection)
+    if number in held:
+        send(wire.RESULT, struct.pack("<iI", 201, 0), held.pop(number))
     if number in moving:
         send(wire.RESULT, struct.pack("<iI", 0, 0), moving.pop(number))
     selector.unregister(connection)
@@ -332,6 +335,15 @@ def on_move(body, request):
         moving[number] = request
     else:
         send(wire.RESULT, struct.pack("<iI", 201, 0), request)
+
+
+def on_suspend(wanted, request):
+    """One that is about to move stands still elsewhere, if at all."""
+    for pid, number, _ in clients.values():
+        if pid == wanted and number in moving:
+            held[number] = request
+            return
+    send(wire.RESULT, struct.pack("<iI", 0, 0), request)
 
 
 def has_next_daemon():
@@ -390,7 +402,7 @@ def on_control():
     elif kind == wire.SUSPEND_CLIENT:
         pid, _, suspend, evict = struct.unpack_from("<iIII", data, 16)
         log(event="suspend", pid=pid, suspend=suspend, evict=evict)
-        send(wire.RESULT, struct.pack("<iI", 0, 0), request)
+        on_suspend(pid, request)
     elif kind == wire.SET_QUOTAS:
         log(event="quotas", values=[value for value, in struct.iter_unpack("<Q", data[16:])])
     elif kind == wire.SET_TIMESLICE:

@@ -2,6 +2,7 @@
 """Programs that move to another lane without an order of an operator."""
 import json
 import os
+import signal
 import subprocess
 
 import harness
@@ -180,16 +181,87 @@ class Join(test_lanes.TestCase):
         self.assertEqual(self.begin(), 1)
 
 
-class TakenBack(test_lanes.TestCase):
-    """An order to another device, by one to the device on which the program is."""
+class Migration(test_lanes.TestCase):
+    def order(self, *words):
+        """The front end."""
+        done = subprocess.Popen([os.path.join(self.root, "bin/funnel"), *words], env=self.environment,
+                                text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.processes.append(done)
+        return done
 
     def migrate(self, device, count):
         """The front end, when the server has its order."""
-        done = subprocess.Popen([os.path.join(self.root, "bin/funnel"), "migrate", str(os.getpid()),
-                                 "--device", str(device)], env=self.environment, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = self.order("migrate", str(os.getpid()), "--device", str(device))
         wait_until(lambda: len(self.server_events("move")) == count, "the order to the server")
         return done
+
+
+class Between(Migration):
+    """A program that has left its server is with none until it attaches to the next."""
+    token, pid = bytes(range(16)), str(os.getpid())
+
+    def depart(self, program):
+        program.close()
+        wait_until(lambda: "has left" in self.control_log(), "the word of the server")
+
+    def arrive(self):
+        return self.enter(token=self.token, window_base=1 << 44)
+
+    def check_ends(self, *orders):
+        for order, said in orders:
+            self.assertIn(said, order.communicate(timeout=harness.TIMEOUT)[0])
+            self.assertEqual(order.returncode, 0)
+
+    def test_orders_wait(self):
+        program = self.enter(token=self.token)
+        move = self.migrate(1, 1)
+        self.depart(program)
+        orders = [(self.order("limit", "--client", self.pid, "--sm", "20"), "20.0 %"),
+                  (self.order("suspend", self.pid), "is suspended"), (self.order("evict", self.pid), "is evicted"),
+                  (self.order("resume", self.pid), "is resumed")]
+        wait_until(lambda: self.control_log().count("waits: it is on its way") == len(orders), "the orders")
+        self.assertEqual([order.poll() for order, _ in orders], [None] * len(orders))
+        self.arrive()
+        self.check_ends((move, "is on device 1"), *orders)
+        self.assertEqual(self.server_events("limits")[0]["share"], 2000)
+
+    def test_an_order_that_its_last_server_has(self):
+        program = self.enter(token=self.token)
+        self.migrate(1, 1)
+        order = self.order("suspend", self.pid)
+        wait_until(lambda: self.server_events("suspend"), "the order to the server")
+        self.depart(program)
+        self.arrive()
+        self.check_ends((order, "is suspended"))
+        self.assertEqual(len(self.server_events("suspend")), 2)
+
+    def test_a_program_that_has_ended(self):
+        """And has not moved."""
+        self.depart(self.enter(token=self.token))
+        done = self.funnel("suspend", self.pid)
+        self.assertEqual((done.returncode, done.stderr), (1, f"funnel suspend: Client {self.pid} not found\n"))
+
+    def test_its_own_limits_go_with_it(self):
+        program = self.enter(token=self.token)
+        self.check_ends((self.order("limit", "--client", self.pid, "--sm", "20"), "20.0 %"))
+        number = self.told()["number"]
+        self.migrate(1, 1)
+        self.depart(program)
+        self.arrive()
+        self.assertEqual((self.told()["share"], self.told()["number"]), (2000, number))
+
+    def test_its_own_limits_outlive_its_server(self):
+        self.enter(token=self.token)
+        self.check_ends((self.order("limit", "--client", self.pid, "--sm", "20"), "20.0 %"))
+        server, = self.servers()
+        os.kill(server, signal.SIGKILL)
+        wait_until(lambda: self.servers() and self.servers() != [server], "the next server")
+        self.arrive()
+        self.assertEqual(self.told()["share"], 2000)
+
+
+class TakenBack(Migration):
+    """An order to another device, by one to the device on which the program is."""
 
     def take_back(self):
         """The program, and the front end that takes an order back."""

@@ -5,6 +5,7 @@ moves from one device to the other at random, also by orders that cross. They ha
 together more than a device. Run as: test_random_moves.py BUILD [--rounds N] [--seed N] [--device cuda]."""
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -135,7 +136,7 @@ class RandomOrders(test_migrate.MigrateTestCase):
     def test_operators(self):
         self.program, place = self.suspend_probe(), self.directory()
         self.assertEqual(self.program.ask("hold 20 7"), FINE)
-        self.said = []
+        self.said, self.unknown = [], []
         operators = [threading.Thread(target=self.operate, args=(random.Random(SEED + i), f"{place}/{i}"))
                      for i in range(OPERATORS)]
         for operator in operators:
@@ -145,6 +146,7 @@ class RandomOrders(test_migrate.MigrateTestCase):
         for operator in operators:
             operator.join()
         self.check("check")
+        self.assertEqual(self.unknown, [], self.logs())
         for status, said, path, is_whole in self.said:
             self.assertEqual(status == 0, is_whole, f"{path}: {said}{self.logs()}")
 
@@ -162,13 +164,21 @@ class RandomOrders(test_migrate.MigrateTestCase):
             if act[0] == "checkpoint":
                 self.checkpoint([*act, pid, path], path)
             else:
-                self.order(*act, pid)
+                self.order_known(*act, pid)
             if act[0] in ("suspend", "checkpoint"):
-                self.order("resume", pid)
+                self.order_known("resume", pid)
+
+    def order_known(self, *words):
+        """The program is there all the time, also while it is on its way from one server to the next."""
+        said = self.order(*words)[1]
+        if re.search("not found|no such client|has ended|has left", said):
+            self.unknown.append((words, said))
 
     def checkpoint(self, words, path):
         """A checkpoint has all contents when it is said to be one, and else no directory."""
         status, said = self.order(*words)
+        if "not found" in said or "has ended" in said:
+            self.unknown.append((words, said))
         is_whole = os.path.exists(path) and test_checkpoint.is_whole(path)
         self.said.append((status, said, path, is_whole))
         shutil.rmtree(path, ignore_errors=True)

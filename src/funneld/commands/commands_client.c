@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands about clients: lists of them, ending one, and suspending one. The lists show the reports
  * of a status query. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client_query.h"
+#include "client_record.h"
+#include "clock.h"
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "departed.h"
 #include "fd.h"
 #include "funnel_errors.h"
 #include "pending_request.h"
@@ -16,6 +22,7 @@
 #include "text.h"
 
 #define TERMINATE_TIMEOUT_S 60
+#define MOVED_TIMEOUT_NS (30 * NS_PER_SEC)
 #define SUSPEND_TIMEOUT_S 1200 /* for as much memory as a device has, to a slow disk */
 
 struct client_list {
@@ -206,23 +213,20 @@ static void on_client_status(struct status_query *query, void *context)
     }
 }
 
-static bool is_queried(const struct server_process *server, const void *context)
-{
-    const struct client_list *list = context;
-
-    return console_may_manage(list->console, server) &&
-           (list->server == 0 || list->server == server->pid);
-}
-
 static void terminate(struct console *console, pid_t server, pid_t client)
 {
-    const struct client_list servers = {.console = console, .server = server};
     struct termination *termination = malloc(sizeof(*termination));
 
     if (termination) {
         *termination = (struct termination){console, server, client};
-        if (!status_query_start(console->daemon, is_queried, &servers, on_client_status,
-                                termination))
+        const struct client_query query = {.console = console,
+                                           .client = client,
+                                           .server = server,
+                                           .may_ask = console_may_manage,
+                                           .done = on_client_status,
+                                           .context = termination};
+
+        if (!client_query_start(&query))
             return;
         free(termination);
     }
@@ -253,11 +257,13 @@ struct suspension {
     const char *done; /* what the client is then */
     enum server_suspend suspend;
     bool evict;
+    bool has_file; /* that came with the command */
+    uint64_t
+        moved_end; /* clock_ns(): until then it is looked for where it has moved; 0 = not yet */
 };
 
-static void on_suspended(void *context, int status, const struct server_status_end *totals)
+static void end_suspension(struct suspension *suspension, int status)
 {
-    struct suspension *suspension = context;
     struct console *console = suspension->console;
     const char *text = status < 0 ? strerror(-status) : suspend_result_text(status);
 
@@ -279,42 +285,92 @@ static void refuse_suspension(struct suspension *suspension, const char *why)
     console_done_because(console, COMMAND_FAILED, SUSPEND_NO_CLIENT);
 }
 
+static int look_for_client(struct suspension *suspension);
+
+/* It has left its server, and the next one has not been asked. */
+static bool may_have_moved(struct suspension *suspension)
+{
+    const struct daemon *daemon = suspension->console->daemon;
+    uint64_t now = clock_ns();
+
+    if (!suspension->moved_end)
+        suspension->moved_end = now + MOVED_TIMEOUT_NS;
+    return now < suspension->moved_end && (departed_awaited(daemon, suspension->client) ||
+                                           client_record_exists(daemon, suspension->client));
+}
+
+static void on_suspended(void *context, int status, const struct server_status_end *totals)
+{
+    struct suspension *suspension = context;
+
+    if (status != SUSPEND_NO_CLIENT || !may_have_moved(suspension) || look_for_client(suspension))
+        end_suspension(suspension, status);
+}
+
+/* The next server may have to get the file as well. */
+static int send_suspension(struct suspension *suspension, struct server_process *server,
+                           const struct server_status_row *row)
+{
+    struct server_suspend_client message = {.pid = row->identity.pid,
+                                            .id = row->identity.pid == suspension->client ? 0
+                                                                                          : row->id,
+                                            .suspend = (uint32_t)suspension->suspend,
+                                            .evict = suspension->evict};
+    const struct response_handler handler = {NULL, on_suspended, suspension};
+    int file = suspension->has_file ? fcntl(suspension->console->file, F_DUPFD_CLOEXEC, 0) : -1;
+
+    if (suspension->has_file && file < 0)
+        return -errno;
+    pending_request_send_file(server, &message, SERVER_SUSPEND_CLIENT, file, SUSPEND_TIMEOUT_S,
+                              &handler);
+    return 0;
+}
+
 static void on_suspension_status(struct status_query *query, void *context)
 {
     struct suspension *suspension = context;
-    struct server_suspend_client message = {.suspend = (uint32_t)suspension->suspend,
-                                            .evict = suspension->evict};
-    struct response_handler handler = {NULL, on_suspended, suspension};
     const struct server_status_row *row = NULL;
     const struct status_report *report = NULL;
     struct server_process *server = NULL;
 
     bool found = status_query_find(query, suspension->client, &report, &row);
+    if (suspension->moved_end && (!row || row->state != SERVER_CLIENT_ACTIVE)) {
+        end_suspension(suspension, SUSPEND_NO_CLIENT);
+        return;
+    }
     if (found && console_may_see_client(suspension->console, row->identity.uid))
         server = server_process_by_pid(suspension->console->daemon, report->server.pid);
     else if (!row)
         command_report_silent(suspension->console, query);
-    if (!server) {
+    int error = server ? send_suspension(suspension, server, row) : 0;
+
+    if (error)
+        end_suspension(suspension, error);
+    else if (!server)
         refuse_suspension(suspension, row && !found ? "is the ID of several clients" : "not found");
-        return;
-    }
-    message.pid = row->identity.pid;
-    message.id = row->identity.pid == suspension->client ? 0 : row->id;
-    int file = fd_steal(&suspension->console->file);
-    pending_request_send_file(server, &message, SERVER_SUSPEND_CLIENT, file, SUSPEND_TIMEOUT_S,
-                              &handler);
+}
+
+static int look_for_client(struct suspension *suspension)
+{
+    const struct client_query query = {.console = suspension->console,
+                                       .client = suspension->client,
+                                       .again = suspension->moved_end != 0,
+                                       .may_ask = console_may_see,
+                                       .done = on_suspension_status,
+                                       .context = suspension};
+
+    return client_query_start(&query);
 }
 
 static void order_suspension(const struct suspension *order)
 {
     struct console *console = order->console;
-    const struct client_list servers = {.console = console};
     struct suspension *suspension = malloc(sizeof(*suspension));
 
     if (suspension) {
         *suspension = *order;
-        if (!status_query_start(console->daemon, is_listed, &servers, on_suspension_status,
-                                suspension))
+        suspension->has_file = console->file >= 0;
+        if (!look_for_client(suspension))
             return;
         free(suspension);
     }

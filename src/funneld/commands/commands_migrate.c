@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client_limits.h"
+#include "client_query.h"
 #include "client_record.h"
 #include "command_protocol.h"
 #include "commands.h"
@@ -171,11 +172,6 @@ static void on_status(struct status_query *query, void *context)
         order_move(migration, record, device);
 }
 
-static bool is_visible(const struct server_process *server, const void *context)
-{
-    return console_may_see(context, server);
-}
-
 void run_migrate(struct console *console, const struct grammar_values *values)
 {
     struct migration *migration = calloc(1, sizeof(*migration));
@@ -184,7 +180,13 @@ void run_migrate(struct console *console, const struct grammar_values *values)
         migration->console = console;
         migration->client = values->client;
         text_copy(migration->device, sizeof(migration->device), values->device);
-        if (!status_query_start(console->daemon, is_visible, console, on_status, migration))
+        const struct client_query query = {.console = console,
+                                           .client = values->client,
+                                           .may_ask = console_may_see,
+                                           .done = on_status,
+                                           .context = migration};
+
+        if (!client_query_start(&query))
             return;
         free(migration);
     }

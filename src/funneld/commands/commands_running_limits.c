@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "client_class.h"
+#include "client_query.h"
 #include "client_record.h"
 #include "command_protocol.h"
 #include "commands.h"
 #include "console.h"
+#include "departed.h"
 #include "journal.h"
 #include "lane_move.h"
 #include "limits_text.h"
@@ -66,6 +68,14 @@ static void print_limits(struct console *console, const struct limited_client *o
     console_print(console, "Client %d: %s", (int)one->pid, text);
 }
 
+/* It has left between the question for its limits and the order to change them. */
+static bool is_on_its_way(const struct limit_command *command, const struct limited_client *one)
+{
+    const struct daemon *daemon = command->console->daemon;
+
+    return departed_awaited(daemon, one->pid) || client_record_exists(daemon, one->pid);
+}
+
 static void on_limited(void *context, int status, const struct server_status_end *totals)
 {
     struct limited_client *one = context;
@@ -76,6 +86,11 @@ static void on_limited(void *context, int status, const struct server_status_end
     else if (status == -ETIMEDOUT) {
         console_print(command->console, "Server %d does not answer: client %d keeps its limits",
                       (int)one->server, (int)one->pid);
+        command->status = COMMAND_FAILED;
+    } else if (is_on_its_way(command, one)) {
+        console_print(command->console,
+                      "Client %d is on its way to another server: try again when it is there",
+                      (int)one->pid);
         command->status = COMMAND_FAILED;
     } else
         console_print(command->console, "Client %d has left", (int)one->pid);
@@ -416,7 +431,10 @@ void run_limit(struct console *console, const struct grammar_values *values)
 
     if (!wrong)
         *command = (struct limit_command){console, *values, change_of(values), 1, 0, COMMAND_OK};
-    if (!wrong && status_query_start(console->daemon, NULL, NULL, on_status, command))
+    const struct client_query query = {
+        .console = console, .client = values->client, .done = on_status, .context = command};
+
+    if (!wrong && client_query_start(&query))
         wrong = "Out of memory";
     if (!wrong)
         return;

@@ -12,6 +12,7 @@ void daemon_init(struct daemon *daemon)
     list_init(&daemon->draining);
     list_init(&daemon->lane_moves);
     list_init(&daemon->lane_trials);
+    list_init(&daemon->departed);
     list_init(&daemon->consoles);
     quotas_init(&daemon->quotas);
     daemon->uid = daemon->server_uid = geteuid();

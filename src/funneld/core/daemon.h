@@ -103,6 +103,7 @@ struct daemon {
     struct lane_choices lane_choices;
     struct list lane_moves;  /* struct lane_move: moves that have not ended */
     struct list lane_trials; /* struct lane_trial: lane_watch.h */
+    struct list departed;    /* struct departed: clients that are between two servers */
     bool lane_moves_on;      /* programs are moved without an order: lane_watch.h */
     bool spare_lane_on;      /* programs beside long kernels load code elsewhere: spare_lane.h */
     uint32_t batch_percent;  /* of the time, that batch lanes get at least: timeslice.h */

@@ -8,6 +8,7 @@
 
 #include "client_figures.h"
 #include "clock.h"
+#include "departed.h"
 #include "funnel_errors.h"
 #include "journal.h"
 #include "server_process.h"
@@ -87,29 +88,49 @@ static void tell_next(const struct client_record *record)
 {
     struct client_record *next = record->has_moved ? find_next(record) : NULL;
 
-    if (!next)
-        return;
-    add_earlier_use(next, record);
-    client_record_save(next);
+    if (next) {
+        add_earlier_use(next, record);
+        client_record_save(next);
+    }
+    if (!next || !next->attached)
+        departed_enter(record);
+}
+
+static const struct client_record *find_before(const struct client_record *record,
+                                               const struct hello *hello)
+{
+    const struct server_process *server = record->server;
+    const struct client_record *before = client_record_find_token(server->daemon, hello->token);
+
+    if (!hello->window_base)
+        return NULL;
+    if (before)
+        return strcmp(before->server->service, server->service) ? NULL : before;
+    return departed_find(server->daemon, server->service, hello->token);
+}
+
+/* The program is the same one, and has not lost its last server by that server's end. */
+static void continue_facts(struct client_record *record, const struct client_record *before)
+{
+    record->identity.since = before->identity.since;
+    add_earlier_use(record, before);
+    if (!client_record_find(record->server, before->id))
+        record->id = before->id;
 }
 
 void client_record_continue(struct client_record *record, const struct hello *hello)
 {
-    const struct server_process *server = record->server;
-    const struct client_record *before =
-        hello->window_base ? client_record_find_token(server->daemon, hello->token) : NULL;
+    const struct client_record *before = find_before(record, hello);
 
     memcpy(record->token, hello->token, sizeof(record->token));
     record->class = hello->class;
     record->is_of_job = hello->is_of_job != 0;
-    if (!before || strcmp(before->server->service, server->service))
+    if (!before)
         return;
-    record->identity.since = before->identity.since;
     record->has_limits = before->has_limits;
     record->limits = before->limits;
-    add_earlier_use(record, before);
-    if (!client_record_find(record->server, before->id))
-        record->id = before->id;
+    if (before->server || before->has_moved)
+        continue_facts(record, before);
 }
 
 struct client_record *client_record_add_saved(struct server_process *server, unsigned slot,
@@ -145,6 +166,20 @@ struct client_record *client_record_add_saved(struct server_process *server, uns
 void client_record_save(struct client_record *record)
 {
     server_file_save_client(record);
+}
+
+bool client_record_is_called(const struct client_record *record, pid_t number)
+{
+    return record->identity.pid ? record->identity.pid == number : record->id == (uint32_t)number;
+}
+
+bool client_record_exists(const struct daemon *daemon, pid_t number)
+{
+    list_for_each (struct server_process, server, &daemon->servers, link)
+        list_for_each (struct client_record, record, &server->records, link)
+            if (client_record_is_called(record, number))
+                return true;
+    return false;
 }
 
 struct client_record *client_record_find(struct server_process *server, uint32_t id)
@@ -264,6 +299,7 @@ void client_records_close(struct server_process *server)
         audit(record);
         record->last.id = record->id;
         record->last.status = FUNNEL_ERROR_MPS_RPC_FAILURE;
+        departed_enter(record);
         end_record(record);
     }
 }

@@ -69,6 +69,11 @@ struct client_record *client_record_add_saved(struct server_process *server, uns
 /* The server is about to hear of the client, or has said something of it that must not be lost. */
 void client_record_save(struct client_record *record);
 
+/* Whether a client is called by that number in commands: its process id or, in another PID
+ * namespace, where process ids are not known, its ID. The second: whether some server has it. */
+bool client_record_is_called(const struct client_record *record, pid_t number);
+bool client_record_exists(const struct daemon *daemon, pid_t number);
+
 /* The client of that number, or NULL when the server has not been given one. */
 struct client_record *client_record_find(struct server_process *server, uint32_t id);
 

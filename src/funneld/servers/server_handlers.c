@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client_record.h"
+#include "departed.h"
 #include "fault_drain.h"
 #include "funnel_errors.h"
 #include "journal.h"
@@ -139,6 +140,7 @@ static void on_attached(struct server_process *server,
     record->attached = true;
     record->window_base = attached->window_base;
     client_record_save(record);
+    departed_forget(server->daemon, record->token);
     journal_with(LOG_ABOUT(record->identity.pid), "Client %d attached to server %d with id %u",
                  record->identity.pid, (int)server->pid, attached->id);
 }

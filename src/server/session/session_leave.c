@@ -56,8 +56,7 @@ static bool is_granted(uint32_t word)
     return word == LEAVE_GRANTED || word == LEAVE_COPIES;
 }
 
-/* By an order that came before, which is answered when the client has left or stays. */
-static bool is_on_its_way(const struct session *session)
+bool session_leave_is_granted(const struct session *session)
 {
     return session->life->leave_ordered && is_granted(channel_server_leave(session->channel));
 }
@@ -79,7 +78,8 @@ void session_leave_order(struct session *session, const struct server_move_clien
 
     if (life->leave_withdrawn)
         session_leave_withdraw(session);
-    if (is_on_its_way(session)) {
+    /* By an order that came before, which is answered when the client has left or stays. */
+    if (session_leave_is_granted(session)) {
         daemon_report_client_stays(session->server, order->header.request, OBSTACLE_MOVING);
         return;
     }

@@ -25,6 +25,9 @@ bool session_leave_take_wish(struct session *session, uint32_t *ret_server);
  * client waits for what it says. False where a move is under way. */
 bool session_leave_wish(struct session *session, uint32_t server);
 
+/* Any thread: whether the client has the grant to leave, or waits for copies of its memory. */
+bool session_leave_is_granted(const struct session *session);
+
 /* The watchdog, some fifty times a second: lets session threads know of clients that ask. */
 void session_leave_watch(struct server *server);
 

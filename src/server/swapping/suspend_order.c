@@ -10,6 +10,7 @@
 #include "futex.h"
 #include "pending_order.h"
 #include "program_suspend.h"
+#include "session_leave.h"
 #include "session_life.h"
 #include "sock.h"
 #include "suspend_move.h"
@@ -163,12 +164,14 @@ static int progress_of(struct session *session, bool *ret_done)
     return SUSPEND_OK;
 }
 
-/* After a pre-copy it has the time for an idle point that others have from the order on. */
+/* After a pre-copy it has the time for an idle point that others have from the order on. One that
+ * is about to move leaves this server soon, or goes on here. */
 static bool has_time(const struct session *session)
 {
     uint64_t since = program_suspend_of(session)->precopied_at;
 
-    return program_suspend_of(session)->leaving || (since && clock_ns() < since + ORDER_TIMEOUT_NS);
+    return session_leave_is_granted(session) || program_suspend_of(session)->leaving ||
+           (since && clock_ns() < since + ORDER_TIMEOUT_NS);
 }
 
 static bool is_leaving(const struct pending_order *order)
