@@ -49,6 +49,7 @@ static void check_client(struct server_status_row *row)
 {
     MAKE_PRINTABLE(row->identity.command);
     MAKE_PRINTABLE(row->identity.group);
+    MAKE_PRINTABLE(row->identity.container);
     MAKE_PRINTABLE(row->identity.space);
     MAKE_PRINTABLE(row->usage.stall_cause);
     MAKE_PRINTABLE(row->call);

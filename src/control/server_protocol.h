@@ -107,7 +107,8 @@ struct server_identity {
     int64_t since;               /* wall clock, seconds */
     char command[256];           /* command line, for people; not trusted */
     char group[HELLO_GROUP_MAX]; /* letters, digits and _, or "" */
-    char space[SERVER_NAME_MAX]; /* the namespace of MPS v3 that it came in by, for people */
+    char container[HELLO_GROUP_MAX]; /* in which it runs, by its control groups, or "" */
+    char space[SERVER_NAME_MAX];     /* the namespace of MPS v3 that it came in by, for people */
 };
 
 /* Device memory that clients may have together (joint_ledger.h): those with the same key. */
@@ -118,8 +119,9 @@ struct joint_limit {
 
 /* Those of a client. */
 enum joint_limits {
-    JOINT_USER,  /* all clients of its user */
-    JOINT_GROUP, /* those of its user in its group */
+    JOINT_USER,      /* all clients of its user */
+    JOINT_GROUP,     /* those of its user in its group */
+    JOINT_CONTAINER, /* those in its container, as its environment says */
     JOINT_LIMITS,
 };
 

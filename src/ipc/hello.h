@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define HELLO_MAGIC 0x314c4e46u /* "FNL1" */
-#define HELLO_VERSION 5
+#define HELLO_VERSION 6
 
 /* Name of the socket in the pipe directory. Never "control": that is NVIDIA's. */
 #define HELLO_SOCKET_NAME "funnel"
@@ -62,7 +62,10 @@ struct hello {
     uint32_t totals;                        /* enum hello_totals; any other value counts as unset */
     uint32_t class;                         /* enum client_class; any other value counts as unset */
     uint32_t isolation;                     /* enum isolation; any other value counts as unset */
-    uint32_t is_of_job;   /* 1 = one of several processes of a job, which may share memory */
+    uint32_t is_of_job;        /* 1 = one of several processes of a job, which may share memory */
+    uint32_t limits_container; /* 1 = the memory limits are those of its container, whose programs
+                                  have them together */
+    uint32_t reserved;
     uint64_t window_base; /* 0; or where a client that lost its server has its memory: it needs this
                              window or none */
     uint8_t token[HELLO_TOKEN_SIZE]; /* random; with window_base: the token of its attach,

@@ -260,7 +260,8 @@ def lie(number):
 
 def stranger():
     """A server has no say in who a client is."""
-    return wire.IDENTITY.pack(1, STRANGER, STRANGER, 0, 0, 0, b"sudo rm" + RUDE, b"forged" + RUDE, b"forged" + RUDE)
+    return wire.IDENTITY.pack(1, STRANGER, STRANGER, 0, 0, 0, b"sudo rm" + RUDE, b"forged" + RUDE, b"forged" + RUDE,
+                              b"forged" + RUDE)
 
 
 def flood():

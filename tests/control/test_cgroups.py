@@ -72,7 +72,9 @@ def remove(group, parent=None):
     return True
 
 
-class Groups(harness.TestCase):
+class Maker:
+    """Part of a test: it makes control groups."""
+
     def make_group(self, group):
         os.mkdir(group)
         self.addCleanup(harness.wait_until, lambda: remove(group), "the end of a control group")
@@ -91,6 +93,8 @@ class Groups(harness.TestCase):
                 return group
         raise unittest.SkipTest("no control group can be made here")
 
+
+class Groups(Maker, harness.TestCase):
     def words(self, line, status=0):
         done = self.run_program("nvidia-cuda-mps-control", *line.split())
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)

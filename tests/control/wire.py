@@ -9,7 +9,7 @@ WELCOME_MAGIC = 0x31574E46
 SERVER_MAGIC = 0x31534E46
 COMMAND_MAGIC = 0x31434E46
 VERSION = 15
-HELLO_VERSION = 5
+HELLO_VERSION = 6
 HELLO_CLIENT, HELLO_COMMAND, HELLO_AHEAD = 1, 2, 3
 UNSET = 0xFFFFFFFF
 CRITICAL, NORMAL, BATCH = 1, 2, 3
@@ -26,12 +26,12 @@ HELD = 8  # what quotas bound of a client
 OUTPUT, COMMAND_DAEMON, COMMAND_SERVER, COMMAND_CLIENT, COMMAND_LIMIT, COMMAND_TRACE, COMMAND_DONE, \
     COMMAND_QUOTA = range(64, 72)
 
-HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sIIIIQ16s256s")
+HELLO = struct.Struct(f"<IHHQII{DEVICES}Q64s32s" + "48sQ" * 8 + "32s96sIIIIIIQ16s256s")
 WELCOME = struct.Struct("<Ii472s")
 HEADER = struct.Struct("<IHHII")
 CLIENT_HEAD = struct.Struct("<II")
-IDENTITY = struct.Struct("<iIIIQq256s32s128s")
-LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIIIIIIIQ" + f"{DEVICES}QII" + f"{DEVICES + 1}Q" * 2)
+IDENTITY = struct.Struct("<iIIIQq256s32s32s128s")
+LIMITS = struct.Struct(f"<II{DEVICES}Q" + "IIIIIIIIQ" + f"{DEVICES}QII" + f"{DEVICES + 1}Q" * 3)
 DEVICE = struct.Struct("<128s16s16sQIIIII4x")
 CODE_CACHE = struct.Struct("<IIIIQ104s")
 UNKNOWN = (1 << 64) - 1  # of a sensor
@@ -48,13 +48,13 @@ COMMAND_SERVER_BODY = struct.Struct(f"<iIq10I128s64s112s{DEVICES}Q{DEVICE.size *
 
 def hello(kind=HELLO_CLIENT, sm_centipercent=0, priority=UNSET, memory=(), magic=HELLO_MAGIC,
           version=HELLO_VERSION, group=b"", program_class=0, partition=b"", window_base=0, token=b"",
-          command=None, isolation=0, job=0):
+          command=None, isolation=0, job=0, of_container=False):
     if command is None:
         with open("/proc/self/cmdline", "rb") as file:
             command = file.read(256)
     memory = list(memory) + [0] * (DEVICES - len(memory))
     return HELLO.pack(magic, version, kind, 0, sm_centipercent, priority, *memory, b"test",
-                      b"0.2.0", *(b"", 0) * 8, group, partition, 0, program_class, isolation, job, window_base, token, command)
+                      b"0.2.0", *(b"", 0) * 8, group, partition, 0, program_class, isolation, job, int(of_container), 0, window_base, token, command)
 
 
 def welcome(data):

@@ -146,7 +146,8 @@ class Numbers(unittest.TestCase):
         version = int(re.search(r"#define HELLO_VERSION (\d+)", text).group(1))
         import wire
         sizes = {1: HELLO_1.size, 2: HELLO_1.size + 8, 3: HELLO_1.size + 8 + 16 + 256,
-                 4: HELLO_1.size + 8 + 8 + 16 + 256, 5: HELLO_1.size + 8 + 8 + 8 + 16 + 256}
+                 4: HELLO_1.size + 8 + 8 + 16 + 256, 5: HELLO_1.size + 8 + 8 + 8 + 16 + 256,
+                 6: HELLO_1.size + 8 + 8 + 8 + 8 + 16 + 256}
         self.assertIn(version, sizes, "keep the layout of the version before in this test")
         self.assertEqual(wire.HELLO.size, sizes[version])
 

@@ -5,12 +5,13 @@ import os
 import signal
 
 import limits_harness
+import test_cgroups
 from limits_harness import MIB, harness, wait_until
 
 OUT_OF_MEMORY = 2
 
 
-class Joint(limits_harness.TestCase):
+class Joint(test_cgroups.Maker, limits_harness.TestCase):
     def setUp(self):
         super().setUp()
         self.start()
@@ -86,6 +87,28 @@ class Joint(limits_harness.TestCase):
         self.assertEqual(self.of_group("fill=32").answer(), [0, OUT_OF_MEMORY])
         holder.end()
         self.await_row_end()
+
+    def test_a_container_of_hami(self):
+        """Its limit is that of the container, and each container has its own."""
+        group = self.new_group()
+        first, second = self.container(group, "9f" * 32), self.container(group, "7e" * 32)
+        limit = {"CUDA_DEVICE_MEMORY_LIMIT_0": "128m"}
+        self.assertEqual(self.inside(first, "fill=32", "wait", **limit).answer(), [4, OUT_OF_MEMORY])
+        self.assertEqual(self.inside(first, "info", **limit).answer(), [0, 128 * MIB])
+        self.assertEqual(self.inside(first, "fill=32", **limit).answer(), [0, OUT_OF_MEMORY])
+        self.assertEqual(self.inside(second, "fill=32", **limit).answer(), [4, OUT_OF_MEMORY])
+        each = {**limit, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=128M"}
+        self.assertEqual(self.inside(first, "fill=32", **each).answer(), [4, OUT_OF_MEMORY])
+        self.assertIn("The programs of its container have 128 MiB together", self.server_log())
+
+    def container(self, group, number):
+        container = os.path.join(group, f"docker-{number}.scope")
+        self.make_group(container)
+        return container
+
+    def inside(self, container, *questions, **environment):
+        return self.begin(*questions, environment=environment,
+                          preexec_fn=lambda: test_cgroups.join(container))
 
     def test_words(self):
         for words, said in ((["--client", "1", "--joint-memory", "1G"], "together"),

@@ -245,8 +245,17 @@ static uint64_t bytes_of(const char *variable)
     return bytes;
 }
 
-/* Where MPS's own variable says nothing about the device. Totals show such a limit, as they do with
- * the libraries of these schedulers. */
+/* Such a limit is that of the container, and totals show it, as with the libraries of these
+ * schedulers. Beside MPS's own variable it is each program's, because that is. */
+static void note_limit_of_container(struct hello *hello)
+{
+    const char *own = getenv("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT");
+
+    hello->totals = HELLO_TOTALS_LIMIT;
+    hello->limits_container = !(own && *own);
+}
+
+/* Where MPS's own variable says nothing about the device. */
 static void limit_devices(const char *variable, unsigned first, unsigned count, struct hello *hello)
 {
     uint64_t bytes = bytes_of(variable);
@@ -254,7 +263,7 @@ static void limit_devices(const char *variable, unsigned first, unsigned count, 
     for (unsigned i = first; i < first + count; i++)
         if (bytes && !hello->memory_limit[i]) {
             hello->memory_limit[i] = bytes;
-            hello->totals = HELLO_TOTALS_LIMIT;
+            note_limit_of_container(hello);
         }
 }
 
@@ -275,7 +284,7 @@ static void limit_numbered(unsigned number, struct hello *hello)
     if (number >= HELLO_NAMED_LIMITS)
         log_ignored(variable, uuid, "among the first 8 devices of the container");
     keep_named_limit(hello, uuid, length, bytes);
-    hello->totals = HELLO_TOTALS_LIMIT;
+    note_limit_of_container(hello);
 }
 
 /* HAMi's percentage: 0 and 100 are no limit. */

@@ -18,14 +18,14 @@
 enum rank { RANK_NONE, RANK_SCOPE, RANK_CONTAINER, RANK_JOB, RANK_POD };
 
 struct search {
-    enum rank rank;
+    enum rank rank, most;                          /* of the name so far, and that it may have */
     bool in_kubernetes, in_slurm, in_user_manager; /* of the path so far */
     char name[HELLO_GROUP_MAX];
 };
 
 static void keep_name(struct search *search, enum rank rank, const char *prefix, const char *rest)
 {
-    if (rank < search->rank)
+    if (rank < search->rank || rank > search->most)
         return;
     search->rank = rank;
     text_format(search->name, sizeof(search->name), "%s%s", prefix, rest);
@@ -146,9 +146,11 @@ static void search_path(struct search *search, const char *path, const char *end
     }
 }
 
-void control_groups_name(const char *groups, char ret_name[HELLO_GROUP_MAX])
+/* A name of a rank from `least` to `most`. */
+static void find_name(const char *groups, enum rank least, enum rank most,
+                      char ret_name[HELLO_GROUP_MAX])
 {
-    struct search search = {.rank = RANK_NONE};
+    struct search search = {.rank = least, .most = most};
 
     for (const char *line = groups; *line;) {
         const char *end = line + strcspn(line, "\n");
@@ -159,4 +161,14 @@ void control_groups_name(const char *groups, char ret_name[HELLO_GROUP_MAX])
         line = end + (*end == '\n');
     }
     text_copy(ret_name, HELLO_GROUP_MAX, search.name);
+}
+
+void control_groups_name(const char *groups, char ret_name[HELLO_GROUP_MAX])
+{
+    find_name(groups, RANK_NONE, RANK_POD, ret_name);
+}
+
+void control_groups_container(const char *groups, char ret_name[HELLO_GROUP_MAX])
+{
+    find_name(groups, RANK_CONTAINER, RANK_CONTAINER, ret_name);
 }

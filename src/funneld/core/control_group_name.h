@@ -17,3 +17,6 @@
 /* `groups` is as control_groups_read() has it. The name has letters, digits and _ only; it is ""
  * where nothing is recognized. */
 void control_groups_name(const char *groups, char ret_name[HELLO_GROUP_MAX]);
+
+/* The same of the container alone, also where it belongs to a pod or a job. */
+void control_groups_container(const char *groups, char ret_name[HELLO_GROUP_MAX]);

@@ -199,3 +199,15 @@ void own_limits_apply(const struct own_limits *own, struct server_limits *limits
     limits->evict_after = own->evict_after;
     memcpy(limits->memory_limit, own->memory, sizeof(own->memory));
 }
+
+void limits_join_container(struct server_limits *limits, const struct hello *hello,
+                           const struct server_identity *identity, const struct server_ready *ready)
+{
+    struct joint_limit *joint = &limits->joint[JOINT_CONTAINER];
+
+    if (hello->limits_container != 1 || !*identity->container)
+        return;
+    for (unsigned i = 0; i < ready->device_count; i++)
+        joint->memory[i] = requested_memory(hello, &ready->devices[i], i);
+    joint->key = has_memory(joint) ? joint_key(identity->uid, identity->container) : 0;
+}

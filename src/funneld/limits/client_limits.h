@@ -87,3 +87,9 @@ void limits_of_server(const struct limits *server, uint32_t priority,
 /* Combines them with what a client asks for in its hello: less, or another priority. */
 void limits_tighten(struct server_limits *limits, const struct hello *hello,
                     const struct server_ready *ready);
+
+/* Where the memory limits of the hello are those of a container: all its programs have them
+ * together. */
+void limits_join_container(struct server_limits *limits, const struct hello *hello,
+                           const struct server_identity *identity,
+                           const struct server_ready *ready);

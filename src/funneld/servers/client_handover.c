@@ -34,6 +34,7 @@ static void combine_limits(struct server_process *server, const struct mps_names
     }
     limit_rules_apply(&daemon->rules, identity, &server->ready, limits);
     limits_tighten(limits, &wish, &server->ready);
+    limits_join_container(limits, hello, identity, &server->ready);
     limits->class = hello->class;
     /* Without a lane of its own it comes after the others. */
     if (limits->class == CLASS_BATCH && !lane_name_is_batch(server->name))

@@ -124,11 +124,14 @@ static unsigned find_exceeded(const struct session *session, struct joint_ledger
 static void log_exceeded(struct session *session, unsigned limit, unsigned device, uint64_t sum,
                          uint64_t size)
 {
+    static const char *const whose[] = {
+        [JOINT_USER] = "user", [JOINT_GROUP] = "group", [JOINT_CONTAINER] = "container"};
+
     session_log_error(
         session,
         "out of memory: it wants %llu KiB more of device %u. The programs of its %s have %llu MiB "
         "together, and their joint limit is %llu MiB",
-        (unsigned long long)(size >> 10), device, limit == JOINT_USER ? "user" : "group",
+        (unsigned long long)(size >> 10), device, whose[limit],
         (unsigned long long)((sum - size) >> 20),
         (unsigned long long)(session->limits.joint[limit][device] >> 20));
 }

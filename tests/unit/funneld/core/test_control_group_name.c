@@ -21,6 +21,26 @@ static void check_name(const char *groups, const char *name)
     assert_string_equal(found, name);
 }
 
+static void check_container(const char *groups, const char *name)
+{
+    char found[HELLO_GROUP_MAX];
+
+    memset(found, 'x', sizeof(found));
+    control_groups_container(groups, found);
+    assert_string_equal(found, name);
+}
+
+static void test_containers_of_pods(void **state)
+{
+    check_container("0::/kubepods/besteffort/pod" POD "/" ID "\n", "container_9f8e7d6c5b4a");
+    check_container("0::/docker/" OUTER "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod"
+                    "0f1e2d3c4b5a69788796a5b4c3d2e1f0.slice/cri-containerd-" ID ".scope\n",
+                    "container_9f8e7d6c5b4a");
+    check_container("0::/kubepods/pod" POD "\n", "");
+    check_container("9:memory:/slurm/uid_1000/job_123/step_0/task_0\n0::/\n", "");
+    check_container("0::/user.slice/user@1000.service/app.slice/x.scope\n", "");
+}
+
 static void test_pods(void **state)
 {
     const char *name = "pod_0f1e2d3c4b5a";
@@ -122,11 +142,9 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pods),
-        cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_containers),
-        cmocka_unit_test(test_scopes),
-        cmocka_unit_test(test_long_names_differ),
+        cmocka_unit_test(test_pods),       cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_containers), cmocka_unit_test(test_containers_of_pods),
+        cmocka_unit_test(test_scopes),     cmocka_unit_test(test_long_names_differ),
         cmocka_unit_test(test_nothing),
     };
 
