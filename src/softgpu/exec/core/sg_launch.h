@@ -13,6 +13,7 @@
 
 struct sg_instance;
 
+/* In the packed parameters, in bytes. */
 struct sg_param_info {
     uint32_t offset;
     uint32_t size;
@@ -23,17 +24,17 @@ struct sg_kernel_info {
     const char *name;
     uint32_t param_count;
     const struct sg_param_info *params;
-    uint32_t params_size;
+    uint32_t params_size;           /* bytes */
     uint32_t max_threads_per_block; /* from .maxntid, .reqntid; else 1024 */
     uint32_t required_block[3];     /* .reqntid; zeros: any */
     uint32_t registers;             /* estimate: most values alive at once */
-    uint32_t static_shared;
-    uint32_t local;      /* bytes a thread, without calls */
-    uint32_t const_size; /* the module's .const variables */
-    uint32_t target;     /* 80 for .target sm_80 */
-    uint32_t cluster[3]; /* .reqnctapercluster; zeros: none */
-    bool prints;         /* it calls vprintf, or a function that does */
-    bool allocates;      /* the same of malloc */
+    uint32_t static_shared;         /* bytes a block */
+    uint32_t local;                 /* bytes a thread, without calls */
+    uint32_t const_size;            /* bytes of the module's .const variables */
+    uint32_t target;                /* 80 for .target sm_80 */
+    uint32_t cluster[3];            /* .reqnctapercluster; zeros: none */
+    bool prints;                    /* it calls vprintf, or a function that does */
+    bool allocates;                 /* the same of malloc */
 };
 
 #define SG_MAX_SMS 256
@@ -59,18 +60,18 @@ struct sg_text {
 typedef void (*sg_print_fn)(void *user, enum sg_print_kind kind, const struct sg_text *text);
 
 struct sg_launch {
-    struct sg_instance *instance;
-    unsigned kernel;
-    uint32_t grid[3];
-    uint32_t block[3];
-    uint32_t cluster[3]; /* zeros: as the kernel says, or else of one block */
-    uint32_t dynamic_shared;
-    const void *params; /* packed as sg_kernel_info says; copied by submit */
+    struct sg_instance *instance; /* the grid holds a reference */
+    unsigned kernel;              /* its number in the module */
+    uint32_t grid[3];             /* blocks */
+    uint32_t block[3];            /* threads */
+    uint32_t cluster[3];          /* zeros: as the kernel says, or else of one block */
+    uint32_t dynamic_shared;      /* bytes a block */
+    const void *params;           /* packed as sg_kernel_info says; copied by submit */
     size_t params_size;
     uint64_t sm_mask[SG_MAX_SMS / 64]; /* which virtual SMs may run it; all zero: all */
     int priority;                      /* lower runs first, as CUDA's stream priorities */
     bool cooperative;                  /* all blocks must be resident at once, else 720 */
-    uint32_t stack_size;               /* cuCtxSetLimit's stack a thread; 0: 1024 */
+    uint32_t stack_size;               /* bytes a thread, of cuCtxSetLimit; 0: 1024 */
     uint64_t grid_id;                  /* %gridid */
     uint64_t workspace;            /* %envreg1:%envreg2, what a cooperative grid meets at; or 0 */
     struct sg_space *space;        /* outlives the grid */

@@ -26,8 +26,8 @@ enum sg_reference {
 
 struct sg_variable {
     const char *name;
-    uint64_t size;
-    uint32_t align;
+    uint64_t size;  /* bytes */
+    uint32_t align; /* bytes, a power of two */
     enum sg_variable_space space;
     enum sg_reference reference; /* a reference's 8 bytes are the number of its object, or 0 */
     bool is_extern;              /* declared, not defined: bind it to another module's variable */
@@ -35,16 +35,18 @@ struct sg_variable {
 };
 
 /*
- * size counts the text without a terminating NUL. On failure NULL: *ret_result says why as CUDA
- * would, log (may be NULL) holds messages with line numbers. sm_target is the device's, 90 for
- * sm_90.
+ * Parses PTX text of `size` bytes, a terminating NUL not counted; the text is not kept. sm_target
+ * is the device's, 90 for sm_90. NULL = failure: *ret_result says why as CUDA would, and `log` of
+ * log_size bytes, or NULL, gets messages with line numbers. The caller owns the first reference.
  */
 struct sg_module *sg_module_load(const char *ptx, size_t size, int sm_target, char *log,
                                  size_t log_size, CUresult *ret_result);
-/* Instances and running grids hold references: a module or instance lives until the last one ends.
- */
+/* Gives the caller's reference back; NULL is allowed. Instances and running grids hold references,
+ * so a module or instance lives until the last one ends. */
 void sg_module_unref(struct sg_module *module);
 
+/* Variables and kernels have numbers from 0 to below their count, and live as long as the module.
+ * Any thread may ask. */
 unsigned sg_module_variable_count(const struct sg_module *module);
 const struct sg_variable *sg_module_variable(const struct sg_module *module, unsigned index);
 /* The index, or -ENOENT. Variables declared in the body of a function are not found by name. */
@@ -58,12 +60,19 @@ int sg_module_find_kernel(const struct sg_module *module, const char *name); /* 
 
 struct sg_instance;
 
+/* Its variables have no memory yet. It holds a reference of the module; the caller owns the first
+ * of the instance. NULL = out of memory. */
 struct sg_instance *sg_instance_create(struct sg_module *module);
+
+/* Gives the caller's reference back; NULL is allowed. The memory of the variables stays the
+ * caller's. */
 void sg_instance_unref(struct sg_instance *instance);
 
 /* Gives variable `index` its memory, which must be at least its size. All must be bound before
- * initialize. */
+ * initialize, and one thread at a time does both. */
 void sg_instance_bind(struct sg_instance *instance, unsigned index, uint64_t address);
+
+/* Of the memory that was given to variable `index`; 0 = none yet. */
 uint64_t sg_instance_address(const struct sg_instance *instance, unsigned index);
 
 /* The same with memory that another instance has initialized: its contents stay. */
