@@ -107,7 +107,7 @@ struct server_identity {
     int64_t since;               /* wall clock, seconds */
     char command[256];           /* command line, for people; not trusted */
     char group[HELLO_GROUP_MAX]; /* letters, digits and _, or "" */
-    char container[HELLO_GROUP_MAX]; /* in which it runs, by its control groups, or "" */
+    char container[HELLO_GROUP_MAX]; /* short ID of that in which it runs, or "" */
     char space[SERVER_NAME_MAX];     /* the namespace of MPS v3 that it came in by, for people */
 };
 

@@ -276,6 +276,10 @@ class Groups(Maker, harness.TestCase):
             programs.append(self.peer(container, own_namespace=True))
         for program in programs:
             self.assertEqual(self.group_of(program), POD)
+        self.assertEqual([row["container"] for row in self.funnel_json("ps")],
+                         ["9f" * 6, "", "9f" * 6][:len(programs)])
+        self.assertEqual(self.funnel("metrics").stdout.count('container_id="9f9f9f9f9f9f"'),
+                         len(programs) - 1)
         shown = self.funnel("ps").stdout
         self.assertEqual(shown.count(POD), len(programs), shown)
         done = self.funnel("limit", "--group", POD, "--sm", "25")

@@ -14,6 +14,7 @@
 #define UID_DIGITS 32
 #define ID_DIGITS 64
 #define SHORT_DIGITS 12
+#define CONTAINER_PREFIX "container_"
 
 enum rank { RANK_NONE, RANK_SCOPE, RANK_CONTAINER, RANK_JOB, RANK_POD };
 
@@ -92,7 +93,7 @@ static void recognize_container(struct search *search, const char *component)
     if (strpbrk(id, "-_") || !take_digits(id, ID_DIGITS, digits))
         return;
     if (id == component || id[-1] == '-' || id[-1] == ':')
-        keep_name(search, RANK_CONTAINER, "container_", digits);
+        keep_name(search, RANK_CONTAINER, CONTAINER_PREFIX, digits);
 }
 
 /* A name that is too long ends with a hash of the whole. */
@@ -168,7 +169,10 @@ void control_groups_name(const char *groups, char ret_name[HELLO_GROUP_MAX])
     find_name(groups, RANK_NONE, RANK_POD, ret_name);
 }
 
-void control_groups_container(const char *groups, char ret_name[HELLO_GROUP_MAX])
+void control_groups_container(const char *groups, char ret_id[HELLO_GROUP_MAX])
 {
-    find_name(groups, RANK_CONTAINER, RANK_CONTAINER, ret_name);
+    char name[HELLO_GROUP_MAX];
+
+    find_name(groups, RANK_CONTAINER, RANK_CONTAINER, name);
+    text_copy(ret_id, HELLO_GROUP_MAX, *name ? name + strlen(CONTAINER_PREFIX) : "");
 }

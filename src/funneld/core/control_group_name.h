@@ -18,5 +18,6 @@
  * where nothing is recognized. */
 void control_groups_name(const char *groups, char ret_name[HELLO_GROUP_MAX]);
 
-/* The same of the container alone, also where it belongs to a pod or a job. */
-void control_groups_container(const char *groups, char ret_name[HELLO_GROUP_MAX]);
+/* The short form of the container's ID, also where the container belongs to a pod or a job; ""
+ * where there is none. */
+void control_groups_container(const char *groups, char ret_id[HELLO_GROUP_MAX]);

@@ -150,6 +150,9 @@ static void add_client_info(const struct writer *writer)
     {
         begin_client(writer, "funnel_client_info", false, report, row);
         add_label(writer, "namespace", row->identity.space, sizeof(row->identity.space));
+        if (*row->identity.container)
+            add_label(writer, "container_id", row->identity.container,
+                      sizeof(row->identity.container));
         if (writer->view->shows_commands)
             add_label(writer, "command", row->identity.command, sizeof(row->identity.command));
         add_value(writer, 1);

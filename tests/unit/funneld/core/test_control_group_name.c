@@ -32,10 +32,10 @@ static void check_container(const char *groups, const char *name)
 
 static void test_containers_of_pods(void **state)
 {
-    check_container("0::/kubepods/besteffort/pod" POD "/" ID "\n", "container_9f8e7d6c5b4a");
+    check_container("0::/kubepods/besteffort/pod" POD "/" ID "\n", "9f8e7d6c5b4a");
     check_container("0::/docker/" OUTER "/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod"
                     "0f1e2d3c4b5a69788796a5b4c3d2e1f0.slice/cri-containerd-" ID ".scope\n",
-                    "container_9f8e7d6c5b4a");
+                    "9f8e7d6c5b4a");
     check_container("0::/kubepods/pod" POD "\n", "");
     check_container("9:memory:/slurm/uid_1000/job_123/step_0/task_0\n0::/\n", "");
     check_container("0::/user.slice/user@1000.service/app.slice/x.scope\n", "");
