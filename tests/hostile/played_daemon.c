@@ -119,6 +119,7 @@ void daemon_pass_socket(struct daemon *daemon, const struct server_identity *ide
     client.identity = *identity;
     client.limits.sm_centipercent = share;
     client.limits.memory_limit[0] = limit;
+    client.limits.class = daemon->class;
     client.hello = *hello;
     daemon_say(daemon, &client, &socket);
 }

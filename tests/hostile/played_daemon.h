@@ -16,6 +16,7 @@ struct daemon {
     char log[64];
     int claims;
     uint32_t clients; /* the number of the last */
+    uint32_t class;   /* enum client_class of those that come; 0 = none */
 };
 
 /* Of a test: *state becomes a daemon whose server is ready. FUNNEL_TEST_SERVER names the program,
