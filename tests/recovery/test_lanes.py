@@ -98,11 +98,11 @@ class MoveTestCase(TestCase):
             [self.funnel_path(), "limit", "--client", str(probe.process.pid), "--class", program_class],
             env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def order(self, probe, program_class):
+    def order(self, probe, program_class, word="synchronize"):
         """The program has its idle point in the next call that it makes."""
         with self.begin_order(probe, program_class) as ordered:
             while ordered.poll() is None:
-                self.assertEqual(probe.ask("synchronize"), FINE, probe.said() + self.logs())
+                self.assertEqual(probe.ask(word), FINE, probe.said() + self.logs())
             return ordered.returncode, ordered.stdout.read()
 
     def follow(self, probe, program_class, lane):
@@ -159,6 +159,14 @@ class Moves(MoveTestCase):
         ordered.communicate()
         for word in ("look", "round"):
             self.assertEqual((word, probe.ask(word)), (word, FINE), probe.said())
+
+    def test_beside_host_functions(self):
+        """The program stands still for the move until they have run."""
+        probe = self.enter("main")
+        for program_class, lane in (("batch", "batch"), ("normal", "main")) * 2:
+            status, said = self.order(probe, program_class, "callbacks")
+            self.assertEqual((status, self.lane_of(probe)), (0, [lane]), said + self.logs())
+        self.check(probe, "look", "round")
 
     def test_comes_back_in_its_lane(self):
         probe = self.enter("main")

@@ -17,6 +17,8 @@
 __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
 _Atomic uint32_t call_closed;
 
+static _Atomic bool functions_awaited;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct call_place *places;
 
@@ -70,6 +72,7 @@ void call_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);
     atomic_store_explicit(&call_closed, 0, memory_order_relaxed);
+    atomic_store_explicit(&functions_awaited, false, memory_order_relaxed);
     for (struct call_place *place = places; place; place = place->next) {
         place->depth = place == call_place ? place->depth : 0;
         place->parked = 0;
@@ -87,6 +90,30 @@ static void poll_pause(void)
 static bool is_closed(void)
 {
     return atomic_load_explicit(&call_closed, memory_order_seq_cst);
+}
+
+/* Partner: is_closed_to_functions(). */
+void call_await_functions(bool awaited)
+{
+    atomic_store_explicit(&functions_awaited, awaited, memory_order_seq_cst);
+}
+
+/* Partner: call_await_functions(). */
+static bool is_closed_to_functions(void)
+{
+    return is_closed() && !atomic_load_explicit(&functions_awaited, memory_order_seq_cst);
+}
+
+void call_begin_for_function(void)
+{
+    struct call_place *place = call_place ? call_place : call_place_take();
+
+    atomic_exchange_explicit(&place->depth, place->depth + 1, memory_order_seq_cst);
+    while (is_closed_to_functions()) {
+        call_park();
+        poll_pause();
+        call_unpark();
+    }
 }
 
 /* While the client is being moved the error may be gone already, so the error alone does not say

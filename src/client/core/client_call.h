@@ -49,6 +49,13 @@ static inline void call_end(void)
     atomic_store_explicit(&place->depth, place->depth - 1, memory_order_release);
 }
 
+/* call_begin() of the thread that runs the program's host functions. It comes in also while
+ * functions are awaited, and begins no planned move: that might wait for a function. */
+void call_begin_for_function(void);
+
+/* The library is closed, but stays as it is until work has ended that may need host functions. */
+void call_await_functions(bool awaited);
+
 /* The calling thread is inside, and waits where the library may change under it. */
 void call_park(void);
 void call_unpark(void);

@@ -37,7 +37,7 @@ static bool is_being_answered(struct channel *channel)
 }
 
 /* The server waits for the work that it has read, and then reads no more. */
-static bool await_grant(void)
+static bool poll_grant(void)
 {
     const struct timespec interval = {.tv_nsec = LEAVE_POLL_NS};
     struct channel *channel = &client->channel;
@@ -53,6 +53,15 @@ static bool await_grant(void)
         nanosleep(&interval, NULL);
     }
     return channel_leave(channel) == LEAVE_GRANTED;
+}
+
+/* The work may wait for host functions. */
+static bool await_grant(void)
+{
+    call_await_functions(true);
+    bool granted = poll_grant();
+    call_await_functions(false);
+    return granted;
 }
 
 static void log_refusal(enum move_obstacle obstacle)

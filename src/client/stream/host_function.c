@@ -112,7 +112,7 @@ static CUresult lasting_error(void)
 {
     CUresult error;
 
-    call_begin();
+    call_begin_for_function();
     error = recovery_error();
     call_end();
     return error;

@@ -170,6 +170,47 @@ static void test_no_thread_comes_in_while_it_is_closed(void **state)
         pthread_join(threads[i], NULL);
 }
 
+static void *run_function(void *unused)
+{
+    call_begin_for_function();
+    set(&stage.inside, 1);
+    call_end();
+    call_place_give();
+    return NULL;
+}
+
+static void test_functions_run_while_they_are_awaited(void **state)
+{
+    assert_true(close_from_inside());
+    pthread_t thread = start(run_function, NULL);
+    call_await_functions(true);
+    wait_for(&stage.inside);
+    call_await_functions(false);
+    leave();
+    pthread_join(thread, NULL);
+}
+
+static unsigned moves;
+
+static void count_move(void)
+{
+    moves++;
+}
+
+static void test_functions_begin_no_move(void **state)
+{
+    recovery_leave_hook = count_move;
+    moves = 0;
+    assert_true(channel_leave_change(&client->channel, LEAVE_NONE, LEAVE_WANTED));
+    call_begin_for_function();
+    call_end();
+    assert_int_equal(moves, 0);
+    call_begin();
+    call_end();
+    assert_int_equal(moves, 1);
+    recovery_leave_hook = NULL;
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -179,6 +220,8 @@ int main(void)
         CASE(test_thread_inside_prevents_closing),
         CASE(test_calls_inside_calls),
         CASE(test_no_thread_comes_in_while_it_is_closed),
+        CASE(test_functions_run_while_they_are_awaited),
+        CASE(test_functions_begin_no_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
