@@ -223,7 +223,9 @@ static CUresult run_at_once(struct stream *stream, struct job what)
     if (!job)
         return CUDA_ERROR_OUT_OF_MEMORY;
     enqueue(job);
+    call_park(); /* the function may take long */
     await_completion(&completion);
+    call_unpark_when_open();
     return CUDA_SUCCESS;
 }
 

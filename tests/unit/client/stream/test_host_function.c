@@ -7,6 +7,7 @@
 
 #include "client_fixture.h"
 #include "client_prototypes.h"
+#include "clock.h"
 #include "managed_hooks.h"
 
 static struct {
@@ -116,6 +117,24 @@ static void test_caller_waits_where_there_are_managed_variables(void **state)
     managed_in_use = 0;
 }
 
+/* As a thread does that moves the client. */
+static void close_library(void *ret_closed)
+{
+    *(bool *)ret_closed = call_close(NS_PER_SEC);
+    call_open();
+}
+
+static void test_waiting_caller_is_parked(void **state)
+{
+    struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
+    bool closed = false;
+
+    use_managed_variables();
+    assert_int_equal(host_function_queue(stream, close_library, &closed), CUDA_SUCCESS);
+    assert_true(closed);
+    managed_in_use = 0;
+}
+
 static void test_one_without_a_stream_runs_behind_its_fence(void **state)
 {
     struct stream *stream = fixture_stream(CU_STREAM_NON_BLOCKING);
@@ -161,6 +180,7 @@ int main(void)
         CASE(test_runs_behind_the_fence_and_ends_the_host_wait),
         CASE(test_functions_of_one_stream_keep_their_order),
         CASE(test_caller_waits_where_there_are_managed_variables),
+        CASE(test_waiting_caller_is_parked),
         CASE(test_one_without_a_stream_runs_behind_its_fence),
         CASE(test_lost_context_skips_functions_and_reports_to_callbacks),
         CASE(test_wrong_arguments),
