@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 15
+#define SERVER_PROTOCOL_VERSION 16
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -374,6 +374,7 @@ struct server_status_row {
     uint32_t evicted;        /* 1 = until its next command */
     uint32_t waits_for_room; /* 1 = until others have made room for it */
     uint32_t obstacle; /* enum suspend_result: why it made no room when it was asked to; or 0 */
+    uint64_t rests_ms; /* for how long it has had neither work nor commands */
     struct server_usage before; /* the daemon's: of usage, what it has used in lanes that it left */
 };
 

@@ -59,6 +59,7 @@ static void send_row(struct server *server, const struct session *session, uint3
     accounting_usage(session, &row.usage);
     row.waits_for_room = session->swapping->eviction.in_line > 0;
     row.obstacle = (uint32_t)session->swapping->eviction.obstacle;
+    row.rests_ms = rest_eviction_ms(session);
     const char *call = stall_call(session, &row.call_ms);
     text_copy(row.call, sizeof(row.call), call ? call : "");
     daemon_report_send(server, &row);

@@ -287,7 +287,7 @@ def on_status(request):
                                        *[0] * 31, 2 * memory_used(number), *[0] * 31, 5, 33, *[0] * 31)
         send(wire.STATUS_ROW, stranger() + limits + tail + usage(number) +
              struct.pack(f"<{wire.HELD + 1}Q48sQ", *range(1, wire.HELD + 1), 6, RUDE, 0) +
-             bytes(8 * wire.DEVICES + 16 + wire.USAGE.size), request)
+             bytes(8 * wire.DEVICES + 24 + wire.USAGE.size), request)
     send(wire.STATUS_END, struct.pack("<IIII", 1, len(clients), how == "no-slices", 0) +
          memory_free() + bytes(wire.CODE_CACHE.size) + bytes(24) + sensors(), request)
 

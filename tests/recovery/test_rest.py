@@ -32,6 +32,7 @@ class Rest(Resting):
         self.fine("limit", "--client", probe.process.pid, "--evict-after", 1)
         for _ in range(2):
             self.await_away(probe)
+            self.assertGreaterEqual(self.row(probe)["rests_seconds"], 1)
             self.assertEqual(probe.ask("check"), FINE, self.logs())
         self.assertEqual(self.memory(other)[1], 0)
         self.assertIn("is evicted because it rests", self.logs())

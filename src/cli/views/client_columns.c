@@ -313,6 +313,19 @@ static double value_waiting(const struct client_row *row)
     return (double)row->call_ms;
 }
 
+static void format_rest(const struct client_row *row, CELL)
+{
+    if (row->client)
+        view_format_duration((long long)(row->client->row.rests_ms / 1000), cell);
+    else
+        *cell = '\0';
+}
+
+static double value_rest(const struct client_row *row)
+{
+    return row->client ? (double)row->client->row.rests_ms : 0;
+}
+
 static void format_since(const struct client_row *row, CELL)
 {
     *cell = '\0';
@@ -361,6 +374,8 @@ const struct client_column client_columns[] = {
     {"copy_rate", "GB/S", "copied per second", 7, 5, true, format_copy_rate, value_copy_rate},
     {"waiting", "WAITS", "since when it has been in one call", 7, 5, true, format_waiting,
      value_waiting},
+    {"rest", "AT REST", "how long it has had neither work nor CUDA calls", 8, 17, true, format_rest,
+     value_rest},
     {"since", "SINCE", "how long it has run", 8, 11, true, format_since, value_since},
     {"command", "COMMAND", "command line", 8, 0, false, format_command, NULL},
     {NULL, NULL, NULL, 0, 0, false, NULL, NULL},

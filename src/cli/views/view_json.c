@@ -208,7 +208,7 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
     const struct server_status_row *row = &client->row;
     json_t *json = json_pack(
         "{s:i, s:I, s:I, s:i, s:s, s:s, s:o, s:o, s:I, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o, s:b, s:b, s:b, s:b, s:s?, s:o, s:o}",
+        "s:o, s:o, s:o, s:I, s:o, s:I, s:s, s:o, s:b, s:b, s:b, s:b, s:s?, s:o, s:o, s:f}",
         "pid", row->identity.pid, "id", (json_int_t)row->id, "uid", (json_int_t)row->identity.uid,
         "server", client->server_pid, "server_name", snapshot_server_of(snapshot, client)->name,
         "namespace", row->identity.space, "command",
@@ -229,7 +229,8 @@ static json_t *client_json(const struct snapshot *snapshot, const struct command
         "suspended", (int)row->suspended, "evicted", (int)row->evicted, "oversubscribes",
         (int)row->limits.oversubscribe, "waits_for_room", (int)row->waits_for_room, "obstacle",
         obstacle_text(row), "evict_after", limit_or_null(row->limits.evict_after), "container",
-        text_value(row->identity.container, sizeof(row->identity.container)));
+        text_value(row->identity.container, sizeof(row->identity.container)), "rests_seconds",
+        (double)row->rests_ms / 1e3);
 
     return with_user_and_share(json, row->identity.uid, row->limits.sm_centipercent);
 }

@@ -36,8 +36,11 @@ void view_format_since(int64_t since, char cell[CELL])
 {
     long long seconds = (long long)time(NULL) - since;
 
-    if (seconds < 0)
-        seconds = 0;
+    view_format_duration(seconds < 0 ? 0 : seconds, cell);
+}
+
+void view_format_duration(long long seconds, char cell[CELL])
+{
     if (seconds < 120)
         text_format(cell, CELL, "%llds", seconds);
     else if (seconds < 2 * 3600)

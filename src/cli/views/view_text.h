@@ -17,7 +17,8 @@ void view_devices(const struct snapshot *snapshot);
 /* Cells of these tables. */
 #define VIEW_CELL 40
 void view_format_bytes(uint64_t bytes, char cell[VIEW_CELL]);
-void view_format_since(int64_t since, char cell[VIEW_CELL]); /* how long ago */
+void view_format_since(int64_t since, char cell[VIEW_CELL]);        /* how long ago */
+void view_format_duration(long long seconds, char cell[VIEW_CELL]); /* "90s", "12m", "3h 5m" */
 void view_format_user(uint32_t uid, char cell[VIEW_CELL]);
 
 /* "51 C, 320 of 700 W", or what of it is known. */

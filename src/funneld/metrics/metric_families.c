@@ -36,6 +36,7 @@ CLIENT_VALUE(stalled, (double)row->usage.stalled_ms / 1e3)
 CLIENT_VALUE(evictions, (double)row->usage.evictions)
 CLIENT_VALUE(swapped_out, (double)row->usage.swapped_out)
 CLIENT_VALUE(swapped_in, (double)row->usage.swapped_in)
+CLIENT_VALUE(rests, (double)row->rests_ms / 1e3)
 CLIENT_VALUE(refusals, (double)row->memory_refused)
 
 const struct client_family client_families[] = {
@@ -55,6 +56,8 @@ const struct client_family client_families[] = {
      false, true, memory_soft},
     {"funnel_client_sm_granted", "", "Multiprocessors that the client may use.", false, true,
      sm_granted},
+    {"funnel_client_rest_seconds", "seconds",
+     "For how long the client has had neither work nor CUDA calls.", false, false, rests},
     {"funnel_client_shared_seconds", "seconds",
      "Time of its kernels in which another client had kernels on the same GPU.", true, false,
      shared},

@@ -16,6 +16,13 @@ bool rest_eviction_is_under_way(const struct session *session)
     return session->swapping->rest.is_under_way;
 }
 
+uint64_t rest_eviction_ms(const struct session *session)
+{
+    uint64_t since = session->swapping->rest.since, now = clock_ns();
+
+    return since && now > since ? (now - since) / NS_PER_MS : 0;
+}
+
 static bool has_worked(const struct session *session, struct rest_eviction *rest)
 {
     uint32_t taken = rest->taken;
@@ -86,7 +93,8 @@ static void watch_locked(struct session *session, uint64_t seconds)
         rest->since = now;
     else if (rest->is_under_way)
         follow_locked(session, rest);
-    else if (!rest->was_asked && now - rest->since >= seconds * NS_PER_SEC && may_be_asked(session))
+    else if (seconds && !rest->was_asked && now - rest->since >= seconds * NS_PER_SEC &&
+             may_be_asked(session))
         ask_locked(session, rest);
 }
 
@@ -94,10 +102,7 @@ void rest_eviction_watch(struct server *server)
 {
     _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&server->lock);
 
-    list_for_each (struct session, session, &server->sessions, link) {
-        uint64_t seconds = session->limits.evict_after;
-
-        if (seconds && session->phase == SESSION_SERVING)
-            watch_locked(session, seconds);
-    }
+    list_for_each (struct session, session, &server->sessions, link)
+        if (session->phase == SESSION_SERVING)
+            watch_locked(session, session->limits.evict_after);
 }
