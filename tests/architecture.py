@@ -4,7 +4,7 @@
 
 The table of folders there is what the code is checked against, so the two cannot drift apart.
 With a build folder, the libraries that each final program links are checked too. The sentences of
-the documents keep to the rule of tests/prose.py.
+the documents and comments keep to the rule of tests/prose.py.
 """
 
 import pathlib
@@ -202,7 +202,7 @@ def main():
     for path in PAGES:
         errors += page_errors(path.relative_to(ROOT), path.read_text())
     errors += case_errors(ATTACKS.relative_to(ROOT), ATTACKS.read_text())
-    errors += prose.all_errors(prose.documents())
+    errors += prose.all_errors()
     if len(sys.argv) > 1:
         build = pathlib.Path(sys.argv[1])
         errors += [*link_errors(table, build), *export_errors(build)]

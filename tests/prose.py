@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds sentences of the documents that are too long to be read once: tests/prose.py [FILE ...].
+"""Finds sentences of documents and comments that are too long to be read once: tests/prose.py.
 
 CONTRIBUTING.md has the rule: at most 25 words, and one "which". Code, links, numbers and names of
 symbols are not words. Blocks of code are passed over. In a cell of a table a semicolon ends a
@@ -64,26 +64,35 @@ def is_hard(sentence):
     return len(words) > MOST_WORDS or asks > MOST_WHICH
 
 
-def errors(name, text):
+def errors(name, text, lines_before=0):
     for line, paragraph, in_cell in paragraphs(text):
         for sentence in sentences(paragraph, in_cell):
             if is_hard(sentence):
                 begin = " ".join(sentence.replace("\0", "").split())[:60]
-                yield (f"{name}:{line}: more than {MOST_WORDS} words, or a second \"which\", in the "
+                yield (f"{name}:{line + lines_before}: more than {MOST_WORDS} words, or a second \"which\", in the "
                        f"sentence that begins \"{begin}\"")
 
 
-def documents():
-    """All pages of the tree, but for what builds have copied."""
-    pages = (str(path.relative_to(ROOT)) for path in ROOT.rglob("*.md"))
-    return sorted(page for page in pages if not page.startswith("build"))
+def errors_of_comments(name, code):
+    """Lines that are indented in a comment are rows of a list or a drawing."""
+    for comment in re.finditer(r"/\*(.*?)\*/", code, re.S):
+        text = re.sub(r"^[ \t]*\*? ?", "", comment[1], flags=re.M)
+        text = re.sub(r"^    .*", "", text, flags=re.M)
+        first = code.count("\n", 0, comment.start())
+        yield from errors(name, text, first)
 
 
-def all_errors(names):
-    return [error for name in names for error in errors(name, (ROOT / name).read_text())]
+def all_errors():
+    """Of all pages of the tree, and of the comments in src, but for what builds have copied."""
+    for path in sorted(ROOT.rglob("*.md")):
+        name = str(path.relative_to(ROOT))
+        if not name.startswith("build"):
+            yield from errors(name, path.read_text())
+    for path in sorted((ROOT / "src").rglob("*.[ch]")):
+        yield from errors_of_comments(str(path.relative_to(ROOT)), path.read_text())
 
 
 if __name__ == "__main__":
-    found = all_errors(sys.argv[1:] or documents())
+    found = list(all_errors())
     print("\n".join(found) or "All sentences are short enough.")
     sys.exit(1 if found else 0)

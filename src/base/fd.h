@@ -24,11 +24,11 @@ static inline int fd_steal(int *fd)
  * descriptor. */
 int fd_open_log(const char *variable);
 
-/* Makes a file that only its owner may read and write, in place of what has that name: nothing is
+/* Makes a file that only its owner may read and write, in place of what has that name. Nothing is
  * written through a link that another user has put there. -1 with errno. */
 int fd_create_anew(int directory, const char *name);
 
-/* The end of a file that was written under the name `temporary`: it takes the place of `name`, so
+/* The end of a file that was written under the name `temporary`. It takes the place of `name`, so
  * that a reader finds all of the old one or of the new one. It is removed when there was an `error`
  * so far, which is returned, or when the rename fails. 0 or -errno. AT_FDCWD: the names are paths.
  */

@@ -8,8 +8,8 @@
  *
  * While CPUs are short, each poll takes time from other programs. Then the thread first sleeps
  * through most of what such waits have taken, polls less often, and is woken later. Where each
- * program has a CPU, a thread spins behind the first sleep of a wait of up to 200 us, and sees the
- * end of most waits at once.
+ * program has a CPU, a thread spins behind the first sleep of a wait, and sees the end of most
+ * waits at once. The wait is up to 200 us.
  *
  *     struct timed_poll poll = timed_poll_begin(scarcity);
  *     while (!ready(word))

@@ -2,8 +2,8 @@
 /*
  * Joint limits: device memory that the programs of a user, or of a group of a user, may have
  * together. They may be in several servers. So each client under such a limit has a row in a table
- * that all servers of the user share, in the shared memory of the claims (claims.h). Its server
- * writes there how much it has, and adds up the rows of the others before it grants more.
+ * that all servers of the user share. It is in the shared memory of the claims (claims.h). Its
+ * server writes there how much it has, and adds up the rows of the others before it grants more.
  *
  * The rows of a server that has died count until another one would refuse memory, and drops them. A
  * client never sees the table.

@@ -29,8 +29,8 @@ struct sm_set {
 
 unsigned sm_set_count(const struct sm_set *set);
 
-/* The multiprocessors from 0 up to `count`, which is SM_SET_MAX at most, the first `coscheduled` of
- * which are in whole co-scheduled groups. */
+/* The multiprocessors from 0 up to `count`, SM_SET_MAX at most. The first `coscheduled` of them are
+ * in whole co-scheduled groups. */
 void sm_set_fill(struct sm_set *set, unsigned count, unsigned coscheduled);
 
 /* How many of them a cluster of so many blocks may run on; 0 = it does not run in this part. */

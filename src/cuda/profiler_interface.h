@@ -121,7 +121,7 @@ enum profiler_resource_kind {
 };
 
 /* A module that is loaded in a context, also when a kernel of its library is first used there, or
- * that ends; or a context that ends, with all that it has. */
+ * that ends. Or a context that ends, with all that it has. */
 struct profiler_resource {
     enum profiler_resource_kind kind;
     CUcontext context;

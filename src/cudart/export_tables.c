@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuGetExportTable: which UUID names which table.
+ * cuGetExportTable: the table of each UUID.
  *
  * Other tables are refused, and every known caller accepts that: without a log table libcudart logs
  * nothing.

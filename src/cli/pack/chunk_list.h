@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chunks of a checkpoint's memory in their order: a line each in its file "chunk-list", with
- * the chunk's name, or "0" for one that is all zero. Errors are -errno. */
+/* The chunks of a checkpoint's memory in their order. The file "chunk-list" has a line for each,
+ * with the chunk's name, or "0" for one that is all zero. Errors are -errno. */
 #pragma once
 
 #include <stddef.h>

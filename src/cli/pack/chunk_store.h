@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A directory of chunks that checkpoints share. Each checkpoint has hard links of its own, so that
- * it is complete without the store, and a chunk takes space until the last of them is deleted:
+ * it is complete without the store. A chunk takes space until the last of them is deleted:
  *
  *     STORE/3f/3f1c...          a second name of each chunk, by which others find it
  *     CHECKPOINT/chunks/3f1c...

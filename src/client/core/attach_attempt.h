@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One attempt to attach to a server, the first time or again: the messages with the daemon and the
- * server, the check of what the server offers, and the shared memory that comes with the offer.
+ * One attempt to attach to a server, the first time or again. It exchanges the messages with daemon
+ * and server, checks the server's offer, and maps the shared memory that comes with it.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See client_profile.h. Which command belongs to which call. Before the first command of a call, a
- * thread sends the number of the call. It holds the lock of the channel, so the numbers of several
- * threads do not mix.
+ * See client_profile.h. The commands that belong to each call. Before the first command of a call,
+ * a thread sends the number of the call. It holds the lock of the channel, so the numbers of
+ * several threads do not mix.
  */
 #include "client_profile.h"
 

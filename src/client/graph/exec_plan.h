@@ -47,8 +47,8 @@ void exec_later(const struct graph_exec *after, CUhostFn function, void *user);
  * that lock. */
 CUresult exec_replay(struct exec_plan *plan, uint64_t segment);
 
-/* Which node of which launchable graph a segment has by a number; `segment` is the low half of its
- * handle. False when the segment has ended. Takes client_graph_lock. */
+/* The node of a launchable graph that a segment has by a number; `segment` is the low half of the
+ * graph's handle. False when the segment has ended. Takes client_graph_lock. */
 bool exec_find_node(uint32_t segment, uint32_t number, uint64_t *ret_exec, uint32_t *ret_index);
 
 /* A node does something else now, takes part or does not. May plan the whole graph anew. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The addresses that libcudart has do not overlap, so each means one variable to the end. They are
- * looked at in calls of the runtime alone, where the address of the variable can be no other one:
- * elsewhere the same number is an address that the present server has given.
+ * looked at in calls of the runtime alone, where the address of the variable can be no other one.
+ * Elsewhere the same number is an address that the present server has given.
  */
 #include "client_symbol.h"
 

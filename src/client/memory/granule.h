@@ -47,7 +47,7 @@ void granules_take_copies(bool copies);
  * has gone with its server. No other thread is inside. */
 bool granules_are_whole(void);
 
-/* The client gives up memory that its server cannot use any more: takes what keeps it out of an
+/* The client gives up memory that its server cannot use any more. It takes what keeps it out of an
  * inbox, which may be -1, or out of the inboxes of the heaps of all devices. No other thread is
  * inside. */
 void granule_give_up(int fd);

@@ -114,8 +114,8 @@ static CUresult send_image_load(const struct module *module, const struct image 
 }
 
 /* Code that was linked for other devices only may still be linked for this one. A driver that loads
- * libraries for all devices at once may find out late that it has no kernel for this device: at the
- * request for it. So the client asks here. */
+ * libraries for all devices at once may find out late that it has no kernel for this device. That
+ * is at the request for the kernel. So the client asks here. */
 static CUresult send_load(struct module *module, const struct jit_options *options)
 {
     char text[LOG_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The variables of a module that were asked for: addresses in memory of the module, which the
- * server has loaded, or in memory of the client ("owned", client_symbol.h). All calls may be made
- * by several threads, and none with client->lock.
+ * The variables of a module that were asked for. Their addresses are in memory of the module, which
+ * the server has loaded, or in memory of the client ("owned", client_symbol.h). All calls may be
+ * made by several threads, and none with client->lock.
  */
 #pragma once
 

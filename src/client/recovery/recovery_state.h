@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the three kinds of moves share: after the end of a server (client_recovery.h), to another
- * lane as the client wishes (wished_move.h), and by an order of the daemon (planned_move.h).
+ * What the three kinds of moves share. A client moves after the end of a server
+ * (client_recovery.h), to another lane as it wishes (wished_move.h), and by an order of the daemon
+ * (planned_move.h).
  */
 #pragma once
 
@@ -62,7 +63,7 @@ bool recovery_attach(const struct recovery_snapshot *snapshot);
 CUresult recovery_settle(const struct recovery_snapshot *snapshot,
                          const struct replay_variables *variables);
 
-/* The client cannot go on, and each call reports `error`: it leaves the server that it may have
+/* The client cannot go on, and each call reports `error`. It leaves the server that it may have
  * come to, and keeps no memory of devices from others. By the mover. */
 void recovery_give_up(CUresult error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves to another lane that the client asks the daemon for, by its server: away from long kernels,
- * before a call that may wait for all kernels of its context, and to the lane of a name of cuIpc.
- * The calling thread holds no lock.
+ * Moves to another lane that the client asks the daemon for, by its server. It leaves long kernels
+ * before a call that may wait for all of them, and moves to the lane of a name of cuIpc. The
+ * calling thread holds no lock.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Questions to the server about an event. They are for events that other processes may record, and
- * for those that other streams wait for: the fence of the last record does not tell all of these.
+ * for those that other streams wait for. The fence of the last record does not tell all of these.
  */
 #pragma once
 

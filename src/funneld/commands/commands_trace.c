@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracing: the daemon makes a file for each server, which writes to it, and gives it to the front
- * end, which reads it. The trace ends with its time, or with the front end's connection. */
+/* Tracing: the daemon makes a file for each server, and gives it to the front end. The server
+ * writes to it, and the front end reads it. The trace ends with its time, or with the front end's
+ * connection. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

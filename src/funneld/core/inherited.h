@@ -52,7 +52,7 @@ int inherited_read(void);
 /* Whether this process was another program of the daemon's before. */
 bool inherited_exists(void);
 
-/* The descriptor of that kind which is about that, which is the caller's then; -1 = none. */
+/* The descriptor of that kind and about that, which is the caller's then; -1 = none. */
 int inherited_take(const char *kind, const char *about);
 
 /* One of that kind, which the caller frees, and whose descriptor is the caller's; NULL = none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a program comes to its server: with which limits, and as which record. See server_process.h.
+/* How a program comes to its server: its limits, and its record there. See server_process.h.
  */
 #include <string.h>
 

@@ -5,8 +5,8 @@
  * program that has given the name out cannot move: the name would end with its session.
  *
  * A program moves itself alone, and to no lane where it could not be otherwise. It stays in its
- * service and its domain of fate, and in the lane of its class if that is critical or batch, or if
- * an operator has set it while the program ran. It stays in the lane that it comes to.
+ * service and its domain of fate. A class that is critical or batch keeps it in its lane, and so
+ * does one that an operator has set while the program ran. It stays in the lane that it comes to.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to servers that have not been answered yet. Each request has a number, which its
- * responses carry, and a time after which they are not waited for any longer. A server whose
- * process is stopped gets none, and is waited for half a second at most.
+ * Requests to servers that have not been answered yet. Each request has a number that its responses
+ * carry, and a time after which they are not waited for any longer. A server whose process is
+ * stopped gets none, and is waited for half a second at most.
  */
 #pragma once
 

@@ -82,7 +82,7 @@ static void order_return(struct client_record *record)
 }
 
 /* A program in the main lane. Where it would have to wait for the start of the lane, it waits for
- * the kernel as well if the server may have its code. */
+ * the kernel as well. That is so if the server may have its code. */
 static bool may_leave(const struct client_record *record)
 {
     const struct server_process *server = record->server;

@@ -9,8 +9,8 @@
  * With `funnel start --spare` the lane is warm: the standby of the main lane becomes the spare lane
  * when the first program needs one (standby.h). With FUNNEL_SPARE_LANE=1 in the daemon's
  * environment it starts then, which takes a second. So it does not start before a kernel has been
- * seen in two heartbeats, nor for a program that the main lane has had, whose code is there. It
- * does not start either where a server's contexts take much of a device's memory.
+ * seen in two heartbeats. Nor does it start for a program that the main lane has had, whose code is
+ * there. It does not start either where a server's contexts take much of a device's memory.
  */
 #pragma once
 

@@ -15,8 +15,8 @@ void address_scan_load(struct device *device);
 
 /* Session thread, while none of the client's streams has work. Searches all memory of the client
  * that kernels can reach for an address in one of the spans, of which there is one at least. It is
- * one of those found, or 0. CUDA_ERROR_NOT_SUPPORTED when some of the memory cannot be searched,
+ * one of those found, or 0. CUDA_ERROR_NOT_SUPPORTED when some of the memory cannot be searched.
  * CUDA_ERROR_NOT_READY when too many clients search at a time, or when kernels of others have
- * filled the device for half a second; else the driver's result. */
+ * filled the device for half a second. Else the driver's result. */
 CUresult address_scan(struct session *session, const struct address_spans *spans,
                       uint64_t *ret_address);

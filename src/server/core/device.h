@@ -63,9 +63,9 @@ int devices_init(struct devices *devices, bool measures, prepare_context *prepar
  * reach it where the device lets them. */
 CUmemAllocationProp device_memory_properties(const struct device *device);
 
-/* Maps memory of the driver at reserved addresses, which the device may then read and write; the
- * second gives it that access to what is mapped. The context of any device is current. The
- * driver's result; after an error nothing is mapped by the first. */
+/* Maps memory of the driver at reserved addresses, and the device may then read and write it. The
+ * second gives it that access to what is mapped. The context of any device is current. The driver's
+ * result; after an error nothing is mapped by the first. */
 CUresult device_map(const struct device *device, CUmemGenericAllocationHandle memory,
                     uint64_t address, uint64_t size);
 CUresult device_grant(const struct device *device, uint64_t address, uint64_t size);

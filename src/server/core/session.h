@@ -134,7 +134,7 @@ void session_check(struct session *session, CUresult result);
  * line. The budget is the caller's, or guarded by its lock. */
 bool error_budget_take(struct error_budget *error_budget, uint64_t bytes, bool *ret_last);
 
-/* Logs an error of the client: which call, which argument, which limit. */
+/* Logs an error of the client: the call, the argument, the limit. */
 void session_log_error(struct session *session, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -12,7 +12,7 @@
  * Brief holds leave a batch lane its time by a budget (hold_budget.h). Where requests follow each
  * other too closely for that (hold_demand.h), holds are lasting: each further request lengthens
  * them. Where these cover nearly all of the time, the daemon gives the batch lane a slice that is
- * its share, and without that holds are brief again.
+ * its share. Without that holds are brief again.
  */
 #pragma once
 

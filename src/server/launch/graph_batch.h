@@ -2,7 +2,7 @@
 /*
  * Graph batches: graphs of the driver in which one kernel follows the other. To set the kernels and
  * parameters of an existing batch and to launch it costs about a third of launching the kernels one
- * by one, and less the fewer nodes are set. All functions are the session thread's.
+ * by one. It costs less the fewer nodes are set. All functions are the session thread's.
  */
 #pragma once
 

@@ -22,8 +22,8 @@
 /* One in 0.5 ms. A BERT graph on an H200 has at most 1,750 requests a second. */
 #define HOLD_DEMAND_FREQUENT 100u
 
-/* How long a lasting hold goes on behind the last request, and the part of the time that such holds
- * cover where they leave too little of it. */
+/* How long a lasting hold goes on behind the last request. Then the part of the time that such
+ * holds cover where they leave too little of it. */
 #define HOLD_LASTING_NS (300 * NS_PER_US)
 #define HOLD_DEMAND_FULL_PERCENT 80u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See device_copy.h. Memory goes from device to device where the driver lets one reach the other,
- * and through page-locked buffers otherwise: half of them is filled while the other half is
+/* See device_copy.h. Memory goes from device to device where the driver lets one reach the other.
+ * Otherwise it goes through page-locked buffers, of which half is filled while the other half is
  * emptied. */
 #include "device_copy.h"
 

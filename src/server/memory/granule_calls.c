@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of clients that make granules: of new memory, of memory that the client has brought from
- * another server, and of a file with the contents of one that was suspended.
+ * Calls of clients that make granules. These are of new memory, of memory from another server, and
+ * of a file with the contents of a granule that was suspended.
  */
 #include "allocation_place.h"
 #include "attach.h"

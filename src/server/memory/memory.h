@@ -107,9 +107,9 @@ bool memory_is_reached(const struct session *session, const struct device *devic
                        uint64_t size);
 
 /* Calls `visit` for each range of the client's memory that kernels of the device reach and another
- * server would get: of the device's own, and with `with_host` of page-locked memory. The bytes of a
- * range are a multiple of a page. False when the client has memory of the device without addresses,
- * or that kernels do not reach now. */
+ * server would get. It is the device's own, and with `with_host` page-locked memory, too. The bytes
+ * of a range are a multiple of a page. False when the client has memory of the device without
+ * addresses, or that kernels do not reach now. */
 typedef void memory_visitor(void *context, uint64_t address, uint64_t size);
 bool memory_visit(struct session *session, const struct device *device, bool with_host,
                   memory_visitor *visit, void *context);

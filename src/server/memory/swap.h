@@ -79,8 +79,8 @@ void swap_forget(struct session *session, struct granule *granule);
 uint64_t swap_bytes(const struct session *session, unsigned device);
 uint64_t swap_bytes_in_all(const struct session *session);
 
-/* Bytes that are page-locked for contents; those that have some; and those with contents of memory
- * that is on its device again, which are given up for others. */
+/* Bytes that are page-locked for contents, and those of them that have some. Then those with
+ * contents of memory that is on its device again; these are given up for others. */
 struct swap_pool_usage {
     uint64_t locked, used, kept;
 };

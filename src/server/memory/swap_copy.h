@@ -41,8 +41,8 @@ void swap_copy_end(struct swap_pool *pool, struct swap_copy *copy);
 /* The copy keeps a duplicate of the file's descriptor. */
 CUresult swap_copy_give_file(struct swap_copy *copy, int fd);
 
-/* Of granules with memory of their device, or that have had some: those without a copy, those with
- * one, and those that have the copy alone. */
+/* Of granules with memory of their device, or that have had some. These are those without a copy,
+ * those with one, and those that have the copy alone. */
 enum swap_place { SWAP_HERE, SWAP_MOVING, SWAP_AWAY };
 
 typedef CUresult granule_action(struct session *session, struct granule *granule, void *context);

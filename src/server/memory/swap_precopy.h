@@ -33,7 +33,7 @@ void swap_precopy_end(struct session *session);
 /* The granule's memory is about to be unmapped. */
 void swap_precopy_forget(struct session *session, const struct granule *granule);
 
-/* Of one that has ended: the error of the file, or 0 when that has contents; -ENOENT where none was
+/* Of one that has ended: the error of the file, or 0 when that has contents. -ENOENT where none was
  * begun for this file, or it is of no use. *ret_offset is the end of the contents, and *ret_entries
  * how many entries have a place before them. */
 int swap_precopy_result(const struct session *session, int fd, uint64_t *ret_offset,

@@ -14,9 +14,9 @@
 
 struct swap_snapshot;
 
-/* While the client stands still: copies the chunks of all regions, those that the file has already
- * excepted, and has the regions be read from the copy. NULL, and regions as before, when a device
- * would have less than half of its free memory left, or the driver refuses. */
+/* While the client stands still: copies the chunks of all regions but those that the file has
+ * already. Has the regions be read from the copy. NULL, and regions as before, when a device would
+ * have less than half of its free memory left, or the driver refuses. */
 struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_region *regions,
                                          unsigned count);
 
@@ -24,6 +24,7 @@ struct swap_snapshot *swap_snapshot_take(struct session *session, struct chunk_r
 void swap_snapshot_end(struct server *server, struct swap_snapshot *snapshot);
 
 /* Waits, at rest, until the device has the memory of all snapshots back that it has now, or the
- * session ends, for half a minute at most. False when none has ended since the client last waited
- * here: one that ended just before counts, since the client may have asked for memory before. */
+ * session ends. It waits half a minute at most. False when none has ended since the client last
+ * waited here. One that ended just before counts, since the client may have asked for memory
+ * before. */
 bool swap_snapshots_await(struct session *session, const struct device *device);

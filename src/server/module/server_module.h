@@ -31,7 +31,7 @@ void module_destroy(struct session *session, struct module *module);
 /* Whether its library has variables, so that it serves this client alone. */
 bool module_has_state(const struct module *module);
 
-/* Whether a client that has it cannot go on in another server: what its kernels keep is lost then,
+/* Whether a client that has it cannot go on in another server. What its kernels keep is lost then,
  * or they call functions by addresses that are others there. */
 bool module_ends_with_server(const struct module *module);
 

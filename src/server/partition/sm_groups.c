@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The driver does not report which smallest groups lie in which cluster group, so a measurement
- * finds out (sm_locate.h). On an H100 the groups of two are not in the order of the cluster groups.
+ * The driver does not report the cluster group of each smallest group, so a measurement finds out
+ * (sm_locate.h). On an H100 the groups of two are not in the order of the cluster groups.
  */
 #include "sm_groups.h"
 

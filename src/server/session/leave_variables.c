@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The other server's driver puts variables elsewhere. So they can be copied only while nothing but
- * the driver knows where they are: neither the client's memory nor the variables themselves may
+ * the driver knows where they are. Neither the client's memory nor the variables themselves may
  * hold an address of one. The client sees to it that the program has not asked for one.
  */
 #include "leave_variables.h"

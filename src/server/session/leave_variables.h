@@ -15,7 +15,7 @@ struct leave_parcel {
     uint32_t device_change; /* attach.h: DEVICE_CHANGE(), or 0 */
 };
 
-/* Session thread, while the client's work is done and it sends no more: makes the file of what its
+/* Session thread, while the client's work is done and it sends no more. Makes the file of what its
  * variables hold (saved_variables.h), for the caller to close. OBSTACLE_NONE, or why the client has
  * to stay; the log has the details. */
 enum move_obstacle leave_variables_save(struct session *session, struct leave_parcel *ret_parcel);

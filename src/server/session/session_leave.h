@@ -16,13 +16,13 @@
 void session_leave_order(struct session *session, const struct server_move_client *order);
 void session_leave_withdraw(struct session *session);
 
-/* The main thread: whether the client has begun to wait for an order, of which the daemon does not
- * know yet, and for which lane. */
+/* The main thread: whether the client has begun to wait for an order of which the daemon does not
+ * know yet. *ret_server is that of the lane that the client wishes. */
 bool session_leave_take_wish(struct session *session, uint32_t *ret_server);
 
-/* The session thread, for a client that would rather be in another lane: that of the server with
- * this process ID, or with 0 one without long kernels. The daemon is asked to order that, and the
- * client waits for what it says. False where a move is under way. */
+/* The session thread, for a client that would rather be in another lane. That is the lane of the
+ * server with this process ID, or with 0 one without long kernels. The daemon is asked to order
+ * that, and the client waits for what it says. False where a move is under way. */
 bool session_leave_wish(struct session *session, uint32_t server);
 
 /* Any thread: whether the client has the grant to leave, or waits for copies of its memory. */

@@ -11,8 +11,8 @@
 #include "log.h"
 #include "stream_state.h"
 
-/* Long work keeps a stream busy for so many rounds after the one that sees it first, and no fence
- * of it comes to pass meanwhile. */
+/* Long work keeps a stream busy for so many rounds after the one that sees it first. No fence of it
+ * comes to pass meanwhile. */
 #define LONG_ROUNDS 2u
 
 /* Between two checkpoints of a client whose kernels are short lies less. */

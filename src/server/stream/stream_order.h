@@ -15,7 +15,7 @@
 
 struct stream;
 
-/* Before work that takes no time is put into a stream, such as an event: makes its context current
+/* Before work that takes no time is put into a stream, such as an event. Makes its context current
  * and orders it behind the streams that it has to follow. CUDA_ERROR_INVALID_HANDLE where the
  * driver refused the stream, or what the driver says. */
 CUresult stream_begin_brief(struct stream *stream);

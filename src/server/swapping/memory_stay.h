@@ -49,7 +49,7 @@ struct resident {
     bool is_partly_away; /* a part of its memory is away, so it does not run */
 };
 
-/* Whether `a` leaves rather than `b` when `need` bytes are missing. A program that is partly
- * away goes first, then a batch program, then an idle one, one that suffices alone, and the one
- * that has been idle for longer for its size. */
+/* Whether `a` leaves rather than `b` when `need` bytes are missing. A program that is partly away
+ * goes first, then a batch program, then an idle one, then one that suffices alone. The last rule
+ * is the one that has been idle for longer for its size. */
 bool resident_leaves_before(const struct resident *a, const struct resident *b, uint64_t need);

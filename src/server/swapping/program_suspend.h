@@ -88,8 +88,8 @@ bool program_suspend_is_wanted(const struct session *session);
 bool program_suspend_is_locked(const struct session *session);
 bool program_suspend_has_other_order(const struct session *session);
 
-/* Any thread: whether it stands still with only a part of its memory away; and whether more of that
- * shall leave, for others or because the client is suspended now. */
+/* Any thread: whether it stands still with only a part of its memory away. Then whether more of
+ * that shall leave, for others or because the client is suspended now. */
 bool program_suspend_has_resident_memory(const struct session *session);
 bool program_suspend_leaves_more(const struct session *session);
 

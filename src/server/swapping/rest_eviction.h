@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that rest for long: the memory of one that has had neither work nor commands for as many
- * seconds as its limits say (evict_after) leaves its devices, as `funnel evict` has it. Others may
- * have the memory then, also those of other servers and those that use the GPU without one. It
- * returns for the program's next command.
+ * Programs that rest for long. Some have had neither work nor commands for as many seconds as their
+ * limits say (evict_after). The memory of these leaves its devices, as `funnel evict` has it.
+ * Others may have the memory then, also those of other servers and those that use the GPU without
+ * one. It returns for the program's next command.
  *
  * A program is asked once in each rest. One that cannot leave is asked again after its next work.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an order does with the memory of a program that stands still: it leaves the devices for the
+ * What an order does with the memory of a program that stands still. It leaves the devices for the
  * pool or a file, is copied to a checkpoint, or returns. All is the session's thread's; the results
  * are in the log.
  */

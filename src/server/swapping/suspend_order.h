@@ -20,7 +20,7 @@ void suspend_order_begin(struct server *server, const struct server_suspend_clie
 struct swap_part;
 
 /* Any thread with the server's lock, of a client that runs, or of an evicted one whose memory has
- * left in part: it shall leave for others, with that part of its memory, or with all (NULL). The
+ * left in part. It shall leave for others, with that part of its memory, or with all (NULL). The
  * second reminds its thread, and the third takes the order back if it is not on its way. */
 void suspend_order_evict_locked(struct session *session, const struct swap_part *part);
 void suspend_order_repeat_locked(struct session *session);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Servers report every two seconds what each client has used. They do so at once when a client
- * begins to share the device with one whose kernels are long, and twice a second while that lasts.
- * By these reports the daemon finds a program that waits for long kernels, and moves the other one
- * (src/funneld/servers/lane_watch.h).
+ * begins to share the device with one whose kernels are long. While that lasts, they do so twice a
+ * second. By these reports the daemon finds a program that waits for long kernels, and moves the
+ * other one (src/funneld/servers/lane_watch.h).
  */
 #pragma once
 

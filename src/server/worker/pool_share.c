@@ -7,8 +7,8 @@
 #include "clock.h"
 #include "pool_size.h"
 
-/* A worker counts as so many times faster or slower than the average at most: its sessions may
- * have had other commands than those of the other workers. */
+/* A worker counts as so many times faster or slower than the average at most. Its sessions may have
+ * had other commands than those of the other workers. */
 #define FACTOR_MAX 2u
 
 /* One part in so many of the past is forgotten. A worker that loses its CPU for a few milliseconds

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many sessions each worker of the pool shall have. A worker serves its sessions in turn, so a
+ * How many sessions each worker of the pool shall have. A worker serves its sessions in turn. So a
  * session gets its turn less often with a worker that has more of them, or that is slower because
  * it shares its CPU. All sessions are to get their turns equally often.
  */

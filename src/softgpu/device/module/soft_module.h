@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code: libraries, which belong to no context, and modules, which are a library's instance in one.
+ * Code: libraries belong to no context, and a module is a library's instance in one.
  *
  * Every module has a library: cuModuleLoadData makes one of its own, which has no handle. A
  * library gets its instance in a context when something there first needs it.

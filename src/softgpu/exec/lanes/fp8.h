@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 8-bit floating point: e4m3, which has no infinity and one NaN, and e5m2, which is the upper half
- * of an f16.
+ * 8-bit floating point: e4m3 has no infinity and one NaN, and e5m2 is the upper half of an f16.
  */
 #pragma once
 

@@ -94,7 +94,7 @@ static inline unsigned fragment_words(const struct fragment *fragment)
     return fragment->depth * fragment->bits / (8 * fragment->word);
 }
 
-/* Of A: which row, and which word of it. Registers beyond the matrix hold it once more. */
+/* Of A: the row, and the word of it. Registers beyond the matrix hold it once more. */
 static inline struct fragment_place place_a(const struct matrix_op *op, unsigned words,
                                             unsigned index, unsigned lane)
 {
@@ -107,7 +107,7 @@ static inline struct fragment_place place_a(const struct matrix_op *op, unsigned
                                    .column = lane % 4 + 4 * block};
 }
 
-/* Of B: which column, as .row, and which word of it along k. */
+/* Of B: the column, as .row, and the word of it along k. */
 static inline struct fragment_place place_b(const struct matrix_op *op, unsigned words,
                                             unsigned index, unsigned lane)
 {

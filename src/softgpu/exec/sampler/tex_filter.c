@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples: which layer, which level, and the mean of the elements around a point.
+ * Samples: the layer, the level, and the mean of the elements around a point.
  */
 #include <math.h>
 #include <string.h>
