@@ -5,7 +5,8 @@
     tests/programs/frameworks.py --clients 1,4 --shares 10,25 --table table.md
 
 Each program in frameworks/ compares what the GPU has computed with the CPU's results. It runs
-natively, then through Funnel, as often at once as --clients says. It has the whole GPU, and each
+natively, then through Funnel, as often at once as --clients says, and as --mixed says beside the
+others. It has the whole GPU, and each
 share of its multiprocessors that --shares names. One whose packages are not installed is waived,
 and so are those for more GPUs than there are. The exit status is 0 when each program that passes
 natively also passes through Funnel.
@@ -83,6 +84,7 @@ def parse_arguments():
     parser.add_argument("--only", default="", help="only programs with this in their name")
     runner.add_way_options(parser, device="cuda")
     runner.add_table_options(parser)
+    runner.add_mixed_option(parser)
     return runner.parse_way_options(parser)
 
 

@@ -6,9 +6,9 @@
 
 The user fetches HeCBench and builds its programs as its README says. The same seed takes the same
 programs of a checkout. Each runs with the arguments that its `make run` has. It runs alone on the
-GPU, or on the software GPU, and then through Funnel, as often at once as --clients says. A program
-passes when it ends as it did alone, with the same verdicts of its own (PASS, FAIL, errors,
-mismatches). The exit status is 0 when all agree.
+GPU, or on the software GPU, and then through Funnel, as often at once as --clients says, and
+as --mixed says beside others. A program passes when it ends as it did alone, with the same verdicts
+of its own (PASS, FAIL, errors, mismatches). The exit status is 0 when all agree.
 """
 import argparse
 import dataclasses
@@ -89,6 +89,7 @@ def parse_arguments():
     parser.add_argument("--only", default="", help="of those taken, only names with this expression")
     runner.add_way_options(parser, clients="1,6", timeout=12)
     runner.add_table_options(parser)
+    runner.add_mixed_option(parser)
     parsed = runner.parse_way_options(parser)
     parsed.source = parsed.source.resolve()
     return parsed

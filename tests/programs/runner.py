@@ -95,6 +95,7 @@ class Way:
         self.title, self.words, self.environment = title, words, environment
         self.clients, self.options = clients, options
         self.parallel = clients == 1
+        self.mixed = 1  # how many different programs run at a time
 
     def run(self, sample):
         with concurrent.futures.ThreadPoolExecutor(self.clients) as pool:
@@ -108,10 +109,10 @@ class Way:
         return Result(worst[0].verdict, slowest, remark + worst[0].remark, cpu)
 
     def timeout(self, sample):
-        """Copies at once share the GPU: each may take as long as all would one after the other,
+        """Programs at once share the GPU: each may take as long as all would one after the other,
         and half as long again."""
         alone = [result.seconds for result in sample.runs.values() if result.verdict == "passed"]
-        return max(self.options.timeout, *(1.5 * self.clients * seconds for seconds in alone), 0)
+        return max(self.options.timeout, *(1.5 * self.clients * self.mixed * seconds for seconds in alone), 0)
 
     def run_once(self, sample):
         with tempfile.TemporaryDirectory(prefix="funnel-program-") as folder:
@@ -170,6 +171,10 @@ def ways(options, scratch, kind=Way):
             title = "funnel" if clients == 1 else f"funnel x{clients}"
             yield kind(title if share == 100 else f"{title} {share:g}%", words, environment,
                        clients, options)
+    for mixed in options.mixed:
+        way = kind(f"funnel {mixed} mixed", words, funnel_environment(scratch), 1, options)
+        way.mixed = mixed
+        yield way
 
 
 def add_way_options(parser, device="soft", clients="1,4", timeout=120):
@@ -188,8 +193,14 @@ def add_table_options(parser):
     parser.add_argument("--table", type=pathlib.Path, help="file for the results, Markdown")
 
 
+def add_mixed_option(parser):
+    """The option of a test whose programs may also run beside each other."""
+    parser.add_argument("--mixed", type=lambda text: [int(number) for number in text.split(",")],
+                        help="different programs at once through Funnel, as well: 2,8")
+
+
 def parse_way_options(parser):
-    parser.set_defaults(shares=[], first_only=False)
+    parser.set_defaults(shares=[], mixed=[], first_only=False)
     parsed = parser.parse_args()
     parsed.clients = [int(number) for number in parsed.clients.split(",")]
     parsed.build = parsed.build.resolve()
@@ -210,16 +221,20 @@ def parse_model_options(parser, tokens):
 def print_run(way, program):
     """One write, as others print at the same time."""
     result = program.runs[way.title]
-    sys.stdout.write(f"{way.title:12} {result.verdict:10} {result.seconds:6.1f} s  "
+    sys.stdout.write(f"{way.title:14} {result.verdict:10} {result.seconds:6.1f} s  "
                      f"CPU {result.cpu:5.1f} s  {program.name}  {result.remark}\n")
     sys.stdout.flush()
 
 
+def run_in_way(way, program):
+    program.runs[way.title] = way.run(program)
+    print_run(way, program)
+
+
 def run_each(programs, said_ways):
     for way in said_ways:
-        for program in programs:
-            program.runs[way.title] = way.run(program)
-            print_run(way, program)
+        with concurrent.futures.ThreadPoolExecutor(way.mixed) as pool:
+            list(pool.map(lambda program, its=way: run_in_way(its, program), programs))
 
 
 def run_ways(options, scratch, kind, run):
