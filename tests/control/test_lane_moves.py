@@ -270,7 +270,7 @@ class TakenBack(Migration):
         self.assertIn("another order came", first.communicate()[0])
         return program, second
 
-    def test_the_answer_says_that_it_is_withdrawn(self):
+    def test_the_answer_to_the_order(self):
         _, done = self.take_back()
         self.assertIn("stays on device 0: its move is withdrawn", done.communicate()[0])
         self.assertEqual(done.returncode, 0)
@@ -280,7 +280,7 @@ class TakenBackTooLate(TakenBack):
     """The program moves all the same."""
     fake = "leaving"
 
-    def test_the_answer_says_that_it_has_moved(self):
+    def test_the_answer_to_the_order(self):
         program, done = self.take_back()
         self.assertIsNone(done.poll())
         program.close()
