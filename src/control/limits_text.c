@@ -41,7 +41,9 @@ static void append_joint(char *text, const struct server_limits *limits, unsigne
 {
     static const char *const whose[] = {[JOINT_USER] = "with all of its user at most",
                                         [JOINT_GROUP] = "with all of its group at most",
-                                        [JOINT_CONTAINER] = "with all of its container at most"};
+                                        [JOINT_CONTAINER] = "with all of its container at most",
+                                        [JOINT_CONTROL_GROUP] =
+                                            "with all of its control group at most"};
 
     for (unsigned i = 0; i < JOINT_LIMITS; i++)
         for (unsigned d = 0; d < device_count && d < SERVER_MAX_DEVICES; d++)

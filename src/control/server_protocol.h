@@ -36,7 +36,7 @@
 #include "sensors.h"
 
 #define SERVER_PROTOCOL_MAGIC 0x31534e46u /* "FNS1" */
-#define SERVER_PROTOCOL_VERSION 16
+#define SERVER_PROTOCOL_VERSION 17
 
 #define SERVER_CONTROL_FD 3
 #define SERVER_LOG_FD 4
@@ -119,9 +119,11 @@ struct joint_limit {
 
 /* Those of a client. */
 enum joint_limits {
-    JOINT_USER,      /* all clients of its user */
-    JOINT_GROUP,     /* those of its user in its group */
-    JOINT_CONTAINER, /* those in its container, as its environment says */
+    JOINT_USER,          /* all clients of its user */
+    JOINT_GROUP,         /* those of its user in its group */
+    JOINT_CONTAINER,     /* those in its container, as its environment says */
+    JOINT_CONTROL_GROUP, /* those in the control group whose dmem.max is the tightest of its groups
+                          */
     JOINT_LIMITS,
 };
 

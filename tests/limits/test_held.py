@@ -71,18 +71,20 @@ class Held(TestCase):
         self.assertIn("no more of its mistakes are logged for a while", lines[-1])
 
 
-class SoftLimit(TestCase):
-    @unittest.skipIf(os.geteuid(), "a mount namespace needs root")
-    def test_soft_limit(self):
-        """Where the kernel has soft limits of device memory, a program that has more is named."""
+class GroupLimits(TestCase):
+    """Where the kernel has limits of device memory for control groups."""
+
+    def start_with(self, file, mebibytes):
+        if os.geteuid():
+            self.skipTest("a mount namespace needs root")
         with open("/proc/self/cgroup") as lines:
             path = next(line[3:].strip() for line in lines if line.startswith("0::"))
         kernel = os.path.join(self.root, "kernel")
         os.makedirs(kernel + path)
         for name, text in (("dmem.capacity", ""),
-                           (path + "/dmem.min", f"x/{DEVICE}/vram0 {64 * MIB}\n")):
-            with open(os.path.join(kernel, name.lstrip("/")), "w") as file:
-                file.write(text)
+                           (f"{path}/{file}", f"x/{DEVICE}/vram0 {mebibytes * MIB}\n")):
+            with open(os.path.join(kernel, name.lstrip("/")), "w") as written:
+                written.write(text)
         done = subprocess.run(["unshare", "--mount", "sh", "-c",
                                f"mount --bind {kernel} /sys/fs/cgroup && "
                                f"exec {self.root}/bin/funneld -d --device soft"],
@@ -90,6 +92,18 @@ class SoftLimit(TestCase):
         if "unshare" in done.stderr or "mount" in done.stderr:
             self.skipTest(done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_hard_limit(self):
+        """The programs of the group have it together."""
+        self.start_with("dmem.max", 128)
+        holder = self.begin("fill=32", "wait")
+        self.assertEqual(holder.answer(), [4, 2])
+        self.assertEqual(self.ask("fill=32"), [[0, 2]])
+        self.assertIn("The programs of its control group have 128 MiB together", self.server_log())
+
+    def test_soft_limit(self):
+        """A program that has more is named."""
+        self.start_with("dmem.min", 64)
         program = self.begin("info", "fill=32", "drop", "fill=32", "wait")
         program.answer()
         self.assertGreater(program.answer()[0], 2)

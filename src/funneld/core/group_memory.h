@@ -15,6 +15,7 @@ bool group_memory_is_there(const char *root);
 
 /* Tightens the limits of a process in these groups (control_group.h) to those of its group and of
  * all groups above. A line "REGION BYTES" is about a device whose PCI address or UUID is in the
- * region's name. */
-void group_memory_tighten(const char *root, const char *groups, const struct server_ready *ready,
-                          struct server_limits *limits);
+ * region's name. The user's programs have together what the group with the tightest dmem.max
+ * allows. */
+void group_memory_tighten(const char *root, const char *groups, uint32_t uid,
+                          const struct server_ready *ready, struct server_limits *limits);

@@ -130,7 +130,8 @@ void server_process_add_client(struct server_process *server, const struct mps_n
     if (record->has_limits)
         own_limits_apply(&record->limits, &message.limits);
     if (groups)
-        group_memory_tighten(CONTROL_GROUP_ROOT, groups, &server->ready, &message.limits);
+        group_memory_tighten(CONTROL_GROUP_ROOT, groups, identity->uid, &server->ready,
+                             &message.limits);
     if (!static_partitions_bind(partitions, &server->ready,
                                 find_partition(partitions, space, hello), &message.limits))
         log_missing_partition(identity, partitions, space, hello);

@@ -124,8 +124,10 @@ static unsigned find_exceeded(const struct session *session, struct joint_ledger
 static void log_exceeded(struct session *session, unsigned limit, unsigned device, uint64_t sum,
                          uint64_t size)
 {
-    static const char *const whose[] = {
-        [JOINT_USER] = "user", [JOINT_GROUP] = "group", [JOINT_CONTAINER] = "container"};
+    static const char *const whose[] = {[JOINT_USER] = "user",
+                                        [JOINT_GROUP] = "group",
+                                        [JOINT_CONTAINER] = "container",
+                                        [JOINT_CONTROL_GROUP] = "control group"};
 
     session_log_error(
         session,

@@ -56,7 +56,7 @@ static struct server_limits tighten(const char *groups, uint64_t first, uint64_t
 {
     struct server_limits limits = {.memory_limit = {first, second}};
 
-    group_memory_tighten(root, groups, &ready, &limits);
+    group_memory_tighten(root, groups, 7, &ready, &limits);
     return limits;
 }
 
@@ -95,6 +95,32 @@ static void test_groups_above(void **state)
     expect(tighten("4:memory:/x\n0::/a/b\n", 0, 0), GIB, 9);
     expect(tighten("0::/a/b/c\n", 0, 0), GIB, 9);
     expect(tighten("0::/a\n", 0, 0), GIB, 0);
+}
+
+/* Also where an operator's own limit for each program is tighter. */
+static void test_programs_have_it_together(void **state)
+{
+    const struct joint_limit *first, *second, *other;
+    struct server_limits a, b, c;
+
+    make_folder("a");
+    make_folder("a/b");
+    make_folder("a/c");
+    write_file("a/dmem.max", "drm/0000:03:00.0/vram0 1073741824\n");
+    write_file("a/c/dmem.max", "drm/0000:03:00.0/vram0 4096\n");
+    a = tighten("0::/a\n", 5, 0);
+    b = tighten("0::/a/b\n", 0, 0);
+    c = tighten("0::/a/c\n", 0, 0);
+    first = &a.joint[JOINT_CONTROL_GROUP];
+    second = &b.joint[JOINT_CONTROL_GROUP];
+    other = &c.joint[JOINT_CONTROL_GROUP];
+    assert_int_equal(first->memory[0], GIB);
+    assert_int_equal(second->memory[0], GIB);
+    assert_int_equal(other->memory[0], 4096);
+    assert_true(first->key && first->key == second->key);
+    assert_false(other->key == first->key);
+    a = tighten("0::/nowhere\n", 0, 0);
+    assert_false(a.joint[JOINT_CONTROL_GROUP].key);
 }
 
 static void test_soft_limits(void **state)
@@ -136,9 +162,13 @@ int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_regions_of_devices), IN_FOLDER(test_nothing_allowed),
-        IN_FOLDER(test_groups_above),       IN_FOLDER(test_beside_version_1),
-        IN_FOLDER(test_no_limits),          IN_FOLDER(test_soft_limits),
+        IN_FOLDER(test_regions_of_devices),
+        IN_FOLDER(test_nothing_allowed),
+        IN_FOLDER(test_groups_above),
+        IN_FOLDER(test_beside_version_1),
+        IN_FOLDER(test_no_limits),
+        IN_FOLDER(test_soft_limits),
+        IN_FOLDER(test_programs_have_it_together),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
