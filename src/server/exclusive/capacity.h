@@ -8,7 +8,9 @@
  *
  * So the server takes blocks in advance, by streams that it creates and destroys. It does so before
  * there are clients, and later whenever no client is at work (upkeep.c). What does not fit into the
- * capacity that is left is created at an idle point (exclusive.h).
+ * capacity that is left is created at an idle point (exclusive.h). But graphs of launches are not
+ * created then, and the launches go to the driver one by one. So there is capacity for these as
+ * soon as there are streams.
  */
 #pragma once
 
@@ -48,7 +50,13 @@ CUresult capacity_begin(struct session *session, const struct device *device, un
 void capacity_end(struct session *session, const struct device *device, struct capacity_use *use,
                   CUresult result);
 
-/* Whether the capacity had better be refilled. */
+/* From any thread: a stream of a client has its slot now (1), or gives it back (-1). */
+void capacity_note_stream(const struct device *device, int more);
+
+/* Whether the capacity had better be refilled: little is left, or less than the streams' launches
+ * may want for graphs. */
 bool capacity_is_low(const struct device *device);
+/* Whether little is left, so that only those get some that save the most. */
+bool capacity_is_scarce(const struct device *device);
 /* In the device's context, while no kernel runs there: takes some milliseconds. */
 void capacity_refill(const struct device *device);

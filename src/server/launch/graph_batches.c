@@ -55,13 +55,23 @@ static struct graph_batch *create(const struct graph_batches *batches,
     return batch;
 }
 
+/* Where little is left, it is for the batches that save the most. These have 16 launches, or a
+ * launch and its fence, as all launches of a client that waits for each. */
+static bool take_capacity(const struct graph_batches *batches, unsigned kind)
+{
+    bool saves_most = kind == 0 || kind == GRAPH_BATCH_FENCED;
+
+    return (saves_most || !capacity_is_scarce(batches->device)) &&
+           capacity_take(batches->device, SLOTS);
+}
+
 /* NULL when there is none yet, or when the driver has refused it. */
 static struct graph_batch *find(struct graph_batches *batches, unsigned kind,
                                 const struct launch *launches)
 {
     if (batches->batch[kind])
         return batches->batch[kind];
-    if (++batches->wanted[kind] < wanted_often[kind] || !capacity_take(batches->device, SLOTS))
+    if (++batches->wanted[kind] < wanted_often[kind] || !take_capacity(batches, kind))
         return NULL;
     batches->batch[kind] = create(batches, launches, lengths[kind]);
     batches->unavailable = !batches->batch[kind] && !has_refused(launches, lengths[kind]);

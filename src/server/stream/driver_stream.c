@@ -53,6 +53,8 @@ static CUresult make_stream_in(const struct stream *stream, const struct partiti
         return result;
     result = make_in_partition(partition, priority, ret_stream);
     capacity_end(stream->session, stream->device, &use, result);
+    if (result == CUDA_SUCCESS)
+        capacity_note_stream(stream->device, 1);
     return result;
 }
 
@@ -70,6 +72,7 @@ static void drop_driver_stream(const struct stream *stream, CUstream dropped)
         return;
     driver.cuStreamDestroy_v2(dropped);
     capacity_give(stream->device, CAPACITY_STREAM);
+    capacity_note_stream(stream->device, -1);
 }
 
 /* `next` begins behind all that the driver's stream was given. */

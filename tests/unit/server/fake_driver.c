@@ -559,7 +559,7 @@ static int make_parts(struct server *server)
 /* For all streams that tests create. */
 static void give_capacity(const struct device *device)
 {
-    for (int i = 0; i < 4096; i++)
+    for (unsigned i = 0; i < FIXTURE_CAPACITY; i++)
         capacity_give(device, CAPACITY_STREAM);
 }
 

@@ -23,6 +23,9 @@ struct fake {
 
 extern struct fake fake;
 
+/* Slots for streams and graphs beside those of a new context: enough for what tests create. */
+#define FIXTURE_CAPACITY 4096u
+
 /* One device of 1 GiB, one client. */
 struct fixture {
     struct server server;

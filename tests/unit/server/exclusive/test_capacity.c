@@ -28,13 +28,26 @@ static const struct device *device_of(struct fixture *fixture)
     streams_fit = 1000;
     driver.cuStreamCreateWithPriority = create_stream;
     driver.cuStreamDestroy_v2 = destroy_stream;
-    return &fixture->server.devices.device[0];
+    const struct device *device = &fixture->server.devices.device[0];
+    for (unsigned i = 0; i < FIXTURE_CAPACITY; i++)
+        assert_true(capacity_take(device, CAPACITY_STREAM));
+    return device;
 }
 
 static void use_up(const struct device *device)
 {
     while (capacity_take(device, CAPACITY_STREAM))
         ;
+}
+
+/* As many streams of clients as there is capacity for. Returns how many. */
+static unsigned make_streams(const struct device *device)
+{
+    unsigned count = 0;
+
+    for (; capacity_take(device, CAPACITY_STREAM); count++)
+        capacity_note_stream(device, 1);
+    return count;
 }
 
 static unsigned count_left(const struct device *device)
@@ -92,6 +105,51 @@ static void more_is_taken_when_all_is_used(void **state)
     assert_true((unsigned)streams_most >= count_left(device));
 }
 
+/* Many clients get room for their graphs as well, up to a bound. */
+static void streams_reserve_capacity_for_graphs(void **state)
+{
+    const struct device *device = device_of(*state);
+    unsigned usual = make_streams(device), most;
+
+    capacity_refill(device);
+    unsigned more = make_streams(device);
+    assert_true(more > usual);
+    capacity_refill(device);
+    most = make_streams(device);
+    assert_true(most > more);
+    capacity_refill(device);
+    assert_int_equal(make_streams(device), most);
+}
+
+/* Else each idle point would reserve more for them. */
+static void graphs_reserve_none_for_others(void **state)
+{
+    const struct device *device = device_of(*state);
+    unsigned usual = count_left(device);
+
+    for (unsigned round = 0; round < 10; round++) {
+        capacity_refill(device);
+        assert_int_equal(count_left(device), usual);
+    }
+}
+
+/* The upkeep refills it while all are idle, so that launches get graphs when none is. */
+static void less_than_streams_may_want_is_low(void **state)
+{
+    const struct device *device = device_of(*state);
+
+    make_streams(device);
+    capacity_refill(device);
+    assert_false(capacity_is_low(device));
+    while (!capacity_is_low(device)) {
+        assert_true(capacity_take(device, CAPACITY_STREAM));
+        capacity_note_stream(device, 1);
+    }
+    assert_false(capacity_is_scarce(device));
+    capacity_refill(device);
+    assert_false(capacity_is_low(device));
+}
+
 static void a_full_device_gives_none(void **state)
 {
     struct fixture *fixture = *state;
@@ -128,6 +186,9 @@ int main(void)
         CASE(an_object_that_fits_is_created_at_once),
         CASE(a_failed_object_takes_nothing),
         CASE(more_is_taken_when_all_is_used),
+        CASE(streams_reserve_capacity_for_graphs),
+        CASE(graphs_reserve_none_for_others),
+        CASE(less_than_streams_may_want_is_low),
         CASE(a_full_device_gives_none),
         CASE(large_graphs_have_their_own),
     };

@@ -3,6 +3,7 @@
  * Launches that wait together: which of them become graphs, and that their order stays.
  */
 #include "batch_pause.h"
+#include "capacity.h"
 #include "clock.h"
 #include "fence_counter.h"
 #include "fence_kernel.h"
@@ -45,6 +46,19 @@ static void two_get_a_graph_when_they_come_often(void **state)
     assert_string_equal(run(*state, 2, 0),
                         "graph; node f1 0; node f1 1; instantiate x1; graph s1 x1; ");
     assert_string_equal(run(*state, 3, 0), "graph s1 x1; launch s1 f1 0 8; ");
+}
+
+/* Their capacity is left for those of 16. */
+static void short_ones_get_no_graph_where_capacity_is_low(void **state)
+{
+    struct scene *scene = *state;
+
+    while (!capacity_is_low(scene->module.device))
+        assert_true(capacity_take(scene->module.device, CAPACITY_STREAM));
+    want(scene, 8);
+    assert_null(strstr(run(scene, 8, 0), "graph"));
+    want(scene, 16);
+    assert_non_null(strstr(run(scene, 16, 0), "instantiate x1; graph s1 x1; "));
 }
 
 static void later_only_parameters_are_set(void **state)
@@ -452,6 +466,7 @@ int main(void)
         CASE(one_goes_alone),
         CASE(a_graph_is_made_at_the_third_time),
         CASE(two_get_a_graph_when_they_come_often),
+        CASE(short_ones_get_no_graph_where_capacity_is_low),
         CASE(later_only_parameters_are_set),
         CASE(kernels_without_parameters_go_together),
         CASE(the_longest_graph_comes_first),
