@@ -36,6 +36,9 @@ class Lifecycle(harness.TestCase):
             second = self.run_program(name, option)
             self.assertEqual(second.returncode, 1)
             self.assertIn("An instance of this daemon is already running", second.stderr)
+        second = self.funnel("start")
+        self.assertEqual(second.returncode, 1)
+        self.assertIn(f"it listens in {self.pipe}", second.stderr)
         self.assertEqual(self.daemon_pid(), pid)
         self.assertEqual(self.funnel("status").returncode, 0)
 

@@ -277,7 +277,7 @@ class Operator(Started):
                       self.refused("server", "create", "a", "--uid", "nobody-of-this-name"))
         self.assertIn("wants a value", self.refused("server", "create", "a", "--uid"))
         self.assertIn("is not one word", self.refused("server", "create", "a\nquit"))
-        self.assertIn("Unknown command", self.refused("server", "destroy", "a"))
+        self.assertIn('Unknown command "server destroy"', self.refused("server", "destroy", "a"))
         self.assertEqual(self.funnel("server").returncode, 2)
         self.assertIn("--allowed-devices=DEVICES",
                       self.funnel("server", "create", "--help").stdout)

@@ -121,6 +121,16 @@ static int check_start(struct daemon_options *options)
     return 0;
 }
 
+/* Most that start a second daemon only want to know that there is one. */
+static void say_if_one_listens(const struct paths *paths)
+{
+    char reason[COMMAND_REASON_MAX];
+    _cleanup_fd_ int fd = -1;
+
+    if (!command_connect(paths, &fd, reason))
+        cli_fail("it listens in %s; funnel status shows it, and funnel stop ends it", paths->pipe);
+}
+
 static int run_start(int argc, char **argv)
 {
     struct daemon_options options = {.device = NULL};
@@ -142,6 +152,8 @@ static int run_start(int argc, char **argv)
     status = cli_start_daemon(&options, false);
     if (status == 0)
         print_started(&options, &paths, works);
+    else
+        say_if_one_listens(&paths);
     return status;
 }
 

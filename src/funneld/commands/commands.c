@@ -56,6 +56,29 @@ static const struct command *find_command_v3(const struct daemon *daemon, char *
                : NULL;
 }
 
+/* Whether commands of two words begin with this one. */
+static bool begins_commands(const char *word)
+{
+    size_t length = strlen(word);
+
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+        if (!strncmp(commands[i].name, word, length) && commands[i].name[length] == ' ')
+            return true;
+    return false;
+}
+
+static void refuse_unknown(struct console *console, char *words[], int count)
+{
+    const char *second = count > 1 && begins_commands(words[0]) ? words[1] : "";
+
+    console_print(console, "Unknown command \"%.100s%s%.100s\"", words[0], *second ? " " : "",
+                  second);
+    if (needs_static_partitioning(words[0]))
+        console_print(console, "It needs a daemon that was started with -S, for static "
+                               "partitioning");
+    console_done(console, COMMAND_REJECTED);
+}
+
 static void run_words(struct console *console, char *words[], int count)
 {
     const struct command *v3 = find_command_v3(console->daemon, words, count);
@@ -66,11 +89,7 @@ static void run_words(struct console *console, char *words[], int count)
     words += v3 != NULL;
     count -= v3 != NULL;
     if (!command) {
-        console_print(console, "Unknown command \"%.200s\"", words[0]);
-        if (needs_static_partitioning(words[0]))
-            console_print(console, "It needs a daemon that was started with -S, for static "
-                                   "partitioning");
-        console_done(console, COMMAND_REJECTED);
+        refuse_unknown(console, words, count);
     } else if (grammar_parse(command->name, command->grammar, words + 1, count - 1, &values,
                              reason)) {
         console_answer(console, COMMAND_REJECTED, reason);
