@@ -160,7 +160,7 @@ class Descriptors(harness.TestCase):
         usual = resource.prlimit(process, resource.RLIMIT_NOFILE)
         resource.prlimit(process, resource.RLIMIT_NOFILE, (free, usual[1]))
 
-    def test_the_next_daemon_of_a_server_that_has_none(self):
+    def test_a_server_without_any_accepts_the_next_daemon(self):
         """The server keeps one for its connection."""
         self.start("--device", "soft")
         program, attached = self.witness()

@@ -225,7 +225,7 @@ class Between(Migration):
         self.check_ends((move, "is on device 1"), *orders)
         self.assertEqual(self.server_events("limits")[0]["share"], 2000)
 
-    def test_an_order_that_its_last_server_has(self):
+    def test_an_order_at_the_last_server_goes_to_the_next(self):
         program = self.enter(token=self.token)
         self.migrate(1, 1)
         order = self.order("suspend", self.pid)
@@ -235,7 +235,7 @@ class Between(Migration):
         self.check_ends((order, "is suspended"))
         self.assertEqual(len(self.server_events("suspend")), 2)
 
-    def test_a_program_that_has_ended(self):
+    def test_an_ended_program_is_not_found(self):
         """And has not moved."""
         self.depart(self.enter(token=self.token))
         done = self.funnel("suspend", self.pid)

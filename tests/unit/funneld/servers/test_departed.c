@@ -57,7 +57,7 @@ static bool is_awaited(void)
     return departed_awaited(&daemon_state, record.identity.pid) != NULL;
 }
 
-static void test_one_that_moves(void **state)
+static void test_a_moving_client_is_kept_and_awaited(void **state)
 {
     departed_enter(&record);
     assert_int_equal(departed_find(&daemon_state, "night", record.token)->id, 7);
@@ -68,7 +68,7 @@ static void test_one_that_moves(void **state)
     assert_false(is_kept() || is_awaited());
 }
 
-static void test_one_that_does_not_come(void **state)
+static void test_a_late_client_is_kept_and_not_awaited(void **state)
 {
     departed_enter(&record);
     now += 60 * NS_PER_SEC;
@@ -76,7 +76,7 @@ static void test_one_that_does_not_come(void **state)
     assert_true(is_kept());
 }
 
-static void test_one_whose_process_has_ended(void **state)
+static void test_an_ended_process_is_not_awaited(void **state)
 {
     record.identity.pid = fork();
     if (record.identity.pid == 0)
@@ -87,7 +87,7 @@ static void test_one_whose_process_has_ended(void **state)
 }
 
 /* Its limits are kept, and it comes when it likes. */
-static void test_one_with_limits_of_its_own(void **state)
+static void test_own_limits_are_kept(void **state)
 {
     record.has_moved = false;
     record.has_limits = true;
@@ -96,7 +96,7 @@ static void test_one_with_limits_of_its_own(void **state)
     assert_false(is_awaited());
 }
 
-static void test_of_which_nothing_is_kept(void **state)
+static void test_nothing_else_is_kept(void **state)
 {
     record.attached = false;
     departed_enter(&record);
@@ -112,7 +112,7 @@ static void test_of_which_nothing_is_kept(void **state)
 }
 
 /* They push out one another only. */
-static void test_many_of_one_user(void **state)
+static void test_a_user_pushes_out_its_own_clients_only(void **state)
 {
     departed_enter(&record);
     struct client_record first = record;
@@ -134,12 +134,12 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(test_one_that_moves),
-        CASE(test_one_that_does_not_come),
-        CASE(test_one_whose_process_has_ended),
-        CASE(test_one_with_limits_of_its_own),
-        CASE(test_of_which_nothing_is_kept),
-        CASE(test_many_of_one_user),
+        CASE(test_a_moving_client_is_kept_and_awaited),
+        CASE(test_a_late_client_is_kept_and_not_awaited),
+        CASE(test_an_ended_process_is_not_awaited),
+        CASE(test_own_limits_are_kept),
+        CASE(test_nothing_else_is_kept),
+        CASE(test_a_user_pushes_out_its_own_clients_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
