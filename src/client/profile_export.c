@@ -8,6 +8,7 @@
 
 #include "address_map.h"
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_capture.h"
 #include "client_profile.h"
 #include "client_stream.h"
@@ -182,7 +183,7 @@ static CUresult end_profile(void)
 
 static unsigned list_nodes(CUgraphExec handle, unsigned capacity, struct profiler_node *ret_nodes)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client_graph_lock);
     const struct graph_exec *exec = graph_exec_get(handle);
 
     for (unsigned i = 0; exec && i < exec->count && i < capacity; i++)

@@ -21,6 +21,8 @@
 #include "waiting_thread.h"
 
 #define CALLBACKS 200u
+#define REQUESTS 200u
+#define REQUEST_SIZE 65536u
 #define QUESTIONS 1000u
 #define PART 8u    /* multiprocessors */
 #define BEGUN 128u /* of the words at the flag */
@@ -357,6 +359,27 @@ static CUresult do_questions(void)
     return in_threads(thread_of_questions);
 }
 
+/* The server page-locks the memory of each, and sends a descriptor for it. */
+static void *thread_of_requests(void *unused)
+{
+    void *pages = aligned_alloc(4096, REQUEST_SIZE);
+    CUresult result = cuCtxSetCurrent(program.context);
+
+    for (unsigned i = 0; i < REQUESTS && !result; i++) {
+        result = cuMemHostRegister_v2(pages, REQUEST_SIZE, 0);
+        if (!result)
+            result = cuMemHostUnregister(pages);
+    }
+    free(pages);
+    return (void *)(uintptr_t)result;
+}
+
+/* Threads that nearly always wait for each other, and one of them for the server. */
+static CUresult do_requests(void)
+{
+    return in_threads(thread_of_requests);
+}
+
 /* Times of records that one server has seen. */
 static CUresult do_time(void)
 {
@@ -479,6 +502,7 @@ static const struct {
     {"part", do_part},           {"questions", do_questions},
     {"pointer", pointer_act},    {"await", do_await},
     {"join", do_join},           {"callbacks", do_callbacks},
+    {"requests", do_requests},
 };
 
 static CUresult act(const char *word)

@@ -325,18 +325,25 @@ class Recovery(TestCase):
                 self.everything_works(probe)
                 probe.end()
 
-    def in_the_middle_of_questions(self, rounds, end_server):
-        """They change nothing, so it does not matter which of them the server had read."""
+    def in_the_middle_of(self, word, rounds, end_server):
         asking = self.probes(1)[0]
         for i in range(rounds):
-            asking.tell("questions")
+            asking.tell(word)
             time.sleep(0.01 * i)
             end_server()
-            self.assertEqual(asking.receive("questions"), FINE, asking.said())
+            self.assertEqual(asking.receive(word), FINE, asking.said())
             self.everything_works(asking)
+
+    def in_the_middle_of_questions(self, rounds, end_server):
+        """They change nothing, so it does not matter which of them the server had read."""
+        self.in_the_middle_of("questions", rounds, end_server)
 
     def test_killed_in_the_middle_of_questions(self):
         self.in_the_middle_of_questions(3, self.kill_server)  # RECOVERY_ASKED_MAX
+
+    def test_killed_in_the_middle_of_requests(self):
+        """The thread that moves the program may have the lock that others wait for."""
+        self.in_the_middle_of("requests", 3, self.kill_server)  # RECOVERY_ASKED_MAX
 
     def test_fault_in_the_middle_of_questions(self):
         def end_server():

@@ -16,6 +16,7 @@
 #include "client_texture.h"
 #include "client_thread.h"
 #include "cudart.h"
+#include "recovery_hook.h"
 #include "stream_join.h"
 #include "stream_wait.h"
 
@@ -49,7 +50,7 @@ bool context_make_current(CUcontext handle)
 /* On some devices the server allows this client no context. */
 static CUresult device_error(const struct device *device)
 {
-    CUresult error = client_error();
+    CUresult error = recovery_client_error();
 
     return error != CUDA_SUCCESS ? error : (CUresult)device->record->context_status;
 }

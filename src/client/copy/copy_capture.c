@@ -3,6 +3,7 @@
 #include "copy_capture.h"
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_capture.h"
 
 /* What the call says of a side stays that of the node, which cannot be set to another kind. */
@@ -61,7 +62,7 @@ static CUDA_MEMCPY3D node_of_box(const struct box *box, enum side dst, enum side
 bool capture_takes_copy(struct stream *stream, const struct box *box, enum side dst, enum side src,
                         bool sync, CUresult *ret_result)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client_graph_lock);
 
     if (!stream_captures_locked(stream, ret_result))
         return *ret_result != CUDA_SUCCESS;

@@ -6,13 +6,14 @@
 #include "client_printf.h"
 #include "cuda_error.h"
 #include "managed_hooks.h"
+#include "recovery_hook.h"
 
 struct client *client;
 _Atomic int client_mode_word = CLIENT_COLD;
 
 CUresult client_asked_error(void)
 {
-    CUresult result = client_error();
+    CUresult result = recovery_client_error();
 
     if (result != CUDA_SUCCESS)
         return result;

@@ -76,6 +76,7 @@ void call_after_fork(void)
     for (struct call_place *place = places; place; place = place->next) {
         place->depth = place == call_place ? place->depth : 0;
         place->parked = 0;
+        place->blocked = false;
         place->taken = place == call_place;
     }
 }
@@ -162,6 +163,42 @@ void call_unpark_when_open(void)
     }
 }
 
+static bool is_closed_at_rest(void)
+{
+    return atomic_load_explicit(&call_closed, memory_order_seq_cst) == CALL_CLOSED;
+}
+
+static void set_blocked(bool blocked)
+{
+    atomic_store_explicit(&call_place->blocked, blocked, memory_order_seq_cst);
+}
+
+/* Partner: close_at_rest(). */
+static void await_lock(pthread_mutex_t *mutex)
+{
+    set_blocked(true);
+    pthread_mutex_lock(mutex);
+    for (;;) {
+        while (is_closed_at_rest())
+            poll_pause();
+        set_blocked(false);
+        if (!is_closed_at_rest())
+            return;
+        set_blocked(true);
+    }
+}
+
+pthread_mutex_t *call_mutex_hold(pthread_mutex_t *mutex)
+{
+    if (!pthread_mutex_trylock(mutex))
+        return mutex;
+    if (call_is_inside() && call_place != &shared_place && !call_place->parked)
+        await_lock(mutex);
+    else
+        pthread_mutex_lock(mutex);
+    return mutex;
+}
+
 bool call_is_inside(void)
 {
     return call_place && call_place->depth > 0;
@@ -172,10 +209,18 @@ bool call_is_outermost(void)
     return call_place && call_place != &shared_place && call_place->depth == 1;
 }
 
+/* The owner of the lock may be the thread that wants to move the client, or wait for that. While
+ * the server is well the lock comes soon. Partner: await_lock(). */
+static bool is_blocked(const struct call_place *place)
+{
+    return atomic_load_explicit(&place->blocked, memory_order_seq_cst) &&
+           channel_error(&client->channel) != CUDA_SUCCESS;
+}
+
 static bool is_at_rest(const struct call_place *place)
 {
     return !atomic_load_explicit(&place->depth, memory_order_seq_cst) ||
-           atomic_load_explicit(&place->parked, memory_order_seq_cst);
+           atomic_load_explicit(&place->parked, memory_order_seq_cst) || is_blocked(place);
 }
 
 static bool all_are_at_rest(void)
@@ -188,12 +233,30 @@ static bool all_are_at_rest(void)
     return !shared_place.taken;
 }
 
+static void set_closed(uint32_t state)
+{
+    atomic_store_explicit(&call_closed, state, memory_order_seq_cst);
+}
+
+/* A blocked thread that has got its lock may go on until it sees this, so all are looked at again.
+ * Partner: await_lock(). */
+static bool close_at_rest(void)
+{
+    if (!all_are_at_rest())
+        return false;
+    set_closed(CALL_CLOSED);
+    if (all_are_at_rest())
+        return true;
+    set_closed(CALL_CLOSING);
+    return false;
+}
+
 bool call_close(uint64_t timeout_ns)
 {
     uint64_t until = clock_ns() + timeout_ns;
 
-    atomic_store_explicit(&call_closed, 1, memory_order_seq_cst);
-    while (!all_are_at_rest()) {
+    set_closed(CALL_CLOSING);
+    while (!close_at_rest()) {
         if (clock_ns() > until) {
             call_open();
             return false;
@@ -205,5 +268,5 @@ bool call_close(uint64_t timeout_ns)
 
 void call_open(void)
 {
-    atomic_store_explicit(&call_closed, 0, memory_order_seq_cst);
+    set_closed(0);
 }

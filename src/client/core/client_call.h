@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,12 +17,15 @@
 struct call_place {
     _Atomic uint32_t depth;  /* atomic: 0 = outside */
     _Atomic uint32_t parked; /* atomic: inside, and the library may change */
+    _Atomic bool blocked;    /* atomic: inside, and waits for a lock: call_mutex_hold() */
     bool taken;
     struct call_place *next;
 };
 
 extern __thread __attribute__((tls_model("initial-exec"))) struct call_place *call_place;
-/* Atomic: no thread may come in at the moment. */
+/* Atomic: no thread may come in at the moment. CALL_CLOSED: those inside are at rest. */
+#define CALL_CLOSING 1u
+#define CALL_CLOSED 2u
 extern __attribute__((visibility("hidden"))) _Atomic uint32_t call_closed;
 
 /* For the first call of a thread. Never NULL. */
@@ -65,6 +69,10 @@ void call_unpark_when_open(void);
 
 /* The same, where it may change, in one: returns at once while the library is open. */
 void call_park_while_closed(void);
+
+/* Takes a lock, for a variable marked _cleanup_mutex_, with which other threads may wait for the
+ * server. When that has ended, such a thread may move the client meanwhile. */
+pthread_mutex_t *call_mutex_hold(pthread_mutex_t *mutex);
 
 /* Whether the calling thread is inside. The client's own threads are outside until they call
  * call_begin(). */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "client_thread.h"
+#include "recovery_hook.h"
 
 #define API_VERSION 3020
 
@@ -79,7 +80,7 @@ CUresult context_current(struct context **ret_context)
 
 CUresult context_enter(struct context **ret_context)
 {
-    CUresult result = client_error();
+    CUresult result = recovery_client_error();
 
     return result != CUDA_SUCCESS ? result : context_current(ret_context);
 }

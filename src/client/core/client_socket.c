@@ -24,6 +24,12 @@ CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob)
                : CUDA_SUCCESS;
 }
 
+CUresult client_descriptor_result(uint64_t connection, CUresult result)
+{
+    return result != CUDA_SUCCESS && client->socket_inode != connection ? CUDA_ERROR_NOT_FOUND
+                                                                        : result;
+}
+
 /* The bytes of the next message, and its descriptor or -1. A program may have as many open as it
  * may. Then the kernel closes that of the message, and the rest is there. */
 static ssize_t receive_next(struct socket_message *ret_message, int *ret_fd)

@@ -11,6 +11,11 @@
  * the server is gone. */
 CUresult client_send_descriptor(int fd, uint64_t size, uint32_t *ret_blob);
 
+/* The result of a command that names a descriptor, which was sent when client->socket_inode was
+ * this. CUDA_ERROR_NOT_FOUND where it failed after that server had ended: the next one waits in
+ * vain for the descriptor. */
+CUresult client_descriptor_result(uint64_t connection, CUresult result);
+
 /* The descriptor that a command of this kind makes the server send, for the caller to close. The
  * caller holds client->socket_lock since before the command, so the message answers its request and
  * no other. CUDA_ERROR_MPS_RPC_FAILURE when something else comes, or nothing for ten seconds. */

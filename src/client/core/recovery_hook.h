@@ -31,6 +31,14 @@ static inline CUresult recovery_error(void)
     return channel_error(&client->channel) == CUDA_SUCCESS ? CUDA_SUCCESS : recovery_error_slowly();
 }
 
+/* client_error(), for the begin and the end of a call. The server may have ended since the thread
+ * came in, and the program hears of that only where no other one takes the client. */
+static inline CUresult recovery_client_error(void)
+{
+    recovery_error();
+    return client_error();
+}
+
 /* Before a call of the server that may wait for all kernels of a context. If the server says so,
  * and nothing is in flight, the client asks for a lane without long kernels, and waits for the
  * answer. The calling thread holds no lock. Whatever comes of it, the call can be made. It also

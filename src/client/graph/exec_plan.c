@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_capture.h"
 #include "client_event.h"
 #include "client_memory.h"
@@ -332,7 +333,7 @@ static bool find_in_plan(const struct exec_plan *plan, uint32_t segment, uint32_
 
 bool exec_find_node(uint32_t segment, uint32_t number, uint64_t *ret_exec, uint32_t *ret_index)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client_graph_lock);
     const struct exec_plan *plan = handles_get_by_half(&client->handles, WIRE_GRAPH, segment);
 
     if (!plan || !find_in_plan(plan, segment, number, ret_index))

@@ -6,6 +6,7 @@
  */
 #include "graph_backend.h"
 
+#include "client_call.h"
 #include "client_capture.h"
 #include "client_event.h"
 #include "client_library.h"
@@ -139,6 +140,7 @@ static CUresult find_stream(CUstream handle, struct capture_stream **ret_stream)
 
 const struct graph_backend graph_backend = {
     .lock = &client_graph_lock,
+    .hold = call_mutex_hold,
     .context_locked = find_context,
     .kernel_locked = describe_kernel,
     .param_locked = describe_param,

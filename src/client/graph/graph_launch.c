@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_capture.h"
 #include "client_copy.h"
 #include "client_event.h"
@@ -212,7 +213,7 @@ CUresult client_cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 
     if (result != CUDA_SUCCESS)
         return result;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client_graph_lock);
     const struct graph_exec *exec = graph_exec_get(hGraphExec);
 
     if (!exec)
@@ -245,7 +246,7 @@ CUresult client_cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
 
     if (result != CUDA_SUCCESS)
         return result;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client_graph_lock);
     const struct graph_exec *exec = graph_exec_get(hGraph);
 
     if (!exec)

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_event.h"
 #include "managed_batch.h"
 #include "managed_move.h"
@@ -40,7 +41,7 @@ void managed_copy_init(void)
 
 CUresult managed_copy_prepare(struct device *device)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&copier.pull_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&copier.pull_lock);
 
     if (!copier.event)
         copier.event = event_create_own(device->primary);
@@ -285,7 +286,7 @@ static void merge_all(void)
  */
 static void pull_variables(void)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&copier.pull_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&copier.pull_lock);
     struct pull pull;
 
     if (is_settled())

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_log.h"
 #include "client_managed.h"
 #include "cuda_advice.h"
@@ -39,7 +40,8 @@ static struct managed {
     struct managed_pages pages; /* under `changes` */
 } managed;
 
-#define CHANGES_LOCKED _cleanup_mutex_ pthread_mutex_t *changes_held = mutex_hold(&managed.changes)
+#define CHANGES_LOCKED \
+    _cleanup_mutex_ pthread_mutex_t *changes_held = call_mutex_hold(&managed.changes)
 
 void managed_lock(void)
 {

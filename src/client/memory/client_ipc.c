@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_event.h"
 #include "client_peer_access.h"
 #include "client_prototypes.h"
@@ -48,7 +49,7 @@ static struct ipc {
     bool has_opened_memory, has_opened_event;
 } ipc;
 
-#define IPC_LOCKED _cleanup_mutex_ pthread_mutex_t *ipc_held = mutex_hold(&ipc.lock)
+#define IPC_LOCKED _cleanup_mutex_ pthread_mutex_t *ipc_held = call_mutex_hold(&ipc.lock)
 
 void ipc_init(void)
 {

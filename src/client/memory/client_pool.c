@@ -18,6 +18,7 @@
 #include "cuda_pool.h"
 #include "pool_pending.h"
 #include "pool_places.h"
+#include "recovery_hook.h"
 #include "stream_commands.h"
 #include "stream_wait.h"
 
@@ -318,7 +319,7 @@ CUresult client_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolPr
     if (result == CUDA_SUCCESS && !on_host && !device)
         result = CUDA_ERROR_INVALID_DEVICE;
     if (result == CUDA_SUCCESS)
-        result = client_error();
+        result = recovery_client_error();
     if (result != CUDA_SUCCESS)
         return result;
     handle = pool_create(device, poolProps->maxSize);

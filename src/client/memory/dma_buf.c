@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_memory.h"
 #include "client_prototypes.h"
 #include "client_socket.h"
@@ -40,7 +41,7 @@ static CUresult check_range(CUdeviceptr dptr, size_t size)
 
 static CUresult receive_dma_buf(const struct wire_cuMemGetHandleForAddressRange *in, int *ret_fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     CUresult result = wire_cuMemGetHandleForAddressRange(&client->channel, in);
 
     return result == CUDA_SUCCESS ? client_receive_descriptor(SOCKET_DMA_BUF, in->ptr, ret_fd)

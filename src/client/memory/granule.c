@@ -14,6 +14,7 @@
 
 #include "cleanup.h"
 #include "client.h"
+#include "client_call.h"
 #include "client_memory.h"
 #include "client_socket.h"
 #include "fd.h"
@@ -86,7 +87,7 @@ static void granule_release(uint64_t address, uint64_t size)
 static CUresult create_in_device_part(uint32_t part, const struct wire_fnGranuleCreate *in,
                                       uint64_t *ret_address, int *ret_fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     struct wire_fnGranuleCreate_reply out;
     uint64_t first = client->window_base + part * client->device_stride;
     _cleanup_fd_ int fd = -1;
@@ -128,7 +129,7 @@ static CUresult device_granule_create(uint32_t part, uint64_t size, uint64_t *re
 
 CUresult granule_move(uint64_t address, bool host, int *ret_fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     const struct wire_fnGranuleMove in = {.address = address, .host = host};
     CUresult result = wire_fnGranuleMove(&client->channel, &in);
 
@@ -306,9 +307,12 @@ static CUresult bring_granule(int fd, uint64_t size, uint64_t *ret_address)
     CUresult result = CUDA_ERROR_NOT_FOUND;
 
     for (int i = 0; i < SERVERS_TRIED && result == CUDA_ERROR_NOT_FOUND; i++) {
+        uint64_t connection = client->socket_inode;
+
         result = send_file(fd, size, &in.blob);
         if (result == CUDA_SUCCESS)
             result = wire_fnHostGranuleBring(&client->channel, &in, &out);
+        result = client_descriptor_result(connection, result);
     }
     if (result == CUDA_SUCCESS)
         *ret_address = out.address;
@@ -329,7 +333,7 @@ static CUresult make_memory(uint64_t size, bool populate, int *ret_fd)
 /* Memory that the server still has from this client; *ret_address is 0 where there is none. */
 static CUresult ask_for_idle(uint64_t size, uint64_t *ret_address, bool *ret_populate, int *ret_fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     const struct wire_fnHostGranuleCreate in = {.size = size};
     struct wire_fnHostGranuleCreate_reply out;
     CUresult result = wire_fnHostGranuleCreate(&client->channel, &in, &out);

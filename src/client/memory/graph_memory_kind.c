@@ -6,12 +6,13 @@
 #include "graph_memory.h"
 
 #include "address_map.h"
+#include "client_call.h"
 #include "stream_commands.h"
 
 /* A graph that has ended has freed its memory already. */
 static CUresult give_behind(const struct allocation *allocation, struct fence fence)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client_graph_lock);
     struct graph_memory *memory = graph_memory_find_locked(allocation->address);
     CUresult result = memory ? graph_memory_check_free_locked(memory) : CUDA_ERROR_INVALID_VALUE;
 

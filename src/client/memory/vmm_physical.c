@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "client_call.h"
 #include "client_prototypes.h"
 #include "client_socket.h"
 #include "descriptor_limit.h"
@@ -126,7 +127,7 @@ CUresult client_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
         return result;
     if (size == 0 || size % memory_device_heap(device)->granularity)
         return CUDA_ERROR_INVALID_VALUE;
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     VMM_LOCKED;
     physical = physical_create();
     if (!physical)
@@ -211,7 +212,7 @@ CUresult client_cuMemExportToShareableHandle(void *shareableHandle,
                                              CUmemAllocationHandleType handleType,
                                              unsigned long long flags)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     struct physical *physical;
     CUresult result;
     VMM_LOCKED;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_memory.h"
 #include "client_vmm.h"
 #include "ranges.h"
@@ -39,7 +40,7 @@ struct vmm_tables {
 
 extern struct vmm_tables vmm;
 
-#define VMM_LOCKED _cleanup_mutex_ pthread_mutex_t *vmm_held = mutex_hold(&vmm.lock)
+#define VMM_LOCKED _cleanup_mutex_ pthread_mutex_t *vmm_held = call_mutex_hold(&vmm.lock)
 
 /* The mapping that contains an address, NULL when none does. */
 struct mapping *vmm_mapping_at_locked(uint64_t address);

@@ -12,6 +12,7 @@
 #include "attach.h"
 #include "cleanup.h"
 #include "client.h"
+#include "client_call.h"
 #include "client_socket.h"
 #include "fd.h"
 #include "feature.h"
@@ -39,7 +40,7 @@ static bool is_same(int fd, const void *bytes, size_t size)
 
 static CUresult ask_for_image(const struct wire_fnImageFind *in, uint64_t *ret_number, int *ret_fd)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     struct wire_fnImageFind_reply out;
     CUresult result = wire_fnImageFind(&client->channel, in, &out);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_printf.h"
 #include "client_prototypes.h"
 #include "client_thread.h"
@@ -192,7 +193,7 @@ static bool is_only_module(const struct library *library, const struct module *m
 
 bool library_begin_managed(struct library *library, const struct module *module)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&library->load_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&library->load_lock);
 
     if (!library->managed)
         library->managed = is_only_module(library, module);
@@ -202,7 +203,7 @@ bool library_begin_managed(struct library *library, const struct module *module)
 CUresult library_module(struct library *library, struct context *context,
                         struct module **ret_module)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&library->load_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&library->load_lock);
     struct module *home;
 
     *ret_module = find_module(library, context);

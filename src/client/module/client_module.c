@@ -75,11 +75,13 @@ static void tell_profiler(struct module *module, enum profiler_resource_kind kin
 static CUresult send_image(const struct image *image, struct wire_cuLibraryLoadData *in,
                            struct wire_cuLibraryLoadData_reply *ret_out)
 {
+    uint64_t connection = client->socket_inode;
     CUresult result = client_send_descriptor(image->fd, image->size, &in->blob);
 
     in->image = 0;
     if (result == CUDA_SUCCESS)
-        return wire_cuLibraryLoadData(&client->channel, in, ret_out);
+        return client_descriptor_result(connection,
+                                        wire_cuLibraryLoadData(&client->channel, in, ret_out));
     if (!channel_alive(&client->channel))
         result = recovery_error_slowly();
     return result == CUDA_SUCCESS ? CUDA_ERROR_NOT_FOUND : result;

@@ -7,6 +7,7 @@
 #include "client_library.h"
 #include "client_prototypes.h"
 #include "module_function.h"
+#include "recovery_hook.h"
 #include "wire_calls.h"
 
 /* A kernel in the primary context of a device. */
@@ -15,7 +16,7 @@ static CUresult kernel_on_device(CUkernel handle, CUdevice dev, struct function 
     struct kernel *kernel = kernel_lookup(handle);
     struct device *device = device_lookup(dev);
     struct context *context;
-    CUresult result = client_error();
+    CUresult result = recovery_client_error();
 
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;

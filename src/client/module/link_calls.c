@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_context.h"
 #include "client_image.h"
 #include "client_prototypes.h"
@@ -153,7 +154,7 @@ static CUresult map_cubin(struct link *link, int fd, uint64_t size)
 
 static CUresult complete_link(struct link *link)
 {
-    _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client->socket_lock);
+    _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client->socket_lock);
     _cleanup_fd_ int fd = -1;
     const struct wire_cuLinkComplete in = {.link = link->handle};
     char log[LOG_MAX];

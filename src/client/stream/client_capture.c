@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cleanup.h"
+#include "client_call.h"
 #include "client_prototypes.h"
 
 #define CAPTURE_ATTRIBUTES_MAX 64u
@@ -25,7 +26,7 @@ void capture_announce(void)
     atomic_store_explicit(&client_captured, true, memory_order_relaxed);
 }
 
-#define GRAPHS_LOCKED _cleanup_mutex_ pthread_mutex_t *lock = mutex_hold(&client_graph_lock)
+#define GRAPHS_LOCKED _cleanup_mutex_ pthread_mutex_t *lock = call_mutex_hold(&client_graph_lock)
 
 bool stream_captures_locked(struct stream *stream, CUresult *ret_result)
 {

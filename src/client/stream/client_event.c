@@ -15,6 +15,7 @@
 #include "client_stream.h"
 #include "event_query.h"
 #include "managed_hooks.h"
+#include "recovery_hook.h"
 #include "stream_commands.h"
 #include "stream_wait.h"
 #include "wire_calls.h"
@@ -193,7 +194,7 @@ static bool event_destroy(CUevent handle)
 
 CUresult client_cuEventDestroy_v2(CUevent hEvent)
 {
-    return event_destroy(hEvent) ? client_error() : CUDA_ERROR_INVALID_HANDLE;
+    return event_destroy(hEvent) ? recovery_client_error() : CUDA_ERROR_INVALID_HANDLE;
 }
 
 static CUevent any_event(struct context *context)
@@ -325,7 +326,7 @@ struct last_record {
 static CUresult find_record(CUevent handle, struct last_record *ret_record)
 {
     struct event *event = event_lookup(handle);
-    CUresult result = client_error();
+    CUresult result = recovery_client_error();
 
     if (!event)
         return CUDA_ERROR_INVALID_HANDLE;
@@ -480,7 +481,7 @@ CUresult client_cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUev
     struct wire_cuEventElapsedTime_v2 in = {.hStart = (uint64_t)hStart, .hEnd = (uint64_t)hEnd};
     struct wire_cuEventElapsedTime_v2_reply out;
     struct event *start, *end;
-    CUresult result = client_error();
+    CUresult result = recovery_client_error();
 
     if (result == CUDA_SUCCESS)
         result = timed_event(hStart, &start);

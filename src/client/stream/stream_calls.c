@@ -5,6 +5,7 @@
 #include "client_prototypes.h"
 #include "client_stream.h"
 #include "managed_hooks.h"
+#include "recovery_hook.h"
 #include "stream_commands.h"
 #include "stream_group.h"
 #include "stream_wait.h"
@@ -52,7 +53,7 @@ CUresult client_cuStreamDestroy_v2(CUstream hStream)
     if (stream->kind == STREAM_LEGACY)
         return CUDA_ERROR_INVALID_HANDLE;
     stream_destroy_handle(hStream);
-    return client_error();
+    return recovery_client_error();
 }
 
 /* ---- waiting ---- */
@@ -104,7 +105,7 @@ CUresult client_cuCtxSynchronize(void)
 CUresult client_cuCtxSynchronize_v2(CUcontext ctx)
 {
     struct context *context;
-    CUresult result = client_error();
+    CUresult result = recovery_client_error();
 
     if (result == CUDA_SUCCESS)
         result = context_resolve_streams(ctx, &context);

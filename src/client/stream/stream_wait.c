@@ -7,6 +7,7 @@
 #include "cleanup.h"
 #include "client_printf.h"
 #include "managed_hooks.h"
+#include "recovery_hook.h"
 #include "stream_commands.h"
 #include "stream_group.h"
 
@@ -174,7 +175,7 @@ CUresult stream_drain_device(struct device *device)
 
 CUresult stream_drain_all(void)
 {
-    CUresult result = client_error();
+    CUresult result = recovery_client_error();
 
     for (int i = 0; i < client->device_count && result == CUDA_SUCCESS; i++)
         result = stream_drain_device(&client->devices[i]);

@@ -152,6 +152,7 @@ struct graph_kernel_info {
 /* The functions of the owner. Each is called with the lock held, and must not unlock it. */
 struct graph_backend {
     pthread_mutex_t *lock;
+    pthread_mutex_t *(*hold)(pthread_mutex_t *lock); /* as mutex_hold() */
     /* Resolves a context; NULL means the current one. */
     CUresult (*context_locked)(CUcontext given, CUcontext *ret_context);
     /* `function` is a CUfunction or a CUkernel. */

@@ -11,7 +11,8 @@
 #include "graph_model.h"
 
 /* Holds the owner's lock to the end of the scope. */
-#define GRAPH_LOCKED _cleanup_mutex_ pthread_mutex_t *graph_held = mutex_hold(graph_backend.lock)
+#define GRAPH_LOCKED \
+    _cleanup_mutex_ pthread_mutex_t *graph_held = graph_backend.hold(graph_backend.lock)
 
 static inline struct graph *graph_get(CUgraph handle)
 {

@@ -53,6 +53,7 @@ static inline CUresult fixture_check_work(const struct graph_work *work)
 
 const struct graph_backend graph_backend = {
     .lock = &client_graph_lock,
+    .hold = call_mutex_hold,
     .check_locked = fixture_check_work,
     .stream_locked = fixture_find_stream,
     .capture_begins_locked = capture_announce,

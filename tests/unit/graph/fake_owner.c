@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_owner.h"
 
+#include "cleanup.h"
 #include "graph_memory.h"
 #include "unit.h"
 
@@ -109,6 +110,7 @@ void fake_run_later(void)
 
 const struct graph_backend graph_backend = {
     .lock = &lock,
+    .hold = mutex_hold,
     .context_locked = context,
     .kernel_locked = kernel,
     .param_locked = param,

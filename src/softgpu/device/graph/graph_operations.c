@@ -79,6 +79,7 @@ static CUresult find_stream_locked(CUstream handle, struct capture_stream **ret_
 
 const struct graph_backend graph_backend = {
     .lock = &soft_lock,
+    .hold = mutex_hold,
     .context_locked = find_context_locked,
     .kernel_locked = find_kernel_locked,
     .param_locked = find_param_locked,

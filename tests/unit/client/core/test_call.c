@@ -211,6 +211,49 @@ static void test_functions_begin_no_move(void **state)
     recovery_leave_hook = NULL;
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_for_lock(void *unused)
+{
+    call_begin();
+    set(&stage.inside, 1);
+    call_mutex_hold(&held);
+    pthread_mutex_unlock(&held);
+    call_end();
+    call_place_give();
+    return NULL;
+}
+
+/* The owner of a lock that others wait for moves the client. */
+static void test_blocked_threads_are_at_rest_when_the_server_has_ended(void **state)
+{
+    pthread_mutex_lock(&held);
+    pthread_t thread = start(wait_for_lock, NULL);
+    wait_for(&stage.inside);
+    client->channel.gone = 1;
+    assert_true(close_from_inside());
+    client->channel.gone = 0;
+    pthread_mutex_unlock(&held);
+    leave();
+    pthread_join(thread, NULL);
+}
+
+/* They go on as soon as they have the lock. */
+static void test_blocked_threads_prevent_closing_otherwise(void **state)
+{
+    pthread_mutex_lock(&held);
+    pthread_t thread = start(wait_for_lock, NULL);
+    wait_for(&stage.inside);
+    call_begin();
+    call_park();
+    assert_false(call_close(NS_PER_MS));
+    pthread_mutex_unlock(&held);
+    assert_true(call_close(CLOSE_TIMEOUT_NS));
+    call_unpark();
+    leave();
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -222,6 +265,8 @@ int main(void)
         CASE(test_no_thread_comes_in_while_it_is_closed),
         CASE(test_functions_run_while_they_are_awaited),
         CASE(test_functions_begin_no_move),
+        CASE(test_blocked_threads_are_at_rest_when_the_server_has_ended),
+        CASE(test_blocked_threads_prevent_closing_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
