@@ -78,6 +78,11 @@ CUresult context_current(struct context **ret_context)
     return top ? usable(top, ret_context) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+bool context_is_none(void)
+{
+    return !context_stack_top(&thread_self()->stack);
+}
+
 CUresult context_enter(struct context **ret_context)
 {
     CUresult result = recovery_client_error();

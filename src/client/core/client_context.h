@@ -60,6 +60,9 @@ CUresult context_current(struct context **ret_context);
 /* The same for calls that reach the device: they report an earlier loss of the context. */
 CUresult context_enter(struct context **ret_context);
 
+/* Whether the calling thread has no current context. */
+bool context_is_none(void);
+
 /* The context in which the calling thread's streams are: `context`, or the green one of its device
  * that is current instead. */
 struct context *context_of_streams(struct context *context);

@@ -305,7 +305,7 @@ ALWAYS_INLINE CUresult launch(const CUlaunchConfig *config, CUfunction f, void *
     struct context *context;
     struct stream *stream;
     struct params params;
-    CUresult result = context_enter(&context);
+    CUresult result = stream_enter_context(config->hStream, &context);
 
     if (result == CUDA_SUCCESS)
         result = function_resolve(context, f, &function);

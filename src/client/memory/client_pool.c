@@ -248,7 +248,7 @@ static CUresult allocate(CUdeviceptr *dptr, size_t bytesize, uint64_t handle, CU
     struct stream *stream;
     struct pool pool;
     uint64_t address;
-    CUresult result = context_enter(&context);
+    CUresult result = stream_enter_context(hStream, &context);
 
     if (!dptr)
         return CUDA_ERROR_INVALID_VALUE;

@@ -66,10 +66,22 @@ static CUresult set_attribute(struct function *function, CUfunction_attribute at
     return CUDA_SUCCESS;
 }
 
+/* Also in a thread without a current context, as natively. */
+static CUresult enter_anywhere(CUfunction handle, struct function **ret_function)
+{
+    struct function *function = handles_get(&client->handles, WIRE_FUNCTION, (uint64_t)handle);
+    CUresult result = function_enter(handle, ret_function);
+
+    if (result != CUDA_ERROR_INVALID_CONTEXT || !function || !context_is_none())
+        return result;
+    *ret_function = function;
+    return CUDA_SUCCESS;
+}
+
 CUresult client_cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
 {
     struct function *function;
-    CUresult result = function_enter(hfunc, &function);
+    CUresult result = enter_anywhere(hfunc, &function);
 
     return result != CUDA_SUCCESS ? result : get_attribute(function, attrib, pi);
 }

@@ -63,15 +63,29 @@ CUresult client_cuModuleLoad(CUmodule *module, const char *fname)
     return result;
 }
 
-CUresult client_cuModuleUnload(CUmodule hmod)
+/* In a thread without a current context the context is the module's. */
+static CUresult enter_module(CUmodule handle, struct module **ret_module)
 {
-    struct module *module = module_lookup(hmod);
+    struct module *module = module_lookup(handle);
     struct context *context;
     CUresult result = context_enter(&context);
 
+    if (result == CUDA_ERROR_INVALID_CONTEXT && module && context_is_none())
+        result = CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
         return result;
-    if (!module || module->library)
+    *ret_module = module;
+    return module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult client_cuModuleUnload(CUmodule hmod)
+{
+    struct module *module;
+    CUresult result = enter_module(hmod, &module);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (module->library)
         return CUDA_ERROR_INVALID_HANDLE;
     module_unload(module);
     printf_output_collect_now();
@@ -82,17 +96,6 @@ CUresult client_cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 {
     *mode = CU_MODULE_LAZY_LOADING;
     return CUDA_SUCCESS;
-}
-
-static CUresult enter_module(CUmodule handle, struct module **ret_module)
-{
-    struct context *context;
-    CUresult result = context_enter(&context);
-
-    *ret_module = module_lookup(handle);
-    if (result != CUDA_SUCCESS)
-        return result;
-    return *ret_module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult client_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)

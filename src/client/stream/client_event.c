@@ -292,7 +292,7 @@ CUresult client_cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigne
     struct event *event = event_lookup(hEvent);
     struct context *context;
     struct stream *stream;
-    CUresult result = context_enter(&context);
+    CUresult result = stream_enter_context(hStream, &context);
 
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, hStream, &stream);

@@ -56,7 +56,11 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
 /* The legacy stream of just this context, whatever is current. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult stream_legacy_of(struct context *context, struct stream **ret_stream);
 
-/* context_enter() and stream_resolve() in one. */
+/* context_enter() for a call with a stream. In a thread without a current context the context is
+ * that of the stream, but for default streams. */
+CUresult stream_enter_context(CUstream handle, struct context **ret_context);
+
+/* That and stream_resolve() in one. */
 CUresult stream_enter(CUstream handle, struct stream **ret_stream);
 
 /* For calls that cannot be captured: refused while the stream captures. */

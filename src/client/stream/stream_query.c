@@ -50,7 +50,7 @@ static CUresult find_with_context(CUstream handle, struct stream **ret_stream,
                                   CUcontext *ret_context)
 {
     struct context *context;
-    CUresult result = context_enter(&context);
+    CUresult result = stream_enter_context(handle, &context);
 
     if (result == CUDA_SUCCESS)
         result = stream_resolve(context, handle, ret_stream);

@@ -180,6 +180,66 @@ static void the_context_waits_for_destroyed_streams(void)
     MUST(cuMemFreeHost(seen));
 }
 
+static void CUDA_CB count_up(void *count)
+{
+    ++*(int *)count;
+}
+
+/* All of these have a handle that tells the context. */
+static void use_of_handles(CUstream stream, CUevent event, CUcontext expected)
+{
+    CUcontext context = NULL;
+    CUfunction step = NULL;
+    CUdeviceptr memory;
+    int value = 0, count = 0;
+    size_t size;
+
+    EXPECT(CUDA_SUCCESS, cuModuleGetFunction(&step, module, "step"));
+    EXPECT(CUDA_SUCCESS, cuModuleGetGlobal_v2(&memory, &size, module, "counter"));
+    EXPECT(CUDA_SUCCESS, cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_BINARY_VERSION, step));
+    queue_step(stream, 10, 2, SLOW);
+    EXPECT(CUDA_SUCCESS, cuEventRecord(event, stream));
+    EXPECT(CUDA_SUCCESS, cuStreamWaitEvent(stream, event, 0));
+    EXPECT(CUDA_SUCCESS, cuLaunchHostFunc(stream, count_up, &count));
+    EXPECT(CUDA_SUCCESS, cuMemAllocAsync(&memory, 64, stream));
+    EXPECT(CUDA_SUCCESS, cuMemcpyDtoDAsync_v2(memory, word, 4, stream));
+    EXPECT(CUDA_SUCCESS, cuMemsetD32Async(word, 0, 1, stream));
+    EXPECT(CUDA_SUCCESS, cuMemcpyDtoDAsync_v2(word, memory, 4, stream));
+    EXPECT(CUDA_SUCCESS, cuMemFreeAsync(memory, stream));
+    EXPECT(CUDA_SUCCESS, cuStreamGetCtx(stream, &context));
+    IS_TRUE(context == expected);
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    EXPECT(CUDA_SUCCESS, cuStreamQuery(stream));
+    EXPECT(CUDA_SUCCESS, cuEventSynchronize(event));
+    IS_TRUE(count == 1);
+}
+
+/* The context is current in no thread then. */
+static void streams_need_no_current_context(void)
+{
+    CUcontext context;
+    CUstream stream;
+    CUevent event;
+    CUgraph graph;
+
+    start_at(1);
+    MUST(cuCtxGetCurrent(&context));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    MUST(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    MUST(cuCtxSetCurrent(NULL));
+    use_of_handles(stream, event, context);
+    EXPECT(CUDA_SUCCESS, cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    EXPECT(CUDA_SUCCESS, cuStreamEndCapture(stream, &graph));
+    EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuEventRecord(event, NULL));
+    EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuStreamWaitEvent(NULL, event, 0));
+    EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuStreamSynchronize(NULL));
+    EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+    EXPECT(CUDA_SUCCESS, cuEventDestroy_v2(event));
+    MUST(cuCtxSetCurrent(context));
+    MUST(cuGraphDestroy(graph));
+    IS_TRUE(word_at(word) == 12);
+}
+
 static void flags_and_priorities(void)
 {
     CUstream plain, high;
@@ -251,6 +311,7 @@ int main(void)
     RUN(events_between_streams);
     RUN(destroyed_while_busy);
     RUN(the_context_waits_for_destroyed_streams);
+    RUN(streams_need_no_current_context);
     RUN(flags_and_priorities);
     RUN(many_streams);
     return check_close();
