@@ -17,11 +17,14 @@ static const struct error_cause causes[] = {
     {1, 1, "An argument is wrong for this call: a size, a pointer or a flag.",
      "FUNNEL_TRACE=FILE lists every call with its arguments; compare with: funnel run --direct."},
     {2, 2,
-     "The device has no memory left, or the program has reached its memory limit or a quota, which "
-     "client.log names then. All programs that share a device share its memory.",
-     "funnel ps shows what each program holds and its limit, funnel limits the quotas; funnel "
-     "limit "
-     "--client PID --memory SIZE|none and funnel limit --quota NAME=VALUE change them."},
+     "The device has no memory left, or the program has reached its memory limit, the joint limit "
+     "of "
+     "its user, group or container, or a quota, which client.log names then. All programs that "
+     "share a device share its memory.",
+     "funnel ps shows what each program holds and its limit, funnel limits the joint limits and "
+     "the "
+     "quotas; funnel limit --client PID --memory SIZE|none, funnel limit --group NAME "
+     "--joint-memory SIZE|none and funnel limit --quota NAME=VALUE change them."},
     {3, 4, "The program called CUDA before cuInit, or after its end had begun.",
      "Call cuInit first, and make no calls in destructors that run at exit."},
     {5, 8, "The profiler was not in the state that the call needs.",
