@@ -133,7 +133,7 @@ class LockOrder(unittest.TestCase):
         self.assertIsNone(circle(edges), "each is taken inside the one before it")
         # What shows that client, server and software GPU were seen.
         self.assertLessEqual({"client->lock", "server->lock", "streams->lock", "soft_lock"}, seen)
-        self.assertGreater(sum(map(len, edges.values())), 50)
+        self.assertGreater(sum(map(len, edges.values())), 30)
 
     def test_a_circle_is_found(self):
         self.assertIsNone(circle({"a": {"b", "c"}, "b": {"c"}}))

@@ -173,11 +173,18 @@ static void set_blocked(bool blocked)
     atomic_store_explicit(&call_place->blocked, blocked, memory_order_seq_cst);
 }
 
-/* Partner: close_at_rest(). */
-static void await_lock(pthread_mutex_t *mutex)
+bool call_block(void)
 {
-    set_blocked(true);
-    pthread_mutex_lock(mutex);
+    bool counts = call_is_inside() && call_place != &shared_place && !call_place->parked;
+
+    if (counts)
+        set_blocked(true);
+    return counts;
+}
+
+/* Partner: close_at_rest(). */
+void call_unblock(void)
+{
     for (;;) {
         while (is_closed_at_rest())
             poll_pause();
@@ -186,17 +193,6 @@ static void await_lock(pthread_mutex_t *mutex)
             return;
         set_blocked(true);
     }
-}
-
-pthread_mutex_t *call_mutex_hold(pthread_mutex_t *mutex)
-{
-    if (!pthread_mutex_trylock(mutex))
-        return mutex;
-    if (call_is_inside() && call_place != &shared_place && !call_place->parked)
-        await_lock(mutex);
-    else
-        pthread_mutex_lock(mutex);
-    return mutex;
 }
 
 bool call_is_inside(void)
@@ -210,7 +206,7 @@ bool call_is_outermost(void)
 }
 
 /* The owner of the lock may be the thread that wants to move the client, or wait for that. While
- * the server is well the lock comes soon. Partner: await_lock(). */
+ * the server is well the lock comes soon. Partner: call_unblock(). */
 static bool is_blocked(const struct call_place *place)
 {
     return atomic_load_explicit(&place->blocked, memory_order_seq_cst) &&
@@ -239,7 +235,7 @@ static void set_closed(uint32_t state)
 }
 
 /* A blocked thread that has got its lock may go on until it sees this, so all are looked at again.
- * Partner: await_lock(). */
+ * Partner: call_unblock(). */
 static bool close_at_rest(void)
 {
     if (!all_are_at_rest())

@@ -70,9 +70,23 @@ void call_unpark_when_open(void);
 /* The same, where it may change, in one: returns at once while the library is open. */
 void call_park_while_closed(void);
 
-/* Takes a lock, for a variable marked _cleanup_mutex_, with which other threads may wait for the
- * server. When that has ended, such a thread may move the client meanwhile. */
-pthread_mutex_t *call_mutex_hold(pthread_mutex_t *mutex);
+/* Around a wait for a lock with which other threads may wait for the server. When that has ended,
+ * such a thread may move the client meanwhile. Whether call_unblock() has to follow. */
+bool call_block(void);
+void call_unblock(void);
+
+/* Takes such a lock, for a variable marked _cleanup_mutex_. Inline, so that a tracer of locks sees
+ * the place that takes it. */
+static inline pthread_mutex_t *call_mutex_hold(pthread_mutex_t *mutex)
+{
+    if (!pthread_mutex_trylock(mutex))
+        return mutex;
+    bool blocked = call_block();
+    pthread_mutex_lock(mutex);
+    if (blocked)
+        call_unblock();
+    return mutex;
+}
 
 /* Whether the calling thread is inside. The client's own threads are outside until they call
  * call_begin(). */

@@ -11,8 +11,14 @@
 #include "graph_model.h"
 
 /* Holds the owner's lock to the end of the scope. */
-#define GRAPH_LOCKED \
-    _cleanup_mutex_ pthread_mutex_t *graph_held = graph_backend.hold(graph_backend.lock)
+/* The place that takes the lock is the caller's as long as nobody else has it. */
+static inline pthread_mutex_t *graph_hold(void)
+{
+    return pthread_mutex_trylock(graph_backend.lock) ? graph_backend.hold(graph_backend.lock)
+                                                     : graph_backend.lock;
+}
+
+#define GRAPH_LOCKED _cleanup_mutex_ pthread_mutex_t *graph_held = graph_hold()
 
 static inline struct graph *graph_get(CUgraph handle)
 {
