@@ -27,7 +27,8 @@ SHARED = {"client->lock": "client->lock", "socket_lock": "client->socket_lock", 
           "managed_allocations_lock": "managed_allocations.lock",
           "managed.lock": "managed.lock", "managed_lock": "managed.lock"}
 # Where the lines of a function that takes a lock for its caller are.
-TAKERS = ("src/base/cleanup.h", "src/base/deferred_signals.h", "src/base/lock.h")
+TAKERS = ("src/base/cleanup.h", "src/base/deferred_signals.h", "src/base/lock.h", "src/client/core/client_call.h",
+          "src/graph/model/graph_objects.h")
 TAKEN = re.compile(r"(?:hold|_lock|rdlock|wrlock)\(&?([\w>.\[\]-]+)\)|\b([A-Z]+_LOCKED)\b|\b(\w+_lock)\(\)")
 
 
@@ -133,7 +134,7 @@ class LockOrder(unittest.TestCase):
         self.assertIsNone(circle(edges), "each is taken inside the one before it")
         # What shows that client, server and software GPU were seen.
         self.assertLessEqual({"client->lock", "server->lock", "streams->lock", "soft_lock"}, seen)
-        self.assertGreater(sum(map(len, edges.values())), 30)
+        self.assertGreater(sum(map(len, edges.values())), 50)
 
     def test_a_circle_is_found(self):
         self.assertIsNone(circle({"a": {"b", "c"}, "b": {"c"}}))

@@ -11,14 +11,12 @@
 #include "graph_model.h"
 
 /* Holds the owner's lock to the end of the scope. */
-/* The place that takes the lock is the caller's as long as nobody else has it. */
-static inline pthread_mutex_t *graph_hold(void)
+static inline pthread_mutex_t *graph_hold(pthread_mutex_t *lock)
 {
-    return pthread_mutex_trylock(graph_backend.lock) ? graph_backend.hold(graph_backend.lock)
-                                                     : graph_backend.lock;
+    return pthread_mutex_trylock(lock) ? graph_backend.hold(lock) : lock;
 }
 
-#define GRAPH_LOCKED _cleanup_mutex_ pthread_mutex_t *graph_held = graph_hold()
+#define GRAPH_LOCKED _cleanup_mutex_ pthread_mutex_t *graph_held = graph_hold(graph_backend.lock)
 
 static inline struct graph *graph_get(CUgraph handle)
 {
