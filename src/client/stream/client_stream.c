@@ -241,8 +241,7 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
     return CUDA_SUCCESS;
 }
 
-static __attribute__((noinline)) CUresult context_of_handle(CUstream handle,
-                                                            struct context **ret_context)
+CUresult stream_context(CUstream handle, struct context **ret_context)
 {
     const struct stream *stream = handles_get(&client->handles, WIRE_STREAM, (uint64_t)handle);
 
@@ -250,13 +249,6 @@ static __attribute__((noinline)) CUresult context_of_handle(CUstream handle,
         return CUDA_ERROR_INVALID_CONTEXT;
     *ret_context = stream->context;
     return CUDA_SUCCESS;
-}
-
-CUresult stream_enter_context(CUstream handle, struct context **ret_context)
-{
-    CUresult result = context_enter(ret_context);
-
-    return result == CUDA_ERROR_INVALID_CONTEXT ? context_of_handle(handle, ret_context) : result;
 }
 
 CUresult stream_enter(CUstream handle, struct stream **ret_stream)

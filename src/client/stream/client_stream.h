@@ -56,9 +56,19 @@ CUresult stream_resolve(struct context *context, CUstream handle, struct stream 
 /* The legacy stream of just this context, whatever is current. CUDA_ERROR_OUT_OF_MEMORY. */
 CUresult stream_legacy_of(struct context *context, struct stream **ret_stream);
 
-/* context_enter() for a call with a stream. In a thread without a current context the context is
- * that of the stream, but for default streams. */
-CUresult stream_enter_context(CUstream handle, struct context **ret_context);
+/* The context of a stream that is no default stream, in a thread without a current context. Else
+ * CUDA_ERROR_INVALID_CONTEXT. */
+CUresult stream_context(CUstream handle, struct context **ret_context);
+
+/* context_enter() for a call with a stream, which may tell the context. */
+static inline CUresult stream_enter_context(CUstream handle, struct context **ret_context)
+{
+    CUresult result = context_enter(ret_context);
+
+    if (__builtin_expect(result == CUDA_ERROR_INVALID_CONTEXT, 0))
+        result = stream_context(handle, ret_context);
+    return result;
+}
 
 /* That and stream_resolve() in one. */
 CUresult stream_enter(CUstream handle, struct stream **ret_stream);
