@@ -50,10 +50,10 @@ CUresult client_cuMemFreeHost(void *p)
     struct context *context;
     CUresult result = context_enter_unsafe(&context);
 
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (!p)
+    if (!p && result == CUDA_ERROR_INVALID_CONTEXT && context_is_none())
         return CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS || !p)
+        return result;
     if (!address_map_find((uintptr_t)p, &allocation) || allocation.address != (uintptr_t)p ||
         allocation.kind != &kind_pinned)
         return CUDA_ERROR_INVALID_VALUE;

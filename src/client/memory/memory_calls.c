@@ -86,6 +86,8 @@ CUresult client_cuMemFree_v2(CUdeviceptr dptr)
     struct context *context;
     CUresult result = context_enter_unsafe(&context);
 
+    if (!dptr && result == CUDA_ERROR_INVALID_CONTEXT && context_is_none())
+        return CUDA_SUCCESS;
     if (result != CUDA_SUCCESS || dptr == 0)
         return result;
     if (!address_map_find(dptr, &allocation) || allocation.address != dptr ||

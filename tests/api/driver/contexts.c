@@ -36,6 +36,8 @@ static void nothing_is_current(void)
     EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuCtxGetDevice(&unused));
     EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuCtxSynchronize());
     EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuMemAlloc_v2(&pointer, 16));
+    EXPECT(CUDA_SUCCESS, cuMemFree_v2(0));
+    EXPECT(CUDA_SUCCESS, cuMemFreeHost(NULL));
     EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuCtxPopCurrent_v2(&context));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuCtxPushCurrent_v2(NULL));
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuCtxGetCurrent(NULL));
