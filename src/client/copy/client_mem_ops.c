@@ -83,6 +83,24 @@ CUresult mem_ops_check(unsigned count, const CUstreamBatchMemOpParams *ops)
     return result;
 }
 
+static bool is_flushing_wait(const CUstreamBatchMemOpParams *op)
+{
+    return (op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+            op->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) &&
+           op->waitValue.flags & CU_STREAM_WAIT_VALUE_FLUSH;
+}
+
+static CUresult check_flushes(const struct device *device, unsigned count,
+                              const CUstreamBatchMemOpParams *ops)
+{
+    if (device_attribute(device, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES))
+        return CUDA_SUCCESS;
+    for (unsigned i = 0; i < count; i++)
+        if (is_flushing_wait(&ops[i]))
+            return CUDA_ERROR_NOT_SUPPORTED;
+    return CUDA_SUCCESS;
+}
+
 CUresult mem_ops_on(struct stream *stream, unsigned count, const CUstreamBatchMemOpParams *ops)
 {
     CUresult result;
@@ -104,6 +122,8 @@ CUresult client_cuStreamBatchMemOp_v2(CUstream hStream, unsigned count,
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS)
         result = mem_ops_check(count, paramArray);
+    if (result == CUDA_SUCCESS)
+        result = check_flushes(stream->device, count, paramArray);
     if (result != CUDA_SUCCESS || capture_takes_mem_ops(stream, count, paramArray, &result))
         return result;
     return mem_ops_on(stream, count, paramArray);

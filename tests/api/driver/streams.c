@@ -180,6 +180,24 @@ static void the_context_waits_for_destroyed_streams(void)
     MUST(cuMemFreeHost(seen));
 }
 
+/* What a device cannot do is refused at once, and nothing on the stream waits for it. */
+static void waits_that_flush(void)
+{
+    CUdevice device;
+    CUstream stream;
+    int can = 0;
+
+    start_at(1);
+    MUST(cuCtxGetDevice(&device));
+    MUST(cuDeviceGetAttribute(&can, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, device));
+    MUST(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    EXPECT(can ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED,
+           cuStreamWaitValue32_v2(stream, word, 1,
+                                  CU_STREAM_WAIT_VALUE_GEQ | CU_STREAM_WAIT_VALUE_FLUSH));
+    EXPECT(CUDA_SUCCESS, cuStreamSynchronize(stream));
+    EXPECT(CUDA_SUCCESS, cuStreamDestroy_v2(stream));
+}
+
 static void CUDA_CB count_up(void *count)
 {
     ++*(int *)count;
@@ -311,6 +329,7 @@ int main(void)
     RUN(events_between_streams);
     RUN(destroyed_while_busy);
     RUN(the_context_waits_for_destroyed_streams);
+    RUN(waits_that_flush);
     RUN(streams_need_no_current_context);
     RUN(flags_and_priorities);
     RUN(many_streams);
