@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How fast this machine's cores copy into and out of staging slots, in every variant that the
- * client library knows and by one to three threads. It is what bounds a copy of pageable memory,
+ * How fast this machine's cores copy into and out of staging slots. It uses every variant that the
+ * client library knows, and one to three threads. That rate bounds a copy of pageable memory,
  * without a GPU.
  *
  *   copy_rate [MIB]

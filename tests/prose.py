@@ -83,13 +83,15 @@ def errors_of_comments(name, code):
 
 
 def all_errors():
-    """Of all pages of the tree, and of the comments in src, but for what builds have copied."""
+    """Of all pages of the tree, and of the comments in C, but for what builds have copied."""
     for path in sorted(ROOT.rglob("*.md")):
         name = str(path.relative_to(ROOT))
         if not name.startswith("build"):
             yield from errors(name, path.read_text())
-    for path in sorted((ROOT / "src").rglob("*.[ch]")):
-        yield from errors_of_comments(str(path.relative_to(ROOT)), path.read_text())
+    for folder in ("bench", "examples", "src", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.[ch]")):
+            if "golden" not in path.parts:
+                yield from errors_of_comments(str(path.relative_to(ROOT)), path.read_text())
 
 
 if __name__ == "__main__":

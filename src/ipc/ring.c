@@ -10,12 +10,13 @@
  * Words, and their writers:
  *     tail        the producer: bytes published since the beginning, modulo 2^32
  *     head        the consumer: bytes released since the beginning, modulo 2^32
- *     seen        the consumer, before it reads a message: how far it knows that there are some.
- * Behind it nothing has been read, which is what a producer goes by whose consumer has died
+ *     seen        the consumer, before it reads a message: how far it knows that there are some;
+ *                 nothing behind that has been read, as a producer knows whose consumer has died
  *     sleeping    the consumer sets it before it sleeps on this very word; either side clears it
  *     want_space  the producer sets it before it sleeps on `head`; the consumer clears it
  *     producer_cpu, consumer_cpu
  *                 where each of them spins, so that one that is on the same CPU makes way: hints
+ *
  * Each side keeps its own cursor in private memory (ring->cursor) and only copies it out.
  *
  * Invariant: 0 <= tail - head <= size, both taken modulo 2^32. The producer publishes only what

@@ -11,9 +11,9 @@
  *     queued    kernels of 5 ms, queued without a wait, and then a pause until all are long done
  *     copies    copies of 16 MiB up, 8 MiB down and 4 MiB inside the device
  *
- * It says "ready", and begins when it reads a line. It prints the nanoseconds that its kernels ran
- * by the device's own clock, how many there were, and the nanoseconds from each launch to the end
- * of its wait. It ends when it reads another line.
+ * It says "ready", and begins when it reads a line. It prints how many kernels there were, and
+ * the nanoseconds that they ran by the device's own clock. Then it prints the nanoseconds from each
+ * launch to the end of its wait. It ends when it reads another line.
  */
 #include <stdint.h>
 #include <stdio.h>

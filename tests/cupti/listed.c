@@ -28,8 +28,8 @@ static void enable_kinds(void)
 }
 
 /* A tool may enable kinds where it is asked for a buffer: here for each of the first records. That
- * of overhead is none of them. NVIDIA's library records the request for a buffer as overhead, asks
- * for a buffer for that record, and so on without an end when a buffer takes one record. */
+ * of overhead is none of them. NVIDIA's library records the request for a buffer as overhead, and
+ * asks for a buffer for that record. When a buffer takes one record, that has no end. */
 static void CUPTIAPI request_and_enable(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     static const CUpti_ActivityKind unused[] = {

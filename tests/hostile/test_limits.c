@@ -317,7 +317,7 @@ static void a_wait_that_keeps_its_own_client_away(void **state)
     peer_leave(&waiter);
 }
 
-/* Clients each of which waits for a quarter of the limit, and one of which always waits. */
+/* Each of these clients waits for a quarter of the limit, and one of them always waits. */
 #define STAGGERED 6u
 #define STAGGER_US 150000
 #define LATE_NS NS_PER_SEC /* half of the limit */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients that harm while the daemon has them suspended, checkpointed, detached or moved to another
- * device. They write over the word by which a move is agreed on, spoil the inboxes of their memory,
- * answer late or never, and die in the middle. Each order is answered, and the witness's sums are
- * right.
+ * device. They write over the word by which a move is agreed on, and spoil the inboxes of their
+ * memory. They answer late or never, and die in the middle. Each order is answered, and the
+ * witness's sums are right.
  */
 #include <sched.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clients that come back to another server with files of their memory that lie, come twice or are
- * no files, and with addresses that are not theirs. The server refuses each or finds it damaged,
+ * Clients that come back to another server. Their files of memory lie, come twice or are no files,
+ * and their addresses are not theirs. The server refuses each or finds it damaged,
  * and the witness's sums are right.
  */
 #include <fcntl.h>

@@ -15,13 +15,14 @@
  *     context3=N       made with cuCtxCreate_v4, or with _v3
  *     percent=P        CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=P, then a context
  *     close            ends that context
- *     cluster=N        clusters of N blocks: result on the default stream and on a new one, how
- * many run at a time, and the largest size that can be launched nothing=D        no context is made
- * at the start, but for each of these questions: what cuDevicePrimaryCtxRetain and cuCtxCreate
- * answer for device D affinity         whether contexts with a number of multiprocessors are
- * offered priorities       the least and the greatest priority of a stream device=N         how
- * many devices there are; the next questions are about number N wait             reads a line of
- * standard input first
+ *     cluster=N        clusters of N blocks: result on the default stream and on a new one,
+ *                      how many run at a time, and the largest size that can be launched
+ *     nothing=D        what cuDevicePrimaryCtxRetain and cuCtxCreate answer for device D; no
+ *                      context is made at the start, but for each of these questions
+ *     affinity         whether contexts with a number of multiprocessors are offered
+ *     priorities       the least and the greatest priority of a stream
+ *     device=N         how many devices there are; the next questions are about number N
+ *     wait             reads a line of standard input first
  */
 #include <stdbool.h>
 #include <stdint.h>

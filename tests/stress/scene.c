@@ -17,9 +17,10 @@
  *     scene new-client NUMBER  code that no program had before, launched, and its result
  *     scene mover NUMBER       like the witness, but before each launch it loads such code, and it
  *                              has streams, events, a graph and memory that stay the same
- *     scene wide               kernels of many blocks, one after the other, with a stream, an
- * event, a graph and managed memory; for each line that is read it says whether all results were
- * right scene fault KIND         a kernel that faults, and the error that the program gets
+ *     scene wide               kernels of many blocks, one after the other, with a stream,
+ *                              an event, a graph and managed memory; for each line that is
+ *                              read it says whether all results were right
+ *     scene fault KIND         a kernel that faults, and the error that the program gets
  */
 #include <poll.h>
 #include <stdbool.h>

@@ -87,10 +87,9 @@ static int run_trace(int argc, char **argv)
 const struct subcommand trace_subcommands[] = {
     {"trace", "a time line of what programs do on the device",
      "Usage: funnel trace [--client PID] [--seconds N] [-o FILE] [--summary]\n\n"
-     "For some seconds (5; at most 600) servers write down which commands they execute for which\n"
-     "program, and when the device does the work: kernels by name, copies, memsets and graphs, "
-     "for\n"
-     "how long each was queued, and behind whose work. Ctrl-C ends it early.\n\n"
+     "For some seconds (5; at most 600) servers write down the commands of each program that they\n"
+     "execute, and when the device does the work. Kernels are shown by name, with copies, memsets\n"
+     "and graphs, for how long each was queued, and behind whose work. Ctrl-C ends it early.\n\n"
      "Ranges that programs set with NVTX, and cuProfilerStart, are shown, too.\n\n"
      "      --client PID  of this program only\n"
      "  -o, --output FILE  JSON for Perfetto (ui.perfetto.dev) and chrome://tracing\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Touches of managed memory while a kernel may use it, and others that are allowed. Says which of
- * them were refused; tests/api/test_managed_check.py knows which have to be.
+ * Touches of managed memory while a kernel may use it, and others that are allowed. It names
+ * those that were refused; tests/api/test_managed_check.py knows those that have to be.
  */
 #include "check.h"
 

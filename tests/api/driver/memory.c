@@ -85,7 +85,7 @@ static void copies(void)
     IS_TRUE(memcmp(in + 1001, out + 1, 70001) == 0);
     IS_TRUE(out[0] == in[0] && memcmp(out + 70002, in + 70002, SIZE - 70002) == 0);
     EXPECT(CUDA_SUCCESS, cuMemcpyHtoD_v2(a, in, 0));
-    /* By address alone: the driver knows which side is which. */
+    /* By address alone: the driver knows the kind of each side. */
     memset(out, 0, SIZE);
     EXPECT(CUDA_SUCCESS, cuMemcpy(a, (CUdeviceptr)(uintptr_t)in, SIZE));
     EXPECT(CUDA_SUCCESS, cuMemcpy((CUdeviceptr)(uintptr_t)out, a, SIZE));

@@ -4,7 +4,7 @@
  * PTX ISA says of it. The kernels are written here, for one statement after the other.
  *
  * tensor_copies [TEST [FIRST]] runs one of the tests, from a copy on. A copy that faults ends the
- * program, which says which one it was, so that another run can find the next.
+ * program. The program says which one it was, so that another run can find the next.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of copies: which are refused, and which copy an error names. */
+/* Batches of copies: those that are refused, and the copy that an error names. */
 #include "unit.h"
 
 #include <string.h>

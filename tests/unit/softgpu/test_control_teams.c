@@ -188,8 +188,8 @@ static void test_parameters(void **state)
 
 /*
  * Two warps raise a flag each, look at the other's, and back off when it is up: done in lockstep,
- * both would back off forever. `body` is a round. With the mine at %a4 and the other's at %a5 it
- * jumps to "got", or goes on to the end of the round, which jumps back to "again".
+ * both would back off forever. `body` is a round, with the own flag at %a4 and the other's at
+ * %a5. It jumps to "got", or goes on to the end of the round, and that jumps back to "again".
  */
 #define BACKS_OFF(name, before, body)                                                         \
     KERNEL(name)                                                                              \

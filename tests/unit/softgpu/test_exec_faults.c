@@ -91,7 +91,7 @@ static void test_each_fault(void **state)
     expect("trapped", 0, CUDA_ERROR_LAUNCH_FAILED, "trap");
 }
 
-/* Which thread, which block and which line. */
+/* The thread, the block and the line. */
 static void test_place(void **state)
 {
     struct machine *machine = machine_create_from(text);

@@ -68,7 +68,7 @@ static unsigned column_in(const struct sparse *sparse, unsigned pattern, unsigne
     return (pattern >> i / run * 2 & 3) * run + i % run;
 }
 
-/* As PTX draws it: which lane, and from which bit on, has the metadata of a chunk. */
+/* As PTX draws it: the lane that has the metadata of a chunk, and its first bit there. */
 static void put_metadata(const struct sparse *sparse, unsigned selector, unsigned row,
                          unsigned chunk, unsigned pattern, uint32_t *metadata)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JIT options: which travel, which name buffers of the program, and how the log gets there. */
+/* JIT options: those that travel, those that name buffers of the program, and the log there. */
 #include "jit_options.h"
 
 #include <string.h>

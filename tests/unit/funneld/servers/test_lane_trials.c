@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which programs are moved without an order, and which come back: with a clock that the test sets,
- * and moves that end when the test says so. */
+/* Programs that are moved without an order, and those that come back. The test sets the clock, and
+ * says when a move ends. */
 #include <string.h>
 
 #include "client_class.h"

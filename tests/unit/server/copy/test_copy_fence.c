@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which fences are written by a copy of two bytes, and which have to be written whole. */
+/* Fences that a copy of two bytes writes, and those that have to be written whole. */
 #include "copy_fence.h"
 
 #include "copy_state.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that leaves and returns at random, beside a model: no two copies have the same place in
- * the pool, what is kept makes room for contents, and a copy that comes back is the granule's own.
+ * Memory that leaves and returns at random, beside a model. No two copies have the same place in
+ * the pool. Kept copies make room for contents, and a copy that comes back is the granule's own.
  */
 #include "swap_kept.h"
 

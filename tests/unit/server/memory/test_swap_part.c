@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that leaves and returns in parts at random, beside a model of all contents: what is on the
- * device is what the program has written, whatever has failed in between.
+ * Memory that leaves and returns in parts at random, beside a model of all contents. The device has
+ * what the program has written, whatever has failed in between.
  */
 #include "swap.h"
 

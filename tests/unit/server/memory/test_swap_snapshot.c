@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client that has found no memory waits for the snapshots of its device, and hears whether one
- * has ended that it has not heard of.
+ * A client that has found no memory waits for the snapshots of its device. It hears whether one has
+ * ended since the last time.
  */
 #include "swap_snapshot.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which images the server keeps, and to which clients it lends them. */
+/* The images that the server keeps, and the clients that it lends them to. */
 #include "image_store.h"
 
 #include <fcntl.h>
