@@ -47,7 +47,7 @@ NO_LIMIT = ["tests/apigen/golden", "docs/api-coverage.md", "docs/protocol.md"]
 
 
 class Folders:
-    """Which folder of src/ may use which, as the table says."""
+    """The folders that each folder of src/ may use, as the table says."""
 
     def __init__(self, page):
         self.uses = {}

@@ -1,14 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for funnel-server that has no GPU: it welcomes clients, logs what it was told, and
-can be made to fail in the ways that a server may (FUNNEL_FAKE = ready, slow, fail, crash, hang,
-silent, rude, endless: far too many rows of status; exclusive: while another one has the device), to
-lie about its clients (liar), to forget them when a daemon takes it over (forgetful), to flood its log
-(flood), to have another process speak for it (puppet), to have clients that
-cannot move (arrays), or that are on their way when an order to move is withdrawn (leaving),
-to blame the first of its clients for each fault (FUNNEL_FAKE_BLAMES), to have contexts of some size
-(FUNNEL_FAKE_OWN_MIB), a first device with these values of sensors (FUNNEL_FAKE_SENSORS), and to have clients that keep on average so many multiprocessors busy
-(FUNNEL_FAKE_SMS). It writes one JSON line to its log for each message."""
+"""A stand-in for funnel-server that has no GPU. It welcomes clients, and writes one JSON line to its
+log for each message. FUNNEL_FAKE says how it behaves:
+
+    ready        as a server should; this is the default
+    slow         it starts slowly
+    fail, crash, hang
+                 it says that it cannot start, dies at its start, or never starts
+    silent       it answers no question about its status
+    rude         its texts have escape sequences for terminals
+    no-slices    its driver has no time slices
+    endless      it sends far too many rows of status
+    exclusive    it fails while another one has the device
+    liar         it lies about its clients
+    forgetful    it forgets them when a daemon takes it over
+    flood        it floods its log
+    puppet       another process speaks for it
+    arrays       its clients cannot move
+    leaving      its clients are on their way when an order to move is withdrawn
+
+Other variables:
+
+    FUNNEL_FAKE_BLAMES   it blames the first of its clients for each fault
+    FUNNEL_FAKE_OWN_MIB  the size of its contexts
+    FUNNEL_FAKE_DRIVER   the kind of driver that it reports
+    FUNNEL_FAKE_SENSORS  the values of the first device's sensors
+    FUNNEL_FAKE_SMS      how many multiprocessors each client keeps busy on average
+"""
 import array
 import fcntl
 import json

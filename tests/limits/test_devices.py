@@ -74,7 +74,7 @@ class OneDaemon(TestCase):
                              [(0, whole[0])])
 
     def test_logged_by_their_numbers(self):
-        """Each device of a client has one line about its share, which says which device that is."""
+        """Each device of a client has one line about its share, with the device's number."""
         self.start()
         program = self.begin("info", "wait",
                              environment={"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "25"})

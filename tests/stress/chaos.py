@@ -8,8 +8,8 @@ was not killed ends with the results that it has alone. In the second part a ker
 server is killed or stopped. The programs that stay, which have nothing in flight then, go on with
 the results that they had. The seed is printed; --seed makes the same choices again.
 
-With --busy N so many programs more launch and wait all the time in the first part of each round,
-so that a pool of workers serves them where they fill the CPUs (FUNNEL_CPUS).
+With --busy N so many programs more launch and wait all the time in the first part of each round.
+A pool of workers serves them where they fill the CPUs (FUNNEL_CPUS).
 """
 import os
 import random
