@@ -70,8 +70,9 @@ class OfAll(Resting):
     more = {"FUNNEL_EVICT_AFTER": "1"}
 
     def test_programs_of_the_daemon(self):
-        probe = self.holder()
+        critical, probe = self.holder(FUNNEL_CLASS="critical"), self.holder()
         self.await_away(probe)
+        self.assertEqual(self.memory(critical)[1], 0)
         self.assertIn("1 s", self.funnel("limits").stdout)
         self.assertEqual(probe.ask("check"), FINE)
 

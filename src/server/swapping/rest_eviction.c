@@ -4,6 +4,7 @@
 
 #include "channel_server.h"
 #include "cleanup.h"
+#include "client_class.h"
 #include "clock.h"
 #include "fence.h"
 #include "session_life.h"
@@ -36,11 +37,12 @@ static bool is_away(const struct session *session)
     return session->swapping->order.out;
 }
 
-/* What others have ordered comes first, and a client that has moved gets its memory first. */
+/* What others have ordered comes first, and a client that has moved gets its memory first. A
+ * critical one would wait for its memory at its next request. */
 static bool may_be_asked(const struct session *session)
 {
-    return !is_away(session) && !program_suspend_is_wanted(session) &&
-           !suspend_arrival_is_awaited(session);
+    return session->limits.class != CLASS_CRITICAL && !is_away(session) &&
+           !program_suspend_is_wanted(session) && !suspend_arrival_is_awaited(session);
 }
 
 static bool has_memory(const struct session *session)

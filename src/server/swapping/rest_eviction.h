@@ -5,7 +5,8 @@
  * Others may have the memory then, also those of other servers and those that use the GPU without
  * one. It returns for the program's next command.
  *
- * A program is asked once in each rest. One that cannot leave is asked again after its next work.
+ * Critical programs stay. Any other is asked once in each rest. One that cannot leave is asked
+ * again after its next work.
  */
 #pragma once
 
