@@ -14,6 +14,9 @@
 /* A client that has left for another device looks for a server for 30 s, and then attaches. */
 #define AWAITED_NS (40 * NS_PER_SEC)
 
+/* As long as a status query waits for servers (status_query.c). */
+#define ARRIVED_NS (5 * NS_PER_SEC)
+
 static void forget(struct departed *departed)
 {
     list_remove(&departed->link);
@@ -31,11 +34,25 @@ static bool is_of(const struct departed *departed, const uint8_t token[HELLO_TOK
     return !memcmp(departed->record.token, token, HELLO_TOKEN_SIZE);
 }
 
-void departed_forget(struct daemon *daemon, const uint8_t token[HELLO_TOKEN_SIZE])
+static void forget_token(struct daemon *daemon, const uint8_t token[HELLO_TOKEN_SIZE])
 {
     list_for_each_safe (struct departed, departed, &daemon->departed, link)
         if (is_of(departed, token))
             forget(departed);
+}
+
+void departed_arrive(struct daemon *daemon, const uint8_t token[HELLO_TOKEN_SIZE])
+{
+    uint64_t now = clock_ns();
+
+    list_for_each_safe (struct departed, departed, &daemon->departed, link) {
+        if (departed->has_arrived && now >= departed->awaited_until)
+            forget(departed);
+        else if (is_of(departed, token) && !departed->has_arrived) {
+            departed->has_arrived = true;
+            departed->awaited_until = now + ARRIVED_NS;
+        }
+    }
 }
 
 static void make_room(struct daemon *daemon, uid_t owner)
@@ -68,7 +85,7 @@ void departed_enter(const struct client_record *record)
 
     if (!departed)
         return;
-    departed_forget(daemon, record->token);
+    forget_token(daemon, record->token);
     make_room(daemon, record->identity.owner);
     departed->record = *record;
     departed->record.server = NULL;
@@ -81,7 +98,7 @@ const struct client_record *departed_find(const struct daemon *daemon, const cha
                                           const uint8_t token[HELLO_TOKEN_SIZE])
 {
     list_for_each (struct departed, departed, &daemon->departed, link)
-        if (is_of(departed, token) && !strcmp(departed->service, service))
+        if (is_of(departed, token) && !departed->has_arrived && !strcmp(departed->service, service))
             return &departed->record;
     return NULL;
 }

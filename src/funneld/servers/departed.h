@@ -18,6 +18,7 @@ struct daemon;
 struct departed {
     struct list link;
     char service[SERVER_NAME_MAX];
+    bool has_arrived;            /* but not all servers may have answered since */
     uint64_t awaited_until;      /* clock_ns(): it is on its way; 0 = it comes when it likes */
     struct client_record record; /* as it ended, without its server */
 };
@@ -32,9 +33,10 @@ void departed_enter(const struct client_record *record);
 const struct client_record *departed_find(const struct daemon *daemon, const char *service,
                                           const uint8_t token[HELLO_TOKEN_SIZE]);
 
-/* The client of that token is with its next server. */
-void departed_forget(struct daemon *daemon, const uint8_t token[HELLO_TOKEN_SIZE]);
+/* The client of that token is with its next server. Commands look for it there for some seconds:
+ * the answers of servers to one question are of different times. */
+void departed_arrive(struct daemon *daemon, const uint8_t token[HELLO_TOKEN_SIZE]);
 
-/* A client of that process id, or of that ID where the process is not known, that is on its way to
- * its next server; or NULL. */
+/* A client that is on its way to its next server, or has just arrived; or NULL. It is called by
+ * that number (client_record_is_called()). */
 const struct client_record *departed_awaited(const struct daemon *daemon, pid_t number);

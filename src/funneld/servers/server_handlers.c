@@ -140,7 +140,7 @@ static void on_attached(struct server_process *server,
     record->attached = true;
     record->window_base = attached->window_base;
     client_record_save(record);
-    departed_forget(server->daemon, record->token);
+    departed_arrive(server->daemon, record->token);
     journal_with(LOG_ABOUT(record->identity.pid), "Client %d attached to server %d with id %u",
                  record->identity.pid, (int)server->pid, attached->id);
 }

@@ -64,8 +64,19 @@ static void test_a_moving_client_is_kept_and_awaited(void **state)
     assert_null(departed_find(&daemon_state, "day", record.token));
     assert_true(is_awaited());
     assert_null(departed_awaited(&daemon_state, 1));
-    departed_forget(&daemon_state, record.token);
-    assert_false(is_kept() || is_awaited());
+}
+
+/* A server that has answered before, or that answers later, has told of nobody. */
+static void test_an_arrived_client_is_looked_for(void **state)
+{
+    departed_enter(&record);
+    departed_arrive(&daemon_state, record.token);
+    assert_false(is_kept());
+    assert_true(is_awaited());
+    now += 6 * NS_PER_SEC;
+    assert_false(is_awaited());
+    departed_arrive(&daemon_state, record.token);
+    assert_true(list_empty(&daemon_state.departed));
 }
 
 static void test_a_late_client_is_kept_and_not_awaited(void **state)
@@ -135,6 +146,7 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(test_a_moving_client_is_kept_and_awaited),
+        CASE(test_an_arrived_client_is_looked_for),
         CASE(test_a_late_client_is_kept_and_not_awaited),
         CASE(test_an_ended_process_is_not_awaited),
         CASE(test_own_limits_are_kept),
