@@ -10,6 +10,9 @@
 #include "clock.h"
 #include "managed_hooks.h"
 
+/* Far more than a caller needs until it waits. */
+#define CLOSE_TIMEOUT_NS (20 * NS_PER_SEC)
+
 static struct {
     uint32_t calls; /* atomic */
     uint32_t error; /* of a callback */
@@ -120,7 +123,7 @@ static void test_caller_waits_where_there_are_managed_variables(void **state)
 /* As a thread does that moves the client. */
 static void close_library(void *ret_closed)
 {
-    *(bool *)ret_closed = call_close(NS_PER_SEC);
+    *(bool *)ret_closed = call_close(CLOSE_TIMEOUT_NS);
     call_open();
 }
 
