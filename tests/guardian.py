@@ -31,6 +31,12 @@ def protect():
     os.environ[MARK] = mark
 
 
+def without(environment, *prefixes):
+    """The variables that begin with none of these, and the mark in any case."""
+    return {name: value for name, value in environment.items()
+            if name == MARK or not name.startswith(prefixes)}
+
+
 def marked(mark):
     """Process ids, but not that of this process."""
     wanted = f"{MARK}={mark}".encode()

@@ -9,6 +9,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import guardian  # noqa: E402  (found through the path above)
+
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("build")
 CONTROL, SERVER = "nvidia-cuda-mps-control", "nvidia-cuda-mps-server"
 NOBODY = 65534
@@ -175,7 +178,7 @@ class Divert(unittest.TestCase):
         self.write(CONTROL, text.replace(":-/", f":-{self.root}/"))  # in place of a chroot
         for folder in (pipe, log):
             folder.mkdir(parents=True)
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "FUNNEL_"))}
+        clean = guardian.without(os.environ, "CUDA_", "FUNNEL_")
         environment = {**clean, "PATH": f"{self.bin}:{os.environ['PATH']}", "FUNNEL_DEVICE": "soft"}
 
         def shell(script):
@@ -200,4 +203,5 @@ class Divert(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    guardian.protect()
     unittest.main()

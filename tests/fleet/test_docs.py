@@ -16,7 +16,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else ROOT / "build"
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
+import guardian  # noqa: E402  (found through the path above)
 import performance_page  # noqa: E402
 
 FOLDERS = ["api", "bench", "docs", "examples", "packaging", "src", "tests", "tools"]
@@ -221,8 +222,7 @@ class Blocks(unittest.TestCase):
     def run_block(self, page, block):
         folder = tempfile.mkdtemp(prefix="fnl-", dir="/tmp")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        clean = {k: v for k, v in os.environ.items()
-                 if not k.startswith(("CUDA_", "FUNNEL_", "LD_", "XDG_"))}
+        clean = guardian.without(os.environ, "CUDA_", "FUNNEL_", "LD_", "XDG_")
         program = pathlib.Path(folder) / "program"
         program.write_text(f"#!/bin/sh\nexec {BUILD}/examples/vector_add -n 1000 -r 2\n")
         program.chmod(0o755)
@@ -244,4 +244,5 @@ class Blocks(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    guardian.protect()
     unittest.main()

@@ -11,6 +11,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import guardian  # noqa: E402  (found through the path above)
+
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("build")
 SOFT = BUILD / "lib/funnel/softgpu/libcuda.so.1"
 PROGRAM = BUILD / "examples/vector_add"
@@ -18,9 +21,7 @@ UNSHARE = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
 
 
 def environment(**more):
-    clean = {k: v for k, v in os.environ.items()
-             if not k.startswith(("CUDA_", "FUNNEL_", "LD_", "XDG_"))}
-    return {**clean, **more}
+    return {**guardian.without(os.environ, "CUDA_", "FUNNEL_", "LD_", "XDG_"), **more}
 
 
 def run(*command, **options):
@@ -181,4 +182,5 @@ class System(Scene):
 
 
 if __name__ == "__main__":
+    guardian.protect()
     unittest.main()
