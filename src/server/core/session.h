@@ -71,6 +71,7 @@ struct session {
     const struct device *current;     /* whose context the thread is in */
     bool is_timed;                    /* its work is: trace.h */
     bool pooled;                      /* a worker serves it, or is about to: worker_pool.h */
+    atomic_bool gathers;              /* workers hold its launches back: launch_batch_gathers() */
     atomic_bool unpooled;             /* no worker shall serve it: worker_pool_exempt_locked() */
     atomic_uint_fast64_t device_mask; /* bit d: the client has used device d */
     uint32_t limits_used[ATTACH_DEVICES_MAX]; /* bit l: of device d, by its kernels: CUlimit l */

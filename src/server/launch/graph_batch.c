@@ -160,6 +160,11 @@ bool graph_batch_launch(const struct graph_batch *batch, CUstream stream)
     return driver.cuGraphLaunch(batch->exec, stream) == CUDA_SUCCESS;
 }
 
+unsigned graph_batch_length(const struct graph_batch *batch)
+{
+    return batch->length;
+}
+
 bool graph_batch_uses(const struct graph_batch *batch, const struct module *module)
 {
     for (unsigned i = 0; i < batch->length; i++) {

@@ -50,5 +50,8 @@ bool graph_batch_set(struct graph_batch *batch, const struct launch *launches);
 /* Whether the driver has taken it. */
 bool graph_batch_launch(const struct graph_batch *batch, CUstream stream);
 
+/* How many kernels it has. */
+unsigned graph_batch_length(const struct graph_batch *batch);
+
 /* Whether a node of the graph has a kernel of the module, which then must not be unloaded. */
 bool graph_batch_uses(const struct graph_batch *batch, const struct module *module);

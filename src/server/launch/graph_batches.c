@@ -2,12 +2,21 @@
 /* See graph_batches.h. */
 #include "graph_batches.h"
 
+#include <stdlib.h>
+
 #include "capacity.h"
 #include "function.h"
+#include "kept_batches.h"
 #include "loader.h"
 
 /* Of capacity.h, for each batch. */
 #define SLOTS 1u
+
+/* Of the hash: an odd number whose bits look random. */
+#define KEY_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+/* Of a sequence that is kept. */
+#define KEPT_LENGTH_MIN 2u
 
 static const unsigned lengths[GRAPH_BATCH_KINDS] = {16, 8, 4, 2, 2};
 
@@ -104,6 +113,55 @@ unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
     return lengths[kind];
 }
 
+/* Shapes and parameters are set where they differ, so only the functions count. */
+static uint64_t key_of(const struct launch *launches, unsigned count)
+{
+    uint64_t key = 1;
+
+    for (unsigned i = 0; i < count; i++)
+        key = key * KEY_FACTOR + (uintptr_t)launches[i].function;
+    return key;
+}
+
+/* NULL when the sequence has not come often enough, or when there is no capacity. */
+static struct graph_batch *create_kept(struct graph_batches *batches, const struct launch *launches,
+                                       unsigned count, uint64_t key)
+{
+    if (kept_batches_drop_unused(batches->kept))
+        capacity_give(batches->device, SLOTS);
+    struct kept_batch *place = kept_batches_want(batches->kept, key);
+
+    if (!place || capacity_is_scarce(batches->device) || !capacity_take(batches->device, SLOTS))
+        return NULL;
+    place->batch = create(batches, launches, count);
+    if (!place->batch)
+        place->seen = 0; /* so that it is not tried again at once */
+    return place->batch;
+}
+
+static struct graph_batch *find_kept(struct graph_batches *batches, const struct launch *launches,
+                                     unsigned count)
+{
+    if (!batches->kept)
+        batches->kept = calloc(1, sizeof(*batches->kept));
+    if (!batches->kept)
+        return NULL;
+    uint64_t key = key_of(launches, count);
+    struct graph_batch *batch = kept_batches_find(batches->kept, key);
+
+    return batch ? batch : create_kept(batches, launches, count, key);
+}
+
+bool graph_batches_launch_kept(struct graph_batches *batches, CUstream stream,
+                               const struct launch *launches, unsigned count)
+{
+    if (batches->unavailable || count < KEPT_LENGTH_MIN || batchable(launches, count) != count)
+        return false;
+    struct graph_batch *batch = find_kept(batches, launches, count);
+
+    return batch && graph_batch_length(batch) == count && launch_set(batch, launches, stream);
+}
+
 bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
                                  const struct launch launches[2])
 {
@@ -112,8 +170,18 @@ bool graph_batches_launch_fenced(struct graph_batches *batches, CUstream stream,
 }
 
 /* NULL = for all modules. */
+static void drop_kept(struct graph_batches *batches, const struct module *module)
+{
+    unsigned dropped = batches->kept ? kept_batches_drop(batches->kept, module) : 0;
+
+    while (dropped--)
+        capacity_give(batches->device, SLOTS);
+}
+
+/* Likewise. */
 static void drop(struct graph_batches *batches, const struct module *module)
 {
+    drop_kept(batches, module);
     for (unsigned kind = 0; kind < GRAPH_BATCH_KINDS; kind++) {
         struct graph_batch *batch = batches->batch[kind];
         if (!batch || (module && !graph_batch_uses(batch, module)))
@@ -132,4 +200,6 @@ void graph_batches_forget_module(struct graph_batches *batches, const struct mod
 void graph_batches_fini(struct graph_batches *batches)
 {
     drop(batches, NULL);
+    free(batches->kept);
+    batches->kept = NULL;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph batches of one stream. For some lengths there is one whose nodes are set to whatever
- * launches come. It is created when it is wanted repeatedly, because that takes as long as a
- * hundred launches. All functions are the session thread's.
+ * launches come. Others, of any length, are kept for sequences that a training repeats. Each is
+ * created when it is wanted repeatedly, because that takes as long as a hundred launches. All
+ * functions are the session thread's.
  */
 #pragma once
 
@@ -16,11 +17,13 @@
 #define GRAPH_BATCH_KINDS (GRAPH_BATCH_QUEUED_KINDS + 1)
 
 struct device;
+struct kept_batches;
 
 struct graph_batches {
     const struct device *device;
     struct graph_batch *batch[GRAPH_BATCH_KINDS];
     unsigned wanted[GRAPH_BATCH_KINDS];
+    struct kept_batches *kept; /* NULL: none was wanted yet */
     struct node_priorities priorities;
     bool unavailable; /* the driver has no graph batches for this stream */
 };
@@ -29,6 +32,11 @@ struct graph_batches {
  * launched one by one. The caller has called stream_begin_brief(). */
 unsigned graph_batches_launch(struct graph_batches *batches, CUstream stream,
                               const struct launch *launches, unsigned count);
+
+/* Launches all of the kernels as the batch that is kept for the sequence of their functions. False
+ * when there is none yet. */
+bool graph_batches_launch_kept(struct graph_batches *batches, CUstream stream,
+                               const struct launch *launches, unsigned count);
 
 /* Launches a kernel, and behind it the one that writes its fence, by one call of the driver. False
  * when that needs two calls. */

@@ -30,6 +30,12 @@
 #define FENCE_TRUST_MAX 8
 #define FENCE_TRUST_LOST 16
 
+/* A training that has made no launch for this time computes, or waits for something else. */
+#define GATHERED_NS (300 * NS_PER_US)
+
+/* Launches that come slowly are held for so long at most: the GPU may have nothing else to do. */
+#define HELD_NS (1 * NS_PER_MS)
+
 /* How often the path that seems slower is taken, to measure it again. */
 #define PATH_PROBED_EVERY 64u
 
@@ -68,6 +74,7 @@ static __attribute__((noinline)) void begin_batch(struct launch_batch *batch, st
 {
     batch->most = (unsigned)stream->flow.control.batch;
     batch->uses = 0;
+    batch->gathered = 0;
     choose_path(stream);
 }
 
@@ -104,6 +111,12 @@ static void launch_alone(struct session *session, const struct stream *stream,
     session_async_failed(session, "cuLaunchKernelEx", result);
 }
 
+/* Partner: tell_of_training(). */
+static bool gathers_launches(const struct session *session)
+{
+    return atomic_load_explicit(&session->gathers, memory_order_relaxed);
+}
+
 static void launch_all(struct session *session, struct stream *stream,
                        const struct launch *launches, unsigned count)
 {
@@ -111,6 +124,9 @@ static void launch_all(struct session *session, struct stream *stream,
     bool alone = stream_is_confined(stream) || batch_pause_is_on(stream->device);
     unsigned done = 0;
 
+    if (!alone && gathers_launches(session) &&
+        graph_batches_launch_kept(&stream->launch->graph_batches, stream->driver, launches, count))
+        return;
     while (done < count) {
         unsigned batched =
             alone ? 0
@@ -235,13 +251,39 @@ static void make_launches(struct session *session)
         batch->stream->launch->lone_work = batch->stream->work;
 }
 
+/* Launches that come one by one count as such, though they are made together. */
+static void note_gathered(struct session *session, uint64_t now)
+{
+    struct launch_batch *batch = &session->launch->batch;
+
+    if (!batch->gathered)
+        batch->held_since = now;
+    if (batch->count == batch->gathered + 1)
+        count_one_more(&session->launch->lone);
+    batch->gathered = batch->count;
+    batch->gathered_at = now;
+}
+
+/* `now` may be a little before the launches came. */
+bool launch_batch_gathers(struct session *session, uint64_t now)
+{
+    struct launch_batch *batch = &session->launch->batch;
+
+    if (!batch->count || batch->count >= batch->most || !gathers_launches(session))
+        return false;
+    if (batch->gathered != batch->count)
+        note_gathered(session, now);
+    return now < batch->gathered_at + GATHERED_NS && now < batch->held_since + HELD_NS;
+}
+
 bool launch_batch_flush(struct session *session)
 {
     unsigned count = session->launch->batch.count;
+    bool is_lone = count == 1 && !session->launch->batch.gathered;
 
     if (count)
         make_launches(session);
-    if (count == 1)
+    if (is_lone)
         count_one_more(&session->launch->lone);
     return count > 0;
 }

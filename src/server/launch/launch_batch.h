@@ -5,7 +5,8 @@
  * A plain launch is first set aside, and the worker looks at the ring again. While it finds more
  * launches for the same stream there, it sets them aside too. When it finds anything else, or
  * nothing, all of them go to the driver. So no launch waits for one that the client has not made
- * yet. A client that makes launches one at a time gets them one at a time.
+ * yet. A client that makes launches one at a time gets them one at a time. Only launches of a
+ * training that share CPUs wait for others, so that the same ones go together in each step.
  *
  * A client mostly waits at once for a launch that comes alone. Then its fence is the next message
  * in the ring, and the two go to the driver together. Where that was so before, the worker waits a
@@ -35,6 +36,8 @@ struct launch_batch {
     unsigned count, most; /* how many of them there may be: stream_flow.h */
     uint32_t uses;        /* of all of their functions */
     uint64_t since;       /* clock_ns() at which the wait for a fence began; 0 = it did not */
+    unsigned gathered;    /* how many there were when a worker looked last; 0 = it did not */
+    uint64_t held_since, gathered_at; /* clock_ns() of its first look, and of the last launch */
     struct launch launches[GRAPH_BATCH_MAX];
     _Alignas(16) unsigned char params[GRAPH_BATCH_MAX][LAUNCH_BATCH_PARAMS_MAX];
 };
@@ -47,6 +50,9 @@ void launch_batch_add(struct session *session, const struct wire_cuLaunchKernelE
 /* The ring is empty: whether the fence of the launch that was set aside is likely to come within a
  * microsecond. */
 bool launch_batch_awaits_fence(struct session *session);
+
+/* The ring is empty, at `now`: whether launches of a training are held until more have come. */
+bool launch_batch_gathers(struct session *session, uint64_t now);
 
 /* Whether there are launches that were set aside. */
 bool launch_batch_is_pending(const struct session *session);

@@ -37,7 +37,7 @@
 #define SPIN_NS 10000u
 #define SHORT_SPIN_NS 2000u
 
-/* How long a training that is behind others yields its CPU then before it sleeps. */
+/* How long a training yields its CPU then before it sleeps. */
 #define YIELD_NS 1000000u
 
 static bool copies_much(struct session *session)
@@ -81,6 +81,7 @@ struct load {
     bool fills_cpus;           /* with a thread of each of their sessions: the pool serves them */
     bool lacks_cpus;           /* for all these threads: spins become shorter */
     bool trains;               /* then clients are trainings: most, or all that share CPUs */
+    bool gathers;              /* and they fill the CPUs: their launches are gathered */
     bool is_oversubscribed;    /* they share CPUs */
     struct trainings trainings;
 };
@@ -109,6 +110,7 @@ static struct load measure_locked(struct server *server)
     load.fills_cpus = load.at_work && threads * load.at_work >= server->life->cpus;
     load.lacks_cpus = threads * load.at_work > server->life->cpus;
     load.trains = load.lacks_cpus && mostly_trains(server, &load);
+    load.gathers = load.trains && load.at_work >= server->life->cpus;
     load.is_oversubscribed = load.trains && load.at_work > server->life->cpus;
     return load;
 }
@@ -136,14 +138,21 @@ static uint32_t longest_spin(const struct server *server, const struct load *loa
     return load->at_work + workers > cpus ? SPIN_NS : 0;
 }
 
-/* The CPU of a thread that sleeps may get a thread that is queued for another CPU. So trainings
- * that are ahead sleep, and those that are behind keep theirs. */
+/* A CPU that becomes idle mostly stays so for a while, though threads are queued for others. But it
+ * may get one of them. So trainings that are ahead sleep, and the others keep their CPUs. */
 static uint32_t longest_yield(const struct load *load, const struct session *session)
 {
-    return load->trains && !load->is_oversubscribed &&
-                   trainings_have_behind(&load->trainings, session)
-               ? YIELD_NS
-               : 0;
+    bool yields = load->trains && !load->is_oversubscribed && trainings_have(session) &&
+                  !trainings_are_behind(&load->trainings, session, load->gathers);
+
+    return yields ? YIELD_NS : 0;
+}
+
+/* Partner: gathers_launches(). */
+static void tell_of_training(const struct load *load, struct session *session)
+{
+    atomic_store_explicit(&session->gathers, load->gathers && trainings_have(session),
+                          memory_order_relaxed);
 }
 
 static void tell_client(struct session *session, struct channel_load load)
@@ -176,7 +185,8 @@ void copy_load_update(struct server *server)
         .copiers = server->life->no_copy_load ? 0 : load.copiers,
         .spin_ns = longest_spin(server, &load),
     };
-    const struct pool_demand demand = {load.fills_cpus, load.trains, load.is_oversubscribed};
+    const struct pool_demand demand = {load.fills_cpus, load.trains, load.gathers,
+                                       load.is_oversubscribed};
 
     spin_limit(load.lacks_cpus ? SHORT_SPIN_NS : 0);
     exempt_locked(server, load.trains);
@@ -184,6 +194,7 @@ void copy_load_update(struct server *server)
     list_for_each (struct session, session, &server->sessions, link) {
         told.yield_ns = longest_yield(&load, session);
         tell_client(session, told);
+        tell_of_training(&load, session);
         tell_client_of_holds(session);
     }
 }

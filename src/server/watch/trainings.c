@@ -5,6 +5,9 @@
 #include "launch_record.h"
 #include "session_life.h"
 
+/* One part in so many above the average is not clearly more. */
+#define TOLERATED_PART 32u
+
 static void note_launches(struct session *session)
 {
     launch_rate_note(&session->life->load.rate, (struct launch_counts){
@@ -14,7 +17,7 @@ static void note_launches(struct session *session)
                                                 });
 }
 
-static bool is_training_at_work(const struct session *session)
+bool trainings_have(const struct session *session)
 {
     const struct session_load *load = &session->life->load;
 
@@ -27,7 +30,7 @@ struct trainings trainings_measure_locked(struct server *server)
 
     list_for_each (struct session, session, &server->sessions, link) {
         note_launches(session);
-        if (!is_training_at_work(session))
+        if (!trainings_have(session))
             continue;
         trainings.at_work++;
         trainings.launches += session->life->load.rate.recent.launches;
@@ -37,8 +40,10 @@ struct trainings trainings_measure_locked(struct server *server)
     return trainings;
 }
 
-bool trainings_have_behind(const struct trainings *trainings, const struct session *session)
+bool trainings_are_behind(const struct trainings *trainings, const struct session *session,
+                          bool clearly)
 {
-    return is_training_at_work(session) &&
-           session->life->load.rate.recent.launches <= trainings->launches;
+    uint64_t tolerated = clearly ? trainings->launches / TOLERATED_PART : 0;
+
+    return session->life->load.rate.recent.launches > trainings->launches + tolerated;
 }

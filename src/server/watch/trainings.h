@@ -15,5 +15,9 @@ struct trainings {
 /* The watchdog, with the server's lock, in each of its rounds. */
 struct trainings trainings_measure_locked(struct server *server);
 
-/* Whether the session is one of those, and has launched no more than they have on average. */
-bool trainings_have_behind(const struct trainings *trainings, const struct session *session);
+/* Whether the session is one of those. */
+bool trainings_have(const struct session *session);
+
+/* Whether one of those has launched more than they have on average, or clearly more. */
+bool trainings_are_behind(const struct trainings *trainings, const struct session *session,
+                          bool clearly);

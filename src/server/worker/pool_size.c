@@ -16,8 +16,13 @@
 #define PARTS 4u
 #define BUSY_PARTS 3u
 
-/* For trainings, one worker in so many is not used. */
+/* For trainings, one worker in so many is not used. Where launches are gathered, it is the only one
+ * that is. */
 #define TRAINING_PART 4u
+
+/* These workers are too few when they are busy in more than so many parts of sixteen. */
+#define FULL_PARTS 16u
+#define TOO_BUSY_PARTS 15u
 
 static unsigned smaller_count(unsigned a, unsigned b)
 {
@@ -33,12 +38,31 @@ struct pool_size pool_size_for(unsigned cpus, unsigned contexts)
     return (struct pool_size){.least = (most + LEAST_PART - 1) / LEAST_PART, .most = most};
 }
 
+unsigned pool_size_few(const struct pool_size *size)
+{
+    return (size->most + TRAINING_PART - 1) / TRAINING_PART;
+}
+
+static unsigned most_for_trainings(const struct pool_size *size)
+{
+    return size->most - size->most / TRAINING_PART;
+}
+
+unsigned pool_size_adapt_gathering(const struct pool_size *size, unsigned active,
+                                   struct pool_time recent)
+{
+    if (recent.busy * FULL_PARTS > recent.all * TOO_BUSY_PARTS)
+        return most_for_trainings(size) > active ? most_for_trainings(size) : active;
+    return active;
+}
+
 unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time,
                          bool trains)
 {
-    unsigned most = trains ? size->most - size->most / TRAINING_PART : size->most;
+    unsigned most = trains ? most_for_trainings(size) : size->most;
 
     if (time.busy * PARTS > time.all * BUSY_PARTS)
         return most;
-    return time.busy * PARTS <= time.all ? size->least : smaller_count(active, most);
+    return time.busy * PARTS <= time.all || active < size->least ? size->least
+                                                                 : smaller_count(active, most);
 }

@@ -24,6 +24,14 @@ struct pool_time {
 /* No worker where there are too few CPUs for one. */
 struct pool_size pool_size_for(unsigned cpus, unsigned contexts);
 
+/* How many serve at first where launches of trainings are gathered. */
+unsigned pool_size_few(const struct pool_size *size);
+
+/* How many serve there later. A session that moves to another worker waits for its thread to wake,
+ * so the number only grows. `recent` is the time of the last half second. */
+unsigned pool_size_adapt_gathering(const struct pool_size *size, unsigned active,
+                                   struct pool_time recent);
+
 /* How many workers shall serve after `active` of them have spent their time like this. Fewer are
  * best for programs of which most are trainings: their threads need the CPUs. */
 unsigned pool_size_adapt(const struct pool_size *size, unsigned active, struct pool_time time,

@@ -48,6 +48,9 @@
 /* A worker that sleeps is late by so much more, and not by the 50 us that are usual. */
 #define TIMER_SLACK_NS 1000ul
 
+/* Looks of the watchdog in which the workers must be too few before there are more. */
+#define GATHERING_LOOKS 32u
+
 /* Rounds without a command before the worker lets other threads have its CPU. */
 #define POOL_SPIN_ROUNDS 64u
 
@@ -85,6 +88,8 @@ struct worker_pool {
     atomic_bool sleeps;
     atomic_uint active; /* the first so many workers get sessions */
     struct pool_size size;
+    unsigned gathering_looks;        /* the watchdog's, since launches are gathered; */
+    struct pool_time gathering_time; /* of the workers in the last of these */
     unsigned count;
     struct pool_worker workers[];
 };
@@ -204,17 +209,17 @@ static bool run_burst(struct pool_seat *seat)
     return needs_its_thread(session);
 }
 
-/* A launch that waits for its fence stays back for another round. */
-static void submit(struct session *session)
+/* Launches that wait for a fence, or for more of them, stay back for another round. */
+static void submit(struct session *session, uint64_t now)
 {
-    if (launch_batch_awaits_fence(session))
+    if (launch_batch_gathers(session, now) || launch_batch_awaits_fence(session))
         return;
     launch_batch_flush(session);
     session_set_at_rest(session, true);
 }
 
 /* Whether the session leaves. */
-static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
+static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat, uint64_t now)
 {
     struct session *session = seat->session;
 
@@ -227,7 +232,7 @@ static bool serve_commands(struct pool_worker *worker, struct pool_seat *seat)
     if (leaves)
         launch_batch_flush(session);
     else
-        submit(session);
+        submit(session, now);
     worker->current = session->current;
     return leaves;
 }
@@ -255,9 +260,10 @@ static bool takes_excess(struct pool_worker *worker)
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-static bool is_ready(const struct session *session)
+static bool is_ready(struct session *session, uint64_t now)
 {
-    return channel_server_has_command(session->channel) || launch_batch_is_pending(session);
+    return channel_server_has_command(session->channel) ||
+           (launch_batch_is_pending(session) && !launch_batch_gathers(session, now));
 }
 
 /* Only this worker counts, so no atomic addition is needed. Partner: look_at(). */
@@ -282,16 +288,16 @@ static bool serve_all(struct pool_worker *worker, uint64_t now)
     unsigned turns = 0;
 
     list_for_each_safe (struct pool_seat, seat, &worker->seats, link) {
-        bool ready = is_ready(seat->session);
+        bool ready = is_ready(seat->session, now);
         prefetch_behind(worker, seat);
         bool leaves = !is_wanted(worker->pool) || is_exempt(seat->session) ||
                       needs_its_thread(seat->session) || takes_excess(worker);
 
         turns += ready;
         if (leaves)
-            serve_commands(worker, seat);
+            serve_commands(worker, seat, now);
         else
-            leaves = ready ? serve_commands(worker, seat) : note_idle(worker, seat, now);
+            leaves = ready ? serve_commands(worker, seat, now) : note_idle(worker, seat, now);
         if (leaves)
             leave_seat(worker, seat);
     }
@@ -413,12 +419,38 @@ static void share_out(struct worker_pool *pool, unsigned active)
         set_share(&pool->workers[i], shares[i]);
 }
 
-static void adapt(struct worker_pool *pool, bool trains)
+static unsigned adapt_gathering(struct worker_pool *pool, unsigned active, struct pool_time since)
+{
+    struct pool_time *time = &pool->gathering_time;
+
+    if (!pool->gathering_looks++)
+        active = pool_size_few(&pool->size);
+    time->all += since.all;
+    time->busy += since.busy;
+    if (pool->gathering_looks % GATHERING_LOOKS)
+        return active;
+    active = pool_size_adapt_gathering(&pool->size, active, *time);
+    *time = (struct pool_time){0};
+    return active;
+}
+
+static void stop_gathering(struct worker_pool *pool)
+{
+    pool->gathering_looks = 0;
+    pool->gathering_time = (struct pool_time){0};
+}
+
+static void adapt(struct worker_pool *pool, const struct pool_demand *demand)
 {
     struct pool_time since = look_at_all(pool);
-    unsigned active = pool_size_adapt(
-        &pool->size, atomic_load_explicit(&pool->active, memory_order_relaxed), since, trains);
+    unsigned active = atomic_load_explicit(&pool->active, memory_order_relaxed);
 
+    if (demand->gathers) {
+        active = adapt_gathering(pool, active, since);
+    } else {
+        stop_gathering(pool);
+        active = pool_size_adapt(&pool->size, active, since, demand->trains);
+    }
     atomic_store_explicit(&pool->active, active, memory_order_relaxed);
     share_out(pool, active);
 }
@@ -443,7 +475,7 @@ void worker_pool_update_locked(struct server *server, struct pool_demand demand)
     if (is_wanted(pool) != demand.wanted)
         set_wanted_locked(server, demand.wanted);
     if (demand.wanted)
-        adapt(pool, demand.trains);
+        adapt(pool, &demand);
 }
 
 void worker_pool_exempt_locked(struct session *session, bool exempt)

@@ -41,9 +41,10 @@ struct pool_result {
 int worker_pool_start(struct server *server, struct pool_size size);
 
 struct pool_demand {
-    bool wanted; /* clients fill the CPUs */
-    bool trains; /* with trainings, most of all: trainings.h */
-    bool sleeps; /* a worker without a command sleeps for a moment in place of polling */
+    bool wanted;  /* clients fill the CPUs */
+    bool trains;  /* with trainings, most of all: trainings.h */
+    bool gathers; /* and their launches are held until several are there: launch_batch.h */
+    bool sleeps;  /* a worker without a command sleeps for a moment in place of polling */
 };
 
 /* The watchdog, with the server's lock. Tells the sessions when clients have begun to fill the

@@ -207,7 +207,7 @@ static void train_beside(struct fixture *fixture, unsigned lone, unsigned launch
     work_beside(fixture, lone, (struct launch_counts){.launches = launches, .lone = launches / 4});
 }
 
-static void a_training_that_is_behind_yields(void **state)
+static void a_training_yields_unless_it_is_ahead(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -215,7 +215,10 @@ static void a_training_that_is_behind_yields(void **state)
     assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
     train_beside(fixture, 60, 1000);
     assert_int_equal(yield_of(fixture), 1000000);
+    assert_true(fixture->session->gathers);
     assert_false(fixture->session->unpooled);
+    train_beside(fixture, 60, 190); /* a little ahead */
+    assert_int_equal(yield_of(fixture), 1000000);
     train_beside(fixture, 25, 10);
     assert_int_equal(yield_of(fixture), 0);
 }
@@ -251,6 +254,7 @@ static void trainings_spin_where_there_are_cpus(void **state)
     assert_int_equal(worker_pool_start(&fixture->server, (struct pool_size){1, 1}), 0);
     train_beside(fixture, 25, 1000);
     assert_int_equal(yield_of(fixture), 0);
+    assert_false(fixture->session->gathers);
     assert_int_equal(spin_of(fixture), 0);
 }
 
@@ -279,7 +283,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(as_many_clients_as_cpus, setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(a_program_that_computes_between_launches_is_not_pooled,
                                         setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(a_training_that_is_behind_yields, setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_training_yields_unless_it_is_ahead, setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(trainings_sleep_where_not_each_has_a_cpu, setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(trainings_sleep_where_no_pool_is, setup, fixture_teardown),

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capacity.h"
 #include "fake_driver.h"
 #include "launch_state.h"
 #include "session_life.h"
@@ -336,6 +337,43 @@ static void a_suspended_session_makes_nothing(void **state)
     await_launches(client, 2);
 }
 
+/* Without capacity for graphs, so that each is seen. */
+static void gather_launches(struct scene *scene)
+{
+    while (capacity_take(&scene->fixture->server.devices.device[0], 1))
+        ;
+    atomic_store(&scene->clients[0].session->gathers, true);
+}
+
+/* A fence, a pause, a suspension or the end of the session ends a row. */
+static void gathered_launches_are_made_once_and_in_order(void **state)
+{
+    struct client *client = &((struct scene *)*state)->clients[0];
+    struct session *session = client->session;
+    uint32_t made = 0;
+
+    gather_launches(*state);
+    set_wanted(*state, true);
+    for (uint32_t row = 0; row < 30; row++) {
+        for (uint32_t i = 0; i < 21; i++)
+            launch(client, made++);
+        if (row % 3 == 0)
+            fence(client, row + 1);
+        if (row % 3 == 1)
+            await_launches(client, made);
+        if (row % 3 == 2) {
+            session->suspended.until = UINT64_MAX;
+            atomic_fetch_add(&session->suspended.count, 1);
+            await_rest(session);
+            atomic_fetch_sub(&session->suspended.count, 1);
+        }
+    }
+    await_launches(client, made);
+    end_session(client);
+    assert_false(seen[0].out_of_order);
+    assert_int_equal(seen[0].launches, made);
+}
+
 /* A program with an endless queue is served by its own thread again when CPUs are not short. */
 static void the_pool_can_be_left_and_entered(void **state)
 {
@@ -465,6 +503,13 @@ static void trainings_have_fewer_workers(void **state)
     assert_int_equal(pool_size_adapt(&node, 2, (struct pool_time){1000, 900}, true), 3);
     assert_int_equal(pool_size_adapt(&node, 4, (struct pool_time){1000, 600}, true), 3);
     assert_int_equal(pool_size_adapt(&node, 3, (struct pool_time){1000, 10}, true), 2);
+    assert_int_equal(pool_size_adapt(&node, 1, (struct pool_time){1000, 600}, false), 2);
+    assert_int_equal(pool_size_few(&node), 1);
+    assert_int_equal(pool_size_few(&pod), 1);
+    assert_int_equal(pool_size_adapt_gathering(&node, 1, (struct pool_time){1000, 900}), 1);
+    assert_int_equal(pool_size_adapt_gathering(&node, 1, (struct pool_time){1000, 950}), 3);
+    assert_int_equal(pool_size_adapt_gathering(&node, 3, (struct pool_time){1000, 10}), 3);
+    assert_int_equal(pool_size_adapt_gathering(&pod, 1, (struct pool_time){1000, 950}), 1);
     assert_int_equal(pool_size_adapt(&pod, 1, (struct pool_time){1000, 900}, true), 1);
 }
 
@@ -474,6 +519,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(commands_are_made_once_and_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(a_session_that_rests_is_not_forgotten, setup, teardown),
         cmocka_unit_test_setup_teardown(a_suspended_session_makes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(gathered_launches_are_made_once_and_in_order, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(the_pool_can_be_left_and_entered, setup, teardown),
         cmocka_unit_test_setup_teardown(an_exempt_session_is_served_by_its_thread, setup, teardown),
         cmocka_unit_test_setup_teardown(sessions_move_between_workers, setup, teardown),
