@@ -202,15 +202,13 @@ bool copy_check_memset(struct session *session, const char *call, const struct w
     return check_range(session, call, "dst", in->dst, span);
 }
 
-CUresult serve_fnMemset(struct session *session, const struct wire_fnMemset *in,
-                        struct stream *hStream)
+CUresult copy_memset(const struct session *session, const struct wire_fnMemset *in,
+                     struct stream *stream)
 {
-    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    CUresult result = stream_begin_work(stream);
 
-    if (copy_check_memset(session, "fnMemset", in))
-        result = stream_begin_work(hStream);
     if (result == CUDA_SUCCESS)
-        result = copy_chunks_memset(session->window, in, hStream->driver);
-    stream_note_other_work(hStream);
-    return stream_end_work(hStream, in->seq, result);
+        result = copy_chunks_memset(session->window, in, stream->driver);
+    stream_note_other_work(stream);
+    return stream_end_work(stream, in->seq, result);
 }

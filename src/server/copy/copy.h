@@ -9,6 +9,8 @@
 #include "session.h"
 #include "window.h"
 
+struct stream;
+
 /* The box in the driver's form, with sides of type CU_MEMORYTYPE_UNIFIED. */
 CUDA_MEMCPY3D copy_describe(const struct wire_cuMemcpy3DAsync_v2 *in);
 
@@ -17,6 +19,10 @@ bool copy_check_ends(struct session *session, const char *call, uint64_t dst, ui
                      uint64_t size);
 bool copy_check(struct session *session, const char *call, const CUDA_MEMCPY3D *box);
 bool copy_check_memset(struct session *session, const char *call, const struct wire_fnMemset *in);
+
+/* A memset that has been checked, by the driver. What the driver says. */
+CUresult copy_memset(const struct session *session, const struct wire_fnMemset *in,
+                     struct stream *stream);
 
 /* The bytes of a box from the first to the last: false on overflow. */
 bool copy_span(uint64_t pitch, uint64_t slice_rows, uint64_t width, uint64_t height, uint64_t depth,

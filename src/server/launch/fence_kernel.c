@@ -13,6 +13,7 @@
 #include "function.h"
 #include "launch_state.h"
 #include "log.h"
+#include "own_function.h"
 #include "own_kernel.h"
 #include "stream.h"
 
@@ -56,25 +57,13 @@ static const char ptx[] =
     "    ret;\n"
     "}\n";
 
-static struct function *function_around(CUfunction made)
-{
-    struct function *function = calloc(1, sizeof(*function) + sizeof(NAME));
-
-    if (!function)
-        return NULL;
-    function->driver = made;
-    function->params_size = PARAMS_SIZE;
-    memcpy(function->name, NAME, sizeof(NAME));
-    return function;
-}
-
 void fence_kernel_load(struct device *device)
 {
     CUfunction function;
     CUresult result = own_kernel_load(device, ptx, NAME, &function);
 
     if (result == CUDA_SUCCESS)
-        device->launch->fence_kernel = function_around(function);
+        device->launch->fence_kernel = own_function_create(function, NAME, PARAMS_SIZE);
     else
         log_line("Device %d: fences are written without a kernel: %s", device->ordinal,
                  driver_error_name(result));

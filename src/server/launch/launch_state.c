@@ -8,6 +8,7 @@
 #include "context_hold.h"
 #include "fence_counter.h"
 #include "fence_kernel.h"
+#include "fill_kernel.h"
 #include "launch.h"
 #include "launch_record.h"
 
@@ -54,11 +55,13 @@ static void forget_module(struct session *session, const struct module *module)
 
 /* ---- the server ---- */
 
-static void load_fence_kernel(struct device *device, const struct launch_options *options)
+/* The kernels of the server's own. */
+static void load_kernels(struct device *device, const struct launch_options *options)
 {
     if (options->no_batching || options->no_fence_kernel)
         return;
     fence_kernel_load(device);
+    fill_kernel_load(device);
     if (device->launch->fence_kernel && !options->no_fence_counter)
         device->launch->fence_counters = fence_counters_create();
 }
@@ -82,7 +85,7 @@ int server_launch_init(struct server *server, const struct launch_options *optio
         device->launch = calloc(1, sizeof(*device->launch));
         if (!device->launch)
             return -ENOMEM;
-        load_fence_kernel(device, options);
+        load_kernels(device, options);
         if (!options->no_context_hold)
             context_hold_load(server, device);
     }
@@ -93,6 +96,7 @@ void server_launch_fini(struct server *server)
 {
     for (unsigned i = 0; i < server->devices.count; i++) {
         fence_kernel_unload(&server->devices.device[i]);
+        fill_kernel_unload(&server->devices.device[i]);
         context_hold_unload(&server->devices.device[i]);
         free(server->devices.device[i].launch);
     }

@@ -55,6 +55,7 @@ struct stream_launch {
 };
 
 struct device_launch {
+    struct function *fill_kernel;          /* NULL: the driver makes all memsets */
     struct function *fence_kernel;         /* NULL: the driver writes all fences */
     struct fence_counters *fence_counters; /* NULL: the kernel is given each number */
     struct hold_demand hold_demand;        /* under the lock of `hold` */

@@ -15,7 +15,7 @@ void run_message_end_client(struct session *session, const char *what,
 /* These commands submit the pending launch batch themselves. */
 static inline bool handles_batch_itself(uint32_t op)
 {
-    return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence;
+    return op == WIRE_cuLaunchKernelEx || op == WIRE_fnFence || op == WIRE_fnMemset;
 }
 
 /* `size` is that of the message, or the error of the ring. */
