@@ -65,11 +65,17 @@ CUresult client_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevic
     return copy_on(hStream, dstDevice, SIDE_DEVICE, srcDevice, SIDE_DEVICE, ByteCount, false);
 }
 
-/* Addresses are unique in the process, so the contexts are only checked. */
+/* Addresses are unique in the process, so the contexts are only checked. As with NVIDIA's driver, a
+ * context may be NULL. */
+static bool may_be_peer(CUcontext context)
+{
+    return !context || context_lookup(context);
+}
+
 CUresult client_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                              CUcontext srcContext, size_t ByteCount)
 {
-    if (!context_lookup(dstContext) || !context_lookup(srcContext))
+    if (!may_be_peer(dstContext) || !may_be_peer(srcContext))
         return CUDA_ERROR_INVALID_CONTEXT;
     return copy_on(NULL, dstDevice, SIDE_DEVICE, srcDevice, SIDE_DEVICE, ByteCount, true);
 }
@@ -78,7 +84,7 @@ CUresult client_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext,
                                   CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount,
                                   CUstream hStream)
 {
-    if (!context_lookup(dstContext) || !context_lookup(srcContext))
+    if (!may_be_peer(dstContext) || !may_be_peer(srcContext))
         return CUDA_ERROR_INVALID_CONTEXT;
     return copy_on(hStream, dstDevice, SIDE_DEVICE, srcDevice, SIDE_DEVICE, ByteCount, false);
 }

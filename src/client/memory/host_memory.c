@@ -22,10 +22,14 @@ CUresult client_cuMemHostAlloc(void **pp, size_t bytesize, unsigned Flags)
     uint64_t address;
     CUresult result = context_enter_unsafe(&like.context);
 
-    if (bytesize == 0 || Flags & ~(unsigned)HOST_FLAGS)
+    if (Flags & ~(unsigned)HOST_FLAGS)
         return CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS)
         return result;
+    if (bytesize == 0) {
+        *pp = NULL; /* as NVIDIA's driver, unlike cuMemAlloc */
+        return CUDA_SUCCESS;
+    }
     result = memory_take_like(memory_host_heap(), &like, &address);
     if (result == CUDA_SUCCESS)
         *pp = (void *)(uintptr_t)address;

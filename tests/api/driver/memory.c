@@ -295,6 +295,33 @@ static void pinned_memory(void)
     EXPECT(CUDA_SUCCESS, cuModuleUnload(module));
 }
 
+/* cudaMallocHost() of an empty vector, for example. */
+static void no_pinned_memory(void)
+{
+    void *host = &host;
+
+    EXPECT(CUDA_SUCCESS, cuMemAllocHost_v2(&host, 0));
+    IS_TRUE(!host);
+    host = &host;
+    EXPECT(CUDA_SUCCESS, cuMemHostAlloc(&host, 0, 0));
+    IS_TRUE(!host);
+    EXPECT(CUDA_SUCCESS, cuMemFreeHost(host));
+}
+
+static void peers_without_contexts(void)
+{
+    CUdeviceptr here = make_words(4, 7), there = make_words(4, 0);
+
+    EXPECT(CUDA_SUCCESS, cuMemcpyPeer(there, NULL, here, NULL, 8));
+    EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+    IS_TRUE(words_are(there, 2, 7));
+    EXPECT(CUDA_SUCCESS, cuMemcpyPeerAsync(there, NULL, here, NULL, 16, NULL));
+    EXPECT(CUDA_SUCCESS, cuCtxSynchronize());
+    IS_TRUE(words_are(there, 4, 7));
+    EXPECT(CUDA_SUCCESS, cuMemFree_v2(here));
+    EXPECT(CUDA_SUCCESS, cuMemFree_v2(there));
+}
+
 static void a_block_of_every_size(void)
 {
     bool right = true;
@@ -326,6 +353,8 @@ int main(void)
     RUN(no_pitch);
     RUN(boxes);
     RUN(pinned_memory);
+    RUN(no_pinned_memory);
+    RUN(peers_without_contexts);
     RUN(a_block_of_every_size);
     return check_close();
 }

@@ -67,15 +67,16 @@ CUresult soft_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice,
     return copy_line(dstDevice, PLACE_DEVICE, srcDevice, PLACE_DEVICE, ByteCount, hStream, true);
 }
 
-static bool are_contexts(CUcontext one, CUcontext other)
+/* NULL stands for whichever context the memory is in. */
+static bool may_be_peers(CUcontext one, CUcontext other)
 {
-    return context_get(one) && context_get(other);
+    return (!one || context_get(one)) && (!other || context_get(other));
 }
 
 CUresult soft_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                            CUcontext srcContext, size_t ByteCount)
 {
-    if (!are_contexts(dstContext, srcContext))
+    if (!may_be_peers(dstContext, srcContext))
         return CUDA_ERROR_INVALID_CONTEXT;
     return soft_cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount);
 }
@@ -83,7 +84,7 @@ CUresult soft_cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdevice
 CUresult soft_cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice,
                                 CUcontext srcContext, size_t ByteCount, CUstream hStream)
 {
-    if (!are_contexts(dstContext, srcContext))
+    if (!may_be_peers(dstContext, srcContext))
         return CUDA_ERROR_INVALID_CONTEXT;
     return soft_cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream);
 }

@@ -34,6 +34,10 @@ CUresult soft_cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
     SOFT_LOCKED;
     CUresult result = use_unless_captured_locked(&context);
 
+    if (!result && bytesize == 0) {
+        *pp = NULL; /* unlike cuMemAlloc */
+        return CUDA_SUCCESS;
+    }
     if (!result)
         result = memory_allocate_locked(context, MEMORY_HOST, bytesize, &memory);
     if (result)
