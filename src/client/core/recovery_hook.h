@@ -35,7 +35,9 @@ static inline CUresult recovery_error(void)
  * came in, and the program hears of that only where no other one takes the client. */
 static inline CUresult recovery_client_error(void)
 {
-    recovery_error();
+    if (channel_error(&client->channel) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    recovery_error_slowly();
     return client_error();
 }
 
