@@ -7,14 +7,11 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fence_counter.h"
 #include "function.h"
 #include "launch_state.h"
-#include "log.h"
 #include "own_function.h"
-#include "own_kernel.h"
 #include "stream.h"
 
 #define NAME "funnel_fence"
@@ -59,14 +56,8 @@ static const char ptx[] =
 
 void fence_kernel_load(struct device *device)
 {
-    CUfunction function;
-    CUresult result = own_kernel_load(device, ptx, NAME, &function);
-
-    if (result == CUDA_SUCCESS)
-        device->launch->fence_kernel = own_function_create(function, NAME, PARAMS_SIZE);
-    else
-        log_line("Device %d: fences are written without a kernel: %s", device->ordinal,
-                 driver_error_name(result));
+    device->launch->fence_kernel =
+        own_function_load(device, ptx, NAME, PARAMS_SIZE, "fences are written without a kernel");
 }
 
 void fence_kernel_unload(struct device *device)

@@ -4,12 +4,9 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "launch_state.h"
-#include "log.h"
 #include "own_function.h"
-#include "own_kernel.h"
 #include "server_dispatch.h"
 #include "window.h"
 
@@ -68,14 +65,8 @@ static const char ptx[] =
 
 void fill_kernel_load(struct device *device)
 {
-    CUfunction made;
-    CUresult result = own_kernel_load(device, ptx, NAME, &made);
-
-    if (result == CUDA_SUCCESS)
-        device->launch->fill_kernel = own_function_create(made, NAME, PARAMS_SIZE);
-    else
-        log_line("Device %d: memsets are made without a kernel: %s", device->ordinal,
-                 driver_error_name(result));
+    device->launch->fill_kernel =
+        own_function_load(device, ptx, NAME, PARAMS_SIZE, "memsets are made without a kernel");
 }
 
 void fill_kernel_unload(struct device *device)
