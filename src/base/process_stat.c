@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "process_stat.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,6 +43,11 @@ struct process_stat process_stat_read(pid_t pid)
 struct process_stat process_stat_own(void)
 {
     return read_stat("/proc/self/stat");
+}
+
+bool process_is_gone(pid_t pid)
+{
+    return pid > 0 && kill(pid, 0) && errno == ESRCH;
 }
 
 bool process_has_ended(int process_fd)

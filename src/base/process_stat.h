@@ -19,5 +19,9 @@ struct process_stat process_stat_read(pid_t pid);
 /* Of the calling process, also where /proc is that of another PID namespace. */
 struct process_stat process_stat_own(void);
 
+/* Whether no process has this number. One that cannot be seen or signalled counts as one that runs,
+ * and so does 0. */
+bool process_is_gone(pid_t pid);
+
 /* Whether the process of a pidfd has ended; it need not have been reaped. */
 bool process_has_ended(int process_fd);

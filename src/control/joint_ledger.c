@@ -2,21 +2,19 @@
 /* See joint_ledger.h. A row belongs to the server whose number is in it. */
 #include "joint_ledger.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
+
+#include "hash.h"
+#include "process_stat.h"
 
 #define DROPPING (-1) /* in place of the server, while its row is emptied */
 
-/* FNV-1a. Who finds another group with the same key can only count with that of the same user. */
+/* Who finds another group with the same key can only count with that of the same user. */
 uint64_t joint_key(uint32_t uid, const char *group)
 {
-    uint64_t hash = 0xcbf29ce484222325;
+    const uint64_t parts[] = {uid, hash_bytes(group, strlen(group))};
+    uint64_t hash = hash_bytes(parts, sizeof(parts));
 
-    for (unsigned i = 0; i < sizeof(uid); i++)
-        hash = (hash ^ (uid >> 8 * i & 0xff)) * 0x100000001b3;
-    for (; *group; group++)
-        hash = (hash ^ (unsigned char)*group) * 0x100000001b3;
     return hash ? hash : 1;
 }
 
@@ -90,11 +88,6 @@ uint64_t joint_ledger_sum(const struct joint_ledger *ledger, unsigned limit, uin
     return sum;
 }
 
-static bool has_ended(int32_t pid)
-{
-    return pid > 0 && kill(pid, 0) && errno == ESRCH;
-}
-
 /* Two that drop a row at a time must not empty it when the next server has it. */
 static bool drop_row(struct joint_row *row, int32_t server)
 {
@@ -111,7 +104,7 @@ bool joint_ledger_drop_dead(struct joint_ledger *ledger)
     for (uint32_t i = 0; i < rows_taken(ledger); i++) {
         int32_t server = atomic_load(&ledger->row[i].server);
 
-        any |= has_ended(server) && drop_row(&ledger->row[i], server);
+        any |= process_is_gone(server) && drop_row(&ledger->row[i], server);
     }
     return any;
 }

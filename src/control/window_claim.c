@@ -3,12 +3,11 @@
  * has set its state to CLAIM_BUSY. */
 #include "window_claim.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "claims.h"
 #include "hello.h"
+#include "process_stat.h"
 #include "shm.h"
 
 struct claims *window_claims_open(int fd)
@@ -109,9 +108,7 @@ bool window_claim_is_proven(struct claims *claims, const uint8_t token[HELLO_TOK
 /* Clients that never return leave stale claims. */
 static bool is_stale(const struct claim *claim)
 {
-    pid_t pid = atomic_load_explicit(&claim->pid, memory_order_relaxed);
-
-    return pid > 0 && kill(pid, 0) && errno == ESRCH;
+    return process_is_gone(atomic_load_explicit(&claim->pid, memory_order_relaxed));
 }
 
 bool window_claim_exists(struct claims *claims, uint64_t base)

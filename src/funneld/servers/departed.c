@@ -2,12 +2,11 @@
 /* See departed.h. */
 #include "departed.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
+#include "process_stat.h"
 #include "server_process.h"
 #include "text.h"
 
@@ -103,18 +102,13 @@ const struct client_record *departed_find(const struct daemon *daemon, const cha
     return NULL;
 }
 
-static bool process_lives(pid_t pid)
-{
-    return pid <= 0 || !kill(pid, 0) || errno != ESRCH;
-}
-
 const struct client_record *departed_awaited(const struct daemon *daemon, pid_t number)
 {
     list_for_each (struct departed, departed, &daemon->departed, link) {
         const struct client_record *record = &departed->record;
 
         if (client_record_is_called(record, number) && clock_ns() < departed->awaited_until &&
-            process_lives(record->identity.pid))
+            !process_is_gone(record->identity.pid))
             return record;
     }
     return NULL;

@@ -2,7 +2,6 @@
 /* See server_process.h. */
 #include "server_process.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -236,20 +235,12 @@ bool server_process_kill_useless(struct server_process *server)
     return true;
 }
 
-/* A process that the daemon cannot see counts as one that runs. */
-static bool has_ended(const struct client_record *client)
-{
-    pid_t pid = client->identity.pid;
-
-    return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
-}
-
 bool server_process_is_emptying(const struct server_process *server)
 {
     if (!server->heap_used || !server->handed_over)
         return false;
     list_for_each (struct client_record, client, &server->records, link) {
-        if (!has_ended(client))
+        if (!process_is_gone(client->identity.pid))
             return false;
     }
     return true;

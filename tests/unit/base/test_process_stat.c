@@ -45,10 +45,19 @@ static void test_ended(void **state)
     assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
     assert_true(process_has_ended(process));
     assert_int_equal(process_stat_read(pid).state, 'Z');
+    assert_false(process_is_gone(pid));
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_true(process_has_ended(process));
     assert_int_equal(process_stat_read(pid).state, 0);
+    assert_true(process_is_gone(pid));
     close(process);
+}
+
+static void test_no_process_at_all(void **state)
+{
+    assert_false(process_is_gone(0));
+    assert_false(process_is_gone(-1));
+    assert_false(process_is_gone(getpid()));
 }
 
 int main(void)
@@ -57,6 +66,7 @@ int main(void)
         cmocka_unit_test(test_own),
         cmocka_unit_test(test_name_with_brackets),
         cmocka_unit_test(test_ended),
+        cmocka_unit_test(test_no_process_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
