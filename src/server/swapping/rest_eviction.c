@@ -66,7 +66,7 @@ static void ask_locked(struct session *session, struct rest_eviction *rest)
     suspend_order_evict_locked(session, NULL);
 }
 
-/* An order that nobody has taken back: the thread looks at it before its next command. */
+/* An order that has not been taken back: the thread looks at it before its next command. */
 static void follow_locked(struct session *session, struct rest_eviction *rest)
 {
     if (is_away(session) || !program_suspend_is_wanted(session))

@@ -14,7 +14,7 @@ struct upkeep_budget {
     uint64_t seen_at; /* the last upkeep_budget_allows() */
 };
 
-/* Whether clients may be suspended now. Where none works, that costs nobody anything. */
+/* Whether clients may be suspended now. Where none works, that costs no client time. */
 bool upkeep_budget_allows(struct upkeep_budget *budget, uint64_t now, bool clients_work);
 
 /* Clients were suspended for so long. */

@@ -66,7 +66,7 @@ static void test_a_moving_client_is_kept_and_awaited(void **state)
     assert_null(departed_awaited(&daemon_state, 1));
 }
 
-/* A server that has answered before, or that answers later, has told of nobody. */
+/* A server that has answered before, or that answers later, has named no client. */
 static void test_an_arrived_client_is_looked_for(void **state)
 {
     departed_enter(&record);
